@@ -1,0 +1,48 @@
+import { homedir, hostname } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { failure } from './contracts/errors.ts';
+
+const text = z.string().min(1);
+const schema = z.object({
+  /** Address of the Temporal frontend, `host:port`. */
+  TEMPORAL_ADDRESS: text.default('127.0.0.1:7233'),
+  TEMPORAL_NAMESPACE: text.default('default'),
+  /** Task queue of the conversations; one per independent installation on a Temporal server. */
+  LONGSHORE_TASK_QUEUE: text.default('longshore'),
+  DATABASE_URL: text.default('postgres://longshore:longshore@127.0.0.1:5433/longshore'),
+  /** As for the docker command: `unix:///path`, `tcp://host:port`. */
+  DOCKER_HOST: text.optional(),
+  /** Directory of agent files. */
+  LONGSHORE_AGENTS: text.default('agents'),
+  /** Name of this machine in sandbox rows; two workers of one engine share it. */
+  LONGSHORE_HOST_ID: text.default(hostname()),
+  /** Marks containers and volumes; the reaper touches only those of its own installation. */
+  LONGSHORE_INSTALLATION: text.regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'use lower-case letters, digits and -').default('longshore'),
+  LONGSHORE_SANDBOX_IMAGE: text.default('longshore-sandbox:latest'),
+  /** Where tools, caches and the development stack's data are kept. */
+  LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
+  LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+});
+
+/** The settings of a process, by the names of their environment variables. */
+export type Config = z.infer<typeof schema>;
+
+/** Reads the settings from the environment; a bad one is a `CONFIG_INVALID` that names it. */
+export function loadConfig(env: Record<string, string | undefined> = process.env): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const name = String(issue?.path[0]);
+  throw failure('CONFIG_INVALID', {
+    name,
+    problem: `${JSON.stringify(given[name])} is not usable (${issue?.message})`,
+    fix: 'Mend it or unset it; the README lists the variables',
+  });
+}
+
+/** The environment that agent files may name as `${env.NAME}` and providers read their keys from. */
+export function readEnvironment(name: string): string | undefined {
+  return process.env[name];
+}

@@ -1,0 +1,71 @@
+import type { Json, JsonObject } from './json.ts';
+
+/** Whether a tool call goes ahead, waits for a person, or is refused. */
+export type ApprovalDecision = 'allow' | 'ask' | 'deny';
+
+/**
+ * One line of an agent's approval policy. All rules that match are weighed together: deny beats ask beats allow.
+ * `tool` is a full tool id or a pattern with `*` (`files:*`); `when` compares arguments by name, `*` in a text matches anything.
+ */
+export interface ApprovalRule {
+  tool: string;
+  when?: Record<string, string | number | boolean>;
+  decide: ApprovalDecision;
+}
+
+/** Limits of a conversation; running out of one pauses it and says which. */
+export interface Budget {
+  /** User messages answered over the conversation's life. */
+  turns?: number;
+  /** Model calls within one turn. */
+  steps?: number;
+  /** Input and output tokens over the conversation's life. */
+  tokens?: number;
+  /** Time spent working (paused and idle time excluded), in milliseconds, over the conversation's life. */
+  wallTimeMs?: number;
+}
+
+export interface SandboxOptions {
+  /** Docker image; the standard image when absent. */
+  image?: string;
+  memoryMb?: number;
+  cpus?: number;
+  pids?: number;
+  /** Whether only `/home`, `/tmp` and `/run` can be written. Default true. */
+  readOnlyRoot?: boolean;
+  /** Milliseconds without work until the sandbox is frozen. 0 never freezes. Default 30 000. */
+  freezeAfterMs?: number;
+  /** Milliseconds without work until the sandbox is stopped: files stay, processes end. 0 (the default) never stops it. */
+  stopAfterMs?: number;
+  /** What a closed conversation does with its sandbox. Default `destroy`. */
+  onClose?: 'destroy' | 'keep';
+}
+
+/** An agent as the worker and the workflow see it: parsed, defaults filled in, durations in milliseconds. */
+export interface Agent {
+  id: string;
+  /** `provider/model`, or `scripted/<file>` for a scripted model. */
+  model: string;
+  modelOptions: JsonObject;
+  instructions: string;
+  /** Plugin directories or packages, relative to the agent's file. */
+  plugins: string[];
+  /** Tool ids and patterns (`files:*`) that the agent may call. */
+  tools: string[];
+  sandbox: SandboxOptions;
+  approval: ApprovalRule[];
+  /** How long an approval waits for an answer until it counts as denied. 0 waits for ever. */
+  approvalTimeoutMs: number;
+  budget: Budget;
+}
+
+/** What the workflow needs to know of an agent: small, and fixed for one run of the workflow. */
+export interface AgentLimits {
+  budget: Budget;
+  freezeAfterMs: number;
+  stopAfterMs: number;
+  onClose: 'destroy' | 'keep';
+  approvalTimeoutMs: number;
+}
+
+export type ModelOptions = { [key: string]: Json };

@@ -1,0 +1,137 @@
+/** One row of the error table; docs/errors.md is checked against it. */
+interface ErrorRow {
+  /** Template; `{name}` is filled from the error's values. Says what, which value, and what to do next. */
+  message: string;
+  httpStatus: number;
+  retryable: boolean;
+}
+
+/** Every error that Longshore raises on purpose. */
+export const ERRORS = {
+  INVALID_ARGUMENT: { message: '{what}: {problem}. {fix}', httpStatus: 400, retryable: false },
+  AGENT_NOT_FOUND: {
+    message: 'No agent named "{agent}". Known: {known}. Put {agent}.yaml into {directory} or name one that exists.',
+    httpStatus: 404,
+    retryable: false,
+  },
+  AGENT_INVALID: { message: '{file}: {path}: {problem}. {fix}', httpStatus: 400, retryable: false },
+  CONVERSATION_NOT_FOUND: { message: 'No conversation "{conversationId}". List them with: longshore ls', httpStatus: 404, retryable: false },
+  CONVERSATION_CLOSED: { message: 'Conversation "{conversationId}" is closed. Start a new one.', httpStatus: 409, retryable: false },
+  CONVERSATION_BUSY: {
+    message: 'Conversation "{conversationId}" is working on turn {turnId}. Wait for it, or send with whenBusy queue, steer or interrupt.',
+    httpStatus: 409,
+    retryable: true,
+  },
+  CONVERSATION_SUSPENDED: {
+    message:
+      'Conversation "{conversationId}" is paused by Temporal itself, which refuses messages and questions. Whoever paused it must run: temporal workflow unpause --workflow-id {conversationId}',
+    httpStatus: 409,
+    retryable: true,
+  },
+  MESSAGE_INVALID: { message: 'Message refused: {problem}. {fix}', httpStatus: 400, retryable: false },
+  APPROVAL_NOT_FOUND: {
+    message: 'No pending approval for call "{callId}". It may have been answered or have expired; see: longshore show {conversationId}',
+    httpStatus: 404,
+    retryable: false,
+  },
+  APPROVAL_MISMATCH: {
+    message: 'The approval of call "{callId}" is bound to hash {expected}, not {given}. Read the pending approval again and answer that.',
+    httpStatus: 409,
+    retryable: false,
+  },
+  TOOL_NOT_FOUND: { message: 'Unknown tool "{tool}". Available: {known}.', httpStatus: 404, retryable: false },
+  TOOL_ARGUMENTS_INVALID: { message: 'Arguments of {tool} are not valid: {problems}', httpStatus: 400, retryable: false },
+  TOOL_RESULT_INVALID: { message: '{tool} returned {problem}. The plugin has to be mended.', httpStatus: 502, retryable: false },
+  TOOL_FAILED: { message: '{tool} failed: {problem}', httpStatus: 502, retryable: false },
+  TOOL_CALL_MISMATCH: {
+    message: 'Tool call "{callId}" was proposed with other arguments ({expected}, not {given}); it was not run.',
+    httpStatus: 409,
+    retryable: false,
+  },
+  PLUGIN_INVALID: { message: 'Plugin {plugin}: {problem}. {fix}', httpStatus: 400, retryable: false },
+  PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
+  MODEL_NOT_SUPPORTED: { message: 'Model "{model}" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },
+  MODEL_AUTH: { message: 'The provider of "{model}" refused the key: {problem}. Check {variable}.', httpStatus: 502, retryable: false },
+  MODEL_BAD_REQUEST: { message: 'The provider of "{model}" refused the request: {problem}', httpStatus: 502, retryable: false },
+  MODEL_RATE_LIMITED: { message: 'The provider of "{model}" asks to slow down: {problem}', httpStatus: 503, retryable: true },
+  MODEL_UNAVAILABLE: { message: 'The provider of "{model}" cannot be reached or failed: {problem}', httpStatus: 503, retryable: true },
+  MODEL_SCRIPT_MISMATCH: { message: 'Script {file}, step {step}: {problem}', httpStatus: 500, retryable: false },
+  SANDBOX_NOT_FOUND: { message: 'No sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
+  SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}', httpStatus: 503, retryable: false },
+  SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed.', httpStatus: 410, retryable: false },
+  SANDBOX_CONFLICT: { message: 'Sandbox "{sandboxId}" is being changed by somebody else; try again.', httpStatus: 409, retryable: true },
+  SANDBOX_UNREACHABLE: { message: 'The supervisor of sandbox "{sandboxId}" cannot be reached: {problem}', httpStatus: 503, retryable: true },
+  SANDBOX_PROTOCOL: {
+    message: 'The supervisor of sandbox "{sandboxId}" broke the protocol: {problem}. The sandbox is not trusted any more.',
+    httpStatus: 502,
+    retryable: false,
+  },
+  SANDBOX_VERSION: {
+    message: 'The supervisor in the image speaks protocol {theirs}, this worker {ours}. Build the image again: npm run setup',
+    httpStatus: 500,
+    retryable: false,
+  },
+  EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
+  EXEC_MISMATCH: { message: 'Exec "{execId}" was started with another command; it was not started again.', httpStatus: 409, retryable: false },
+  EXEC_FAILED: { message: 'The command could not be started: {problem}', httpStatus: 400, retryable: false },
+  FILE_NOT_FOUND: { message: 'No such file: {path}', httpStatus: 404, retryable: false },
+  FILE_FAILED: { message: '{path}: {problem}', httpStatus: 400, retryable: false },
+  DETACHED: { message: 'Let go of "{execId}"; it runs on in its sandbox.', httpStatus: 409, retryable: true },
+  INTERRUPTED: { message: '"{callId}" was interrupted.', httpStatus: 409, retryable: false },
+  DOCKER_UNAVAILABLE: {
+    message: 'The Docker engine cannot be reached: {problem}. Start it, or set DOCKER_HOST. See: longshore doctor',
+    httpStatus: 503,
+    retryable: true,
+  },
+  DOCKER_FAILED: { message: 'The Docker engine refused to {action}: {problem}', httpStatus: 502, retryable: true },
+  IMAGE_NOT_FOUND: { message: 'The sandbox image "{image}" is not on this machine. Build it: npm run setup', httpStatus: 503, retryable: false },
+  POSTGRES_UNAVAILABLE: {
+    message: 'Postgres cannot be reached: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
+    httpStatus: 503,
+    retryable: true,
+  },
+  TEMPORAL_UNAVAILABLE: {
+    message: 'Temporal cannot be reached at {address}: {problem}. Check TEMPORAL_ADDRESS, or start the stack: longshore dev',
+    httpStatus: 503,
+    retryable: true,
+  },
+  NO_WORKER: { message: 'No worker answered for conversation "{conversationId}". Start one: longshore worker', httpStatus: 503, retryable: true },
+  CONFIG_INVALID: { message: '{name}: {problem}. {fix}', httpStatus: 500, retryable: false },
+  INTERNAL: { message: 'Unexpected: {problem}', httpStatus: 500, retryable: true },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+type Placeholders<T extends string> = T extends `${string}{${infer Name}}${infer Rest}` ? Name | Placeholders<Rest> : never;
+export type ErrorValues<C extends ErrorCode> = Record<Placeholders<(typeof ERRORS)[C]['message']>, string | number>;
+
+/** An error of the table. `code` and `values` cross process borders; `message` is for people. */
+export class LongshoreError extends Error {
+  readonly code: ErrorCode;
+  readonly values: Record<string, string | number>;
+
+  constructor(code: ErrorCode, values: Record<string, string | number>, options?: { cause?: unknown }) {
+    super(fill(ERRORS[code].message, values), options);
+    this.name = 'LongshoreError';
+    this.code = code;
+    this.values = values;
+  }
+
+  get retryable(): boolean {
+    return ERRORS[this.code].retryable;
+  }
+}
+
+/** Makes an error of the table; the values are checked against its template. */
+export function failure<C extends ErrorCode>(code: C, values: ErrorValues<C>, cause?: unknown): LongshoreError {
+  return new LongshoreError(code, values, cause === undefined ? undefined : { cause });
+}
+
+/** True for errors of the table, of one code when given; works across realms and copies of this module. */
+export function isFailure(error: unknown, code?: ErrorCode): error is LongshoreError {
+  const named = error as Partial<LongshoreError> | undefined;
+  return named?.name === 'LongshoreError' && (code === undefined || named.code === code);
+}
+
+function fill(template: string, values: Record<string, string | number>): string {
+  return template.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+}

@@ -1,0 +1,18 @@
+/** Prefixes of the ids that users and operators see. */
+export type IdPrefix = 'conv' | 'turn' | 'step' | 'call' | 'msg' | 'sbx' | 'evt';
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const TIME_LENGTH = 10;
+const RANDOM_LENGTH = 12;
+
+/**
+ * Makes a prefixed id whose text sorts by time: `conv_` + 10 characters of milliseconds + 12 random ones (Crockford base 32).
+ * Time and randomness are arguments so that workflow code can pass its own deterministic sources.
+ */
+export function makeId(prefix: IdPrefix, nowMs: number, random: () => number): string {
+  let time = '';
+  for (let rest = nowMs; time.length < TIME_LENGTH; rest = Math.floor(rest / 32)) time = ALPHABET.charAt(rest % 32) + time;
+  let tail = '';
+  while (tail.length < RANDOM_LENGTH) tail += ALPHABET.charAt(Math.floor(random() * 32));
+  return `${prefix}_${time}${tail}`;
+}

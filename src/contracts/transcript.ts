@@ -1,0 +1,26 @@
+import type { JsonObject } from './json.ts';
+
+/** A piece of content given to a model or a user; `data` is base 64. */
+export type ContentPart =
+  { type: 'text'; text: string } | { type: 'image'; mediaType: string; data: string } | { type: 'file'; mediaType: string; name: string; data: string };
+
+export type AssistantPart =
+  | { type: 'text'; text: string }
+  | { type: 'reasoning'; text: string; providerMetadata?: JsonObject }
+  | { type: 'tool-call'; callId: string; tool: string; arguments: JsonObject; providerMetadata?: JsonObject };
+
+/** One entry of a conversation's transcript: what the model is shown. `note` is said to the model by Longshore itself (a lost sandbox, an edited call). */
+export type TranscriptEntry =
+  | { role: 'user'; content: ContentPart[] }
+  | { role: 'assistant'; parts: AssistantPart[] }
+  | { role: 'tool'; callId: string; tool: string; content: ContentPart[]; isError: boolean }
+  | { role: 'note'; text: string };
+
+/** A transcript entry as stored: `seq` orders the conversation, and its turn and step say where it belongs. */
+export interface StoredEntry {
+  seq: number;
+  turnId: string;
+  stepId?: string;
+  at: string;
+  entry: TranscriptEntry;
+}

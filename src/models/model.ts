@@ -1,0 +1,36 @@
+import type { JsonObject } from '../contracts/json.ts';
+import type { AssistantPart, StoredEntry } from '../contracts/transcript.ts';
+import type { Usage } from '../contracts/conversation.ts';
+
+/** A tool as a model is shown it. `name` is the provider-safe alias. */
+export interface ModelTool {
+  /** Full id. */
+  tool: string;
+  name: string;
+  description: string;
+  parameters: JsonObject;
+}
+
+export interface ModelRequest {
+  conversationId: string;
+  turnId: string;
+  /** Number of the step in its turn, from 0. */
+  step: number;
+  instructions: string;
+  transcript: StoredEntry[];
+  tools: ModelTool[];
+  signal: AbortSignal;
+}
+
+export type ModelDelta = { type: 'text'; text: string } | { type: 'reasoning'; text: string };
+
+/** What a model said. Tool calls carry the name it used, resolved to full ids where known; their `callId` is made by the caller. */
+export interface ModelAnswer {
+  parts: AssistantPart[];
+  usage: Usage;
+}
+
+/** One model behind one interface. Errors are `MODEL_*` failures; a rate limit may carry `retryAfterMs` in its values. */
+export interface Model {
+  answer(request: ModelRequest, onDelta: (delta: ModelDelta) => void): Promise<ModelAnswer>;
+}

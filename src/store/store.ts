@@ -1,0 +1,142 @@
+import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
+import type { ConversationEvent, EventType } from '../contracts/events.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+
+/** What an append gives; the store adds `seq`, `at` and the conversation. */
+export interface NewEvent {
+  type: EventType;
+  turnId?: string;
+  stepId?: string;
+  attempt?: number;
+  data: JsonObject;
+}
+
+export interface ConversationRow {
+  conversationId: string;
+  agentId: string;
+  userId: string;
+  tenantId: string;
+  state: ConversationState;
+  status: ConversationStatus;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** `proposed`: known, not started. `running`: claimed, may have had an effect. The rest are final. */
+export type ToolCallState = 'proposed' | 'running' | 'finished' | 'failed' | 'denied' | 'interrupted' | 'unknown';
+
+export interface ToolCallRow {
+  callId: string;
+  conversationId: string;
+  turnId: string;
+  stepId: string;
+  tool: string;
+  arguments: JsonObject;
+  hash: string;
+  state: ToolCallState;
+  /** Grows with every claim; only the newest claimant may write the result. */
+  fence: number;
+  content?: ContentPart[];
+  isError: boolean;
+  requestedAt: string;
+  startedAt?: string;
+  finishedAt?: string;
+}
+export type NewToolCall = Pick<ToolCallRow, 'callId' | 'conversationId' | 'turnId' | 'stepId' | 'tool' | 'arguments' | 'hash'>;
+
+/**
+ * What a claim found. `claimed`: run it; `attempt` above 1 means that an earlier claimant may have had an effect.
+ * `settled`: it has its result. `mismatch`: the same id was used for another call.
+ */
+export type ClaimResult =
+  | { outcome: 'claimed'; fence: number; attempt: number; call: ToolCallRow }
+  | { outcome: 'settled'; call: ToolCallRow }
+  | { outcome: 'mismatch'; call: ToolCallRow }
+  | { outcome: 'missing' };
+
+export interface CallResult {
+  state: Exclude<ToolCallState, 'proposed' | 'running'>;
+  content: ContentPart[];
+  isError: boolean;
+}
+
+/** State of a sandbox's row; `creating` has a name but perhaps no container yet. */
+export type SandboxState = 'creating' | Exclude<SandboxTier, 'none'>;
+
+export interface SandboxRow {
+  sandboxId: string;
+  /** Absent for a sandbox used without a conversation. */
+  conversationId?: string;
+  tenantId: string;
+  /** Grows with every change of state; a change names the generation it saw. */
+  generation: number;
+  state: SandboxState;
+  /** Id of the host whose engine has the container. */
+  hostId: string;
+  containerName: string;
+  containerId?: string;
+  volumeName: string;
+  /** The parsed options it was created with. */
+  options: JsonObject;
+  lastUsedAt: string;
+  createdAt: string;
+}
+
+export interface Store {
+  conversations: {
+    /** Inserts the row and the `conversation.started` event; does nothing when the id exists. */
+    create(row: Omit<ConversationRow, 'createdAt' | 'updatedAt'>): Promise<void>;
+    get(conversationId: string): Promise<ConversationRow | undefined>;
+    /** Newest first. */
+    list(filter: { state?: ConversationState; agentId?: string; userId?: string; tenantId?: string; limit: number }): Promise<ConversationRow[]>;
+    /** Replaces the status and appends events, in one transaction. */
+    saveStatus(status: ConversationStatus, events: NewEvent[]): Promise<void>;
+  };
+  messages: {
+    /** Keeps a client's message; the same id twice is one message (the first text stays). */
+    put(conversationId: string, messageId: string, text: string): Promise<void>;
+    get(conversationId: string, messageId: string): Promise<string | undefined>;
+  };
+  transcript: {
+    /** Idempotent by `key`: the same key of one conversation is stored once. Returns whether it was new. */
+    append(conversationId: string, turnId: string, stepId: string | undefined, key: string, entry: TranscriptEntry): Promise<boolean>;
+    read(conversationId: string, afterSeq?: number): Promise<StoredEntry[]>;
+  };
+  toolCalls: {
+    /** Inserts calls of a step; those that exist stay as they are. */
+    propose(calls: NewToolCall[]): Promise<void>;
+    get(callId: string): Promise<ToolCallRow | undefined>;
+    ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
+    /** Claims a call for running, bound to its hash. */
+    claim(callId: string, hash: string): Promise<ClaimResult>;
+    /**
+     * Stores the result, its transcript entry (key = call id) and events in one transaction, if `fence` is still the newest (any fence when undefined)
+     * and the call has no result yet. Returns false otherwise.
+     */
+    settle(callId: string, fence: number | undefined, result: CallResult, events: NewEvent[]): Promise<boolean>;
+    /** Replaces arguments and hash of a call that has not started. Returns false when it has. */
+    edit(callId: string, argumentsEdited: JsonObject, hash: string): Promise<boolean>;
+  };
+  events: {
+    append(conversationId: string, events: NewEvent[]): Promise<void>;
+    /** Up to `limit` (default 500) events after `afterSeq`. */
+    read(conversationId: string, afterSeq: number, limit?: number): Promise<ConversationEvent[]>;
+    /** Yields events after `afterSeq` as they come, for ever; ends when `signal` aborts. Survives a lost database connection. */
+    follow(conversationId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ConversationEvent>;
+  };
+  sandboxes: {
+    /** Inserts the row, or returns the conversation's existing one. */
+    ensure(row: Omit<SandboxRow, 'generation' | 'createdAt' | 'lastUsedAt' | 'containerId'>): Promise<SandboxRow>;
+    get(sandboxId: string): Promise<SandboxRow | undefined>;
+    ofConversation(conversationId: string): Promise<SandboxRow | undefined>;
+    list(filter: { hostId?: string; states?: SandboxState[] }): Promise<SandboxRow[]>;
+    /** Compare-and-set on `(id, generation)`; returns the new row, or undefined when somebody else was first. Appends `sandbox.changed` when it has a conversation. */
+    change(sandboxId: string, generation: number, change: { state: SandboxState; containerId?: string; lost?: string }): Promise<SandboxRow | undefined>;
+    touch(sandboxId: string): Promise<void>;
+    remove(sandboxId: string): Promise<void>;
+  };
+  /** True when the database answers. */
+  ping(): Promise<boolean>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
