@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json.ts';
+import type { JsonObject } from './json.ts';
 
 /** Whether a tool call goes ahead, waits for a person, or is refused. */
 export type ApprovalDecision = 'allow' | 'ask' | 'deny';
@@ -67,5 +67,3 @@ export interface AgentLimits {
   onClose: 'destroy' | 'keep';
   approvalTimeoutMs: number;
 }
-
-export type ModelOptions = { [key: string]: Json };

@@ -1,7 +1,6 @@
 import type { AgentLimits } from './agent.ts';
 import type { JsonObject } from './json.ts';
 
-export const TASK_QUEUE = 'longshore';
 export const CONVERSATION_WORKFLOW = 'conversation';
 
 /** Longest message a client may store, in characters; one typed into the Temporal UI may have 16 384. */

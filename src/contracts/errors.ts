@@ -48,6 +48,7 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  TOOL_CALL_NOT_FOUND: { message: 'No tool call "{callId}" was proposed in this database. Check DATABASE_URL of the worker.', httpStatus: 404, retryable: false },
   PLUGIN_INVALID: { message: 'Plugin {plugin}: {problem}. {fix}', httpStatus: 400, retryable: false },
   PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
   MODEL_NOT_SUPPORTED: { message: 'Model "{model}" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },
@@ -96,7 +97,9 @@ export const ERRORS = {
     retryable: true,
   },
   NO_WORKER: { message: 'No worker answered for conversation "{conversationId}". Start one: longshore worker', httpStatus: 503, retryable: true },
+  TURN_FAILED: { message: 'Turn {turnId} ended as {outcome}: {problem}', httpStatus: 502, retryable: false },
   CONFIG_INVALID: { message: '{name}: {problem}. {fix}', httpStatus: 500, retryable: false },
+  SETUP_FAILED: { message: '{step}: {problem}. {fix}', httpStatus: 500, retryable: false },
   INTERNAL: { message: 'Unexpected: {problem}', httpStatus: 500, retryable: true },
 } as const satisfies Record<string, ErrorRow>;
 

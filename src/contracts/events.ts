@@ -39,7 +39,7 @@ export interface ConversationEvent {
   /**
    * By type: `text.delta` and `reasoning.delta` `{ text }`; `message.received` `{ messageId, text, steers }`; `turn.finished` `{ outcome, message? }`;
    * `step.finished` `{ usage }`; `tool.requested` `{ callId, tool, arguments, decision }`; `tool.approval-requested` `{ callId, tool, hash, why, arguments, expiresAtMs }`;
-   * `tool.approval-resolved` `{ callId, tool, answer, by?, reason? }`; `tool.started` `{ callId, tool }`; `tool.output` `{ callId, stream, text }`;
+   * `tool.approval-resolved` `{ callId, tool, answer, by?, reason? }`; `tool.started` `{ callId, tool }`; `tool.output` `{ callId, stream, offset, text }` (`offset` in bytes; what is told again after a worker's death has an offset already passed);
    * `tool.finished` `{ callId, tool, isError, text, durationMs }`; `tool.unknown` `{ callId, tool, why }`; `sandbox.changed` `{ tier, from, lost? }`;
    * `budget.exhausted` `{ exhausted, limit }`; `conversation.paused` `{ by, note? }`; `note` `{ text }`.
    */

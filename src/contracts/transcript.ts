@@ -1,3 +1,4 @@
+import type { Usage } from './conversation.ts';
 import type { JsonObject } from './json.ts';
 
 /** A piece of content given to a model or a user; `data` is base 64. */
@@ -7,12 +8,20 @@ export type ContentPart =
 export type AssistantPart =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string; providerMetadata?: JsonObject }
-  | { type: 'tool-call'; callId: string; tool: string; arguments: JsonObject; providerMetadata?: JsonObject };
+  | {
+      type: 'tool-call';
+      callId: string;
+      tool: string;
+      arguments: JsonObject;
+      /** What was wrong with arguments that were no JSON object; such a call never runs. */
+      unreadable?: string;
+      providerMetadata?: JsonObject;
+    };
 
 /** One entry of a conversation's transcript: what the model is shown. `note` is said to the model by Longshore itself (a lost sandbox, an edited call). */
 export type TranscriptEntry =
   | { role: 'user'; content: ContentPart[] }
-  | { role: 'assistant'; parts: AssistantPart[] }
+  | { role: 'assistant'; parts: AssistantPart[]; usage?: Usage }
   | { role: 'tool'; callId: string; tool: string; content: ContentPart[]; isError: boolean }
   | { role: 'note'; text: string };
 

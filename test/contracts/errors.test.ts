@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises';
+import { ERRORS, failure, isFailure, LongshoreError, type ErrorCode } from '../../src/contracts/errors.ts';
+import { errorTable } from '../../scripts/error-table.ts';
+
+const codes = Object.keys(ERRORS) as ErrorCode[];
+
+test('docs/errors.md has exactly the rows of the error table (mend it with: npx tsx scripts/generate-schemas.ts)', async () => {
+  const text = await readFile(new URL('../../docs/errors.md', import.meta.url), 'utf8');
+  const rows = text.split('\n').filter((line) => line.startsWith('|'));
+  expect(rows.map(cellsOf)).toEqual(errorTable().map(cellsOf));
+});
+
+function cellsOf(row: string): string[] {
+  return row
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim().replace(/^-+$/, '---'));
+}
+
+test.each(codes)('%s has a status of its own kind and a message for people', (code) => {
+  const { message, httpStatus } = ERRORS[code];
+  expect(httpStatus).toBeGreaterThanOrEqual(400);
+  expect(httpStatus).toBeLessThan(600);
+  expect(message.length).toBeGreaterThan(10);
+});
+
+test('an error says its values in its message and keeps them', () => {
+  const error = failure('FILE_NOT_FOUND', { path: '/a' }, new Error('ENOENT'));
+  expect(error).toMatchObject({ name: 'LongshoreError', code: 'FILE_NOT_FOUND', values: { path: '/a' }, message: 'No such file: /a', retryable: false });
+  expect(error.cause).toMatchObject({ message: 'ENOENT' });
+});
+
+test('a value that looks like a placeholder stays as it is', () => {
+  expect(failure('FILE_FAILED', { path: '{problem}', problem: 'x' }).message).toBe('{problem}: x');
+});
+
+test('an error is known by name and code, from any copy of the module', () => {
+  const foreign = Object.assign(new Error('No such file'), { name: 'LongshoreError', code: 'FILE_NOT_FOUND' });
+  expect(isFailure(foreign)).toBe(true);
+  expect(isFailure(foreign, 'FILE_NOT_FOUND')).toBe(true);
+  expect(isFailure(foreign, 'INTERNAL')).toBe(false);
+  expect(isFailure(new Error('other'))).toBe(false);
+  expect(isFailure(undefined)).toBe(false);
+  expect(isFailure(new LongshoreError('INTERNAL', {}))).toBe(true);
+});
