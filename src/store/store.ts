@@ -108,8 +108,8 @@ export interface Store {
     propose(calls: NewToolCall[]): Promise<void>;
     get(callId: string): Promise<ToolCallRow | undefined>;
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
-    /** Claims a call for running, bound to its hash. */
-    claim(callId: string, hash: string): Promise<ClaimResult>;
+    /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */
+    claim(callId: string, hash: string, events?: NewEvent[]): Promise<ClaimResult>;
     /**
      * Stores the result, its transcript entry (key = call id) and events in one transaction, if `fence` is still the newest (any fence when undefined)
      * and the call has no result yet. Returns false otherwise.
@@ -122,6 +122,8 @@ export interface Store {
     append(conversationId: string, events: NewEvent[]): Promise<void>;
     /** Up to `limit` (default 500) events after `afterSeq`. */
     read(conversationId: string, afterSeq: number, limit?: number): Promise<ConversationEvent[]>;
+    /** Number of the event that started a turn; 0 when it has not started. Spares a reader of one turn the conversation before it. */
+    turnStart(conversationId: string, turnId: string): Promise<number>;
     /** Yields events after `afterSeq` as they come, for ever; ends when `signal` aborts. Survives a lost database connection. */
     follow(conversationId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ConversationEvent>;
   };

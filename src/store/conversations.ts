@@ -1,0 +1,85 @@
+import type { ConversationState, ConversationStatus } from '../contracts/conversation.ts';
+import type { Announcer } from './announcer.ts';
+import type { Database, SqlValue } from './database.ts';
+import { eventsText, insertEvents } from './event-sql.ts';
+import { toJsonText } from './json-text.ts';
+import type { ConversationRow, Store } from './store.ts';
+
+const COLUMNS = 'conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at';
+
+interface Row {
+  conversation_id: string;
+  agent_id: string;
+  user_id: string;
+  tenant_id: string;
+  state: ConversationState;
+  status: ConversationStatus;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const CREATE = `with counter as (
+    insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status, event_seq)
+    values ($1, $2, $3, $4, $5, $6, json_array_length($7::json)) on conflict do nothing returning conversation_id, event_seq
+  ), logged as (${insertEvents('$7')})
+  select 1 from counter`;
+
+const SAVE_STATUS = `with counter as (
+    update conversations set state = $2, status = $3, updated_at = clock_timestamp(), event_seq = event_seq + json_array_length($4::json)
+    where conversation_id = $1 returning conversation_id, event_seq
+  ), logged as (${insertEvents('$4')})
+  select 1 from counter`;
+
+export function createConversations({ database, announcer }: { database: Database; announcer: Announcer }): Store['conversations'] {
+  const create: Store['conversations']['create'] = async (row) => {
+    const started = [{ type: 'conversation.started' as const, data: { agentId: row.agentId, userId: row.userId, tenantId: row.tenantId } }];
+    const values = [row.conversationId, row.agentId, row.userId, row.tenantId, row.state, toJsonText(row.status), eventsText(started)];
+    const created = await database.query('conversations.create', CREATE, values);
+    if (created.length > 0) announcer.announce(row.conversationId);
+  };
+  return {
+    create,
+    async get(conversationId) {
+      const rows = await database.query<Row>('conversations.get', `select ${COLUMNS} from conversations where conversation_id = $1`, [conversationId]);
+      return rows.map(toConversation)[0];
+    },
+    list: (filter) => list(database, filter),
+    async saveStatus(status, events) {
+      const save = () => database.query('conversations.saveStatus', SAVE_STATUS, [status.conversationId, status.state, toJsonText(status), eventsText(events)]);
+      if ((await save()).length === 0) {
+        // Started by other means than our client, such as the Temporal UI.
+        await create({ ...status, status });
+        await save();
+      }
+      if (events.length > 0) announcer.announce(status.conversationId);
+    },
+  };
+}
+
+async function list(database: Database, filter: Parameters<Store['conversations']['list']>[0]): Promise<ConversationRow[]> {
+  const given: [string, string | undefined][] = [
+    ['state', filter.state],
+    ['agent_id', filter.agentId],
+    ['user_id', filter.userId],
+    ['tenant_id', filter.tenantId],
+  ];
+  const used = given.filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const conditions = used.map(([column], index) => `${column} = $${index + 2}`).join(' and ') || 'true';
+  const sql = `select ${COLUMNS} from conversations where ${conditions} order by created_at desc, conversation_id desc limit $1`;
+  const values: SqlValue[] = [filter.limit, ...used.map(([, value]) => value)];
+  const rows = await database.query<Row>(`conversations.list:${used.map(([column]) => column).join()}`, sql, values);
+  return rows.map(toConversation);
+}
+
+function toConversation(row: Row): ConversationRow {
+  return {
+    conversationId: row.conversation_id,
+    agentId: row.agent_id,
+    userId: row.user_id,
+    tenantId: row.tenant_id,
+    state: row.state,
+    status: row.status,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,50 @@
+import { Client, Pool, type ClientConfig } from 'pg';
+import type { Logger } from '../log.ts';
+import { postgresFailure } from './failures.ts';
+import { toPlainText } from './json-text.ts';
+
+export type SqlValue = string | number | boolean | null | string[];
+
+/** What the query families are given: statements by name (each is prepared once per connection), errors already translated. */
+export interface Database {
+  query<Row>(name: string, sql: string, values: SqlValue[]): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const QUERY_TIMEOUT_MS = 60_000;
+
+export function openDatabase(options: { url: string; log: Logger; poolSize: number }): Database {
+  const pool = new Pool({ ...connectionOptions(options.url), max: options.poolSize, idleTimeoutMillis: 60_000 });
+  // Without a listener, an idle connection that the server drops would end the process.
+  pool.on('error', (error) => options.log.warn({ error: error.message }, 'an idle Postgres connection was lost'));
+  return {
+    async query<Row>(name: string, sql: string, values: SqlValue[]) {
+      try {
+        const clean = values.map((value) => (typeof value === 'string' ? toPlainText(value) : value));
+        const { rows } = await pool.query({ name, text: sql, values: clean });
+        return rows as Row[];
+      } catch (error) {
+        throw postgresFailure(error);
+      }
+    },
+    async close() {
+      if (!pool.ending) await pool.end();
+    },
+  };
+}
+
+/** A connection outside the pool, for `LISTEN`. Not yet connected. */
+export function dedicatedClient(url: string): Client {
+  return new Client(connectionOptions(url));
+}
+
+function connectionOptions(url: string): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'longshore',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+  };
+}

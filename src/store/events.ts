@@ -1,0 +1,39 @@
+import { failure } from '../contracts/errors.ts';
+import type { Announcer } from './announcer.ts';
+import type { Database } from './database.ts';
+import { EVENT_COLUMNS, eventsText, insertEvents, toEvent, type EventRow } from './event-sql.ts';
+import { followEvents } from './follow-events.ts';
+import type { Listener } from './listener.ts';
+import type { Store } from './store.ts';
+
+const DEFAULT_LIMIT = 500;
+
+const APPEND = `with counter as (
+    update conversations set event_seq = event_seq + json_array_length($2::json) where conversation_id = $1 returning conversation_id, event_seq
+  ), logged as (${insertEvents('$2')})
+  select 1 from counter`;
+
+const READ = `select ${EVENT_COLUMNS} from events where conversation_id = $1 and seq > $2 order by seq limit $3`;
+
+const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
+
+export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
+  const read: Store['events']['read'] = async (conversationId, afterSeq, limit = DEFAULT_LIMIT) => {
+    const rows = await database.query<EventRow>('events.read', READ, [conversationId, afterSeq, limit]);
+    return rows.map(toEvent);
+  };
+  return {
+    async append(conversationId, events) {
+      if (events.length === 0) return;
+      const found = await database.query('events.append', APPEND, [conversationId, eventsText(events)]);
+      if (found.length === 0) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
+      announcer.announce(conversationId);
+    },
+    read,
+    async turnStart(conversationId, turnId) {
+      const [found] = await database.query<{ seq: number }>('events.turnStart', TURN_START, [conversationId, turnId]);
+      return found?.seq ?? 0;
+    },
+    follow: (conversationId, afterSeq, signal) => followEvents({ read, listener, conversationId, afterSeq, signal }),
+  };
+}

@@ -1,0 +1,35 @@
+import { failure, isFailure, type LongshoreError } from '../contracts/errors.ts';
+
+const SOCKET_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT']);
+/** Shutting down, starting, out of connections, refused log-in, no such database; every `08…` is a broken connection. */
+const SERVER_CODES = /^(?:08...|57P0[123]|53300|28...|3D000)$/;
+const CONNECTION_TEXT =
+  /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect|query read timeout|pool after calling end/i;
+const FOREIGN_KEY_VIOLATION = '23503';
+
+/** Turns whatever pg throws into an error of the table: `POSTGRES_UNAVAILABLE` when the database is away, else `INTERNAL`. */
+export function postgresFailure(error: unknown): LongshoreError {
+  if (isFailure(error)) return error;
+  const problem = describe(error);
+  return isConnectionProblem(error, problem) ? failure('POSTGRES_UNAVAILABLE', { problem }, error) : failure('INTERNAL', { problem }, error);
+}
+
+/** True for the failure of an insert whose conversation does not exist. */
+export function lacksConversation(error: unknown): boolean {
+  return error instanceof Error && codeOf(error.cause) === FOREIGN_KEY_VIOLATION;
+}
+
+function isConnectionProblem(error: unknown, problem: string): boolean {
+  const code = codeOf(error);
+  return (code !== undefined && (SOCKET_CODES.has(code) || SERVER_CODES.test(code))) || CONNECTION_TEXT.test(problem);
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string } | undefined)?.code;
+}
+
+function describe(error: unknown): string {
+  // Node tries every address of a name and then throws an AggregateError without a message of its own.
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  return first instanceof Error ? first.message : String(first);
+}

@@ -1,0 +1,16 @@
+/**
+ * JSON text that Postgres accepts. It refuses NUL and lone surrogates, and both come out of real tools and models;
+ * each becomes U+FFFD. Working on the finished text spares a walk through the value.
+ */
+export function toJsonText(value: unknown): string {
+  const text = JSON.stringify(value);
+  // Every escape is matched, so that the `u0000` of an escaped backslash (`\\u0000`) is not taken for one.
+  return text.includes('\\u') ? text.replaceAll(/\\(?:u0000|ud[89a-f][0-9a-f]{2}|.)/g, (found) => (REFUSED.test(found) ? '\uFFFD' : found)) : text;
+}
+
+const REFUSED = /^\\u(?:0000|d[89a-f])/;
+
+/** Text without NUL, which Postgres cannot store. */
+export function toPlainText(text: string): string {
+  return text.replaceAll('\0', '\uFFFD');
+}

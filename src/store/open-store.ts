@@ -1,0 +1,52 @@
+import type { Logger } from '../log.ts';
+import { createAnnouncer } from './announcer.ts';
+import { createConversations } from './conversations.ts';
+import { openDatabase } from './database.ts';
+import { createEvents } from './events.ts';
+import { createListener } from './listener.ts';
+import { createMessages } from './messages.ts';
+import { isMigrated, migrate } from './migrate.ts';
+import { createSandboxes } from './sandboxes.ts';
+import type { Store } from './store.ts';
+import { createToolCalls } from './tool-calls.ts';
+import { createTranscript } from './transcript.ts';
+
+const DEFAULT_POOL_SIZE = 10;
+
+/**
+ * Opens the store on a Postgres database and brings its schema up to date if need be. Every method may fail with `POSTGRES_UNAVAILABLE`;
+ * the connections come back by themselves. Dispose it to close them.
+ * @param options.poolSize connections at most (default 10), and one more when events are followed
+ */
+export async function openStore(options: { url: string; log: Logger; poolSize?: number }): Promise<Store> {
+  const { url, log } = options;
+  const database = openDatabase({ url, log, poolSize: options.poolSize ?? DEFAULT_POOL_SIZE });
+  const announcer = createAnnouncer({ database, log });
+  const listener = createListener({ url, log });
+  const parts = { database, announcer, listener };
+  try {
+    if (!(await isMigrated(database))) await migrate(url);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    conversations: createConversations(parts),
+    messages: createMessages(parts),
+    transcript: createTranscript(parts),
+    toolCalls: createToolCalls(parts),
+    events: createEvents(parts),
+    sandboxes: createSandboxes(parts),
+    async ping() {
+      return database.query('ping', 'select 1', []).then(
+        () => true,
+        () => false,
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      await announcer.settled();
+      await listener.close();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { insertEvents } from './event-sql.ts';
+
+const COLUMNS = 'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, content, is_error, requested_at, started_at, finished_at';
+
+/** Takes the calls as one JSON text, in the order in which the model asked for them. */
+export const PROPOSE = `insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)
+  select item.value->>'callId', item.value->>'conversationId', item.value->>'turnId', item.value->>'stepId', item.position,
+    item.value->>'tool', item.value->'arguments', item.value->>'hash'
+  from json_array_elements($1::json) with ordinality as item (value, position)
+  on conflict do nothing`;
+
+export const GET = `select ${COLUMNS} from tool_calls where call_id = $1`;
+
+export const OF_STEP = `select ${COLUMNS} from tool_calls where conversation_id = $1 and step_id = $2 order by position`;
+
+/**
+ * One round trip: claim, else look. The events go with the first claim only: attaching again starts nothing.
+ * `event_seq` moves in the same statement as the claim, see `insertEvents`.
+ */
+export const CLAIM = `with claimed as (
+    update tool_calls set state = 'running', fence = fence + 1, started_at = coalesce(started_at, clock_timestamp())
+    where call_id = $1 and hash = $2 and state in ('proposed', 'running') returning ${COLUMNS}
+  ), counter as (
+    update conversations set event_seq = event_seq + json_array_length($3::json) from claimed
+    where conversations.conversation_id = claimed.conversation_id and claimed.fence = 1 and json_array_length($3::json) > 0
+    returning conversations.conversation_id, event_seq
+  ), logged as (${insertEvents('$3')})
+  select ${COLUMNS}, true as claimed from claimed
+  union all
+  select ${COLUMNS}, false from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
+
+/** One round trip: result, transcript entry and events, or nothing at all. */
+export const SETTLE = `with settled as (
+    update tool_calls set state = $3, content = $4, is_error = $5, finished_at = clock_timestamp()
+    where call_id = $1 and state in ('proposed', 'running') and ($2::integer is null or fence = $2)
+    returning call_id, conversation_id, turn_id, step_id, tool
+  ), counter as (
+    update conversations set event_seq = event_seq + json_array_length($6::json), transcript_seq = transcript_seq + 1 from settled
+    where conversations.conversation_id = settled.conversation_id
+    returning conversations.conversation_id, event_seq, transcript_seq
+  ), entered as (
+    insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
+    select counter.conversation_id, counter.transcript_seq, settled.call_id, settled.turn_id, settled.step_id, clock_timestamp(),
+      json_build_object('role', 'tool', 'callId', settled.call_id, 'tool', settled.tool, 'content', $4::json, 'isError', $5::boolean)
+    from counter cross join settled
+    on conflict (conversation_id, key) do nothing
+  ), logged as (${insertEvents('$6')})
+  select conversation_id from settled`;
+
+export const EDIT = `update tool_calls set arguments = $2, hash = $3 where call_id = $1 and state = 'proposed' returning call_id`;

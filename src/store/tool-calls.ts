@@ -1,0 +1,100 @@
+import { failure } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import type { ContentPart } from '../contracts/transcript.ts';
+import type { Announcer } from './announcer.ts';
+import type { Database } from './database.ts';
+import { eventsText } from './event-sql.ts';
+import { lacksConversation } from './failures.ts';
+import { toJsonText } from './json-text.ts';
+import type { ClaimResult, Store, ToolCallRow, ToolCallState } from './store.ts';
+import { CLAIM, EDIT, GET, OF_STEP, PROPOSE, SETTLE } from './tool-call-sql.ts';
+
+interface Row {
+  call_id: string;
+  conversation_id: string;
+  turn_id: string;
+  step_id: string;
+  tool: string;
+  arguments: JsonObject;
+  hash: string;
+  state: ToolCallState;
+  fence: number;
+  content: ContentPart[] | null;
+  is_error: boolean;
+  requested_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+}
+
+export function createToolCalls({ database, announcer }: { database: Database; announcer: Announcer }): Store['toolCalls'] {
+  return {
+    async propose(calls) {
+      if (calls.length === 0) return;
+      try {
+        await database.query('toolCalls.propose', PROPOSE, [toJsonText(calls)]);
+      } catch (error) {
+        throw lacksConversation(error) ? failure('CONVERSATION_NOT_FOUND', { conversationId: calls[0]?.conversationId ?? '' }) : error;
+      }
+    },
+    async get(callId) {
+      const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
+      return rows.map(toCall)[0];
+    },
+    async ofStep(conversationId, stepId) {
+      const rows = await database.query<Row>('toolCalls.ofStep', OF_STEP, [conversationId, stepId]);
+      return rows.map(toCall);
+    },
+    async claim(callId, hash, events = []) {
+      const claimed = await claim(database, callId, hash, eventsText(events));
+      if (claimed.outcome === 'claimed' && events.length > 0) announcer.announce(claimed.call.conversationId);
+      return claimed;
+    },
+    async settle(callId, fence, result, events) {
+      const [settled] = await database.query<{ conversation_id: string }>('toolCalls.settle', SETTLE, [
+        callId,
+        fence ?? null,
+        result.state,
+        toJsonText(result.content),
+        result.isError,
+        eventsText(events),
+      ]);
+      if (settled) announcer.announce(settled.conversation_id);
+      return settled !== undefined;
+    },
+    async edit(callId, argumentsEdited, hash) {
+      const edited = await database.query('toolCalls.edit', EDIT, [callId, toJsonText(argumentsEdited), hash]);
+      return edited.length > 0;
+    },
+  };
+}
+
+async function claim(database: Database, callId: string, hash: string, events: string): Promise<ClaimResult> {
+  for (;;) {
+    const [found] = await database.query<Row & { claimed: boolean }>('toolCalls.claim', CLAIM, [callId, hash, events]);
+    if (!found) return { outcome: 'missing' };
+    const call = toCall(found);
+    if (found.claimed) return { outcome: 'claimed', fence: call.fence, attempt: call.fence, call };
+    if (call.hash !== hash) return { outcome: 'mismatch', call };
+    if (call.state !== 'proposed' && call.state !== 'running') return { outcome: 'settled', call };
+    // It was settled or edited while the claim waited for the row's lock; the row read here is the one of before. The next look sees the new one.
+  }
+}
+
+function toCall(row: Row): ToolCallRow {
+  return {
+    callId: row.call_id,
+    conversationId: row.conversation_id,
+    turnId: row.turn_id,
+    stepId: row.step_id,
+    tool: row.tool,
+    arguments: row.arguments,
+    hash: row.hash,
+    state: row.state,
+    fence: row.fence,
+    ...(row.content !== null && { content: row.content }),
+    isError: row.is_error,
+    requestedAt: row.requested_at.toISOString(),
+    ...(row.started_at !== null && { startedAt: row.started_at.toISOString() }),
+    ...(row.finished_at !== null && { finishedAt: row.finished_at.toISOString() }),
+  };
+}

@@ -1,0 +1,82 @@
+import type { Store } from '../../src/store/store.ts';
+import { newConversation, newId, openTestStore, statusOf } from './support.ts';
+
+let stack: Awaited<ReturnType<typeof openTestStore>>;
+let store: Store;
+beforeAll(async () => {
+  stack = await openTestStore();
+  store = stack.store;
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+});
+
+test('creating a conversation again changes nothing', async () => {
+  const id = await newConversation(store);
+  const status = statusOf(id, { state: 'closed', userId: 'somebody else' });
+  await store.conversations.create({ ...status, status });
+  expect(await store.conversations.get(id)).toMatchObject({ conversationId: id, state: 'idle', userId: 'user-1' });
+  expect((await store.events.read(id, 0)).map((event) => event.type)).toEqual(['conversation.started']);
+});
+
+test('a status is saved together with its events', async () => {
+  const id = await newConversation(store);
+  await store.conversations.saveStatus(statusOf(id, { state: 'paused', paused: { by: 'operator', note: 'lunch' } }), [
+    { type: 'conversation.paused', data: { by: 'operator' } },
+  ]);
+  expect(await store.conversations.get(id)).toMatchObject({ state: 'paused', status: { paused: { by: 'operator', note: 'lunch' } } });
+  expect((await store.events.read(id, 1)).map((event) => event.type)).toEqual(['conversation.paused']);
+});
+
+test('the first status of a conversation that no client created makes its row', async () => {
+  const id = newId('conv');
+  await store.conversations.saveStatus(statusOf(id, { state: 'running' }), [{ type: 'note', data: { text: 'hello' } }]);
+  expect(await store.conversations.get(id)).toMatchObject({ agentId: 'fixer', state: 'running' });
+  expect((await store.events.read(id, 0)).map((event) => event.type)).toEqual(['conversation.started', 'note']);
+});
+
+test('a list is filtered, newest first, and limited', async () => {
+  const tenantId = newId('msg');
+  const ids = [];
+  for (const state of ['idle', 'running', 'idle'] as const) ids.push(await newConversation(store, { tenantId, state, agentId: `agent-${state}` }));
+  const list = async (filter: object) => (await store.conversations.list({ tenantId, limit: 10, ...filter })).map((row) => row.conversationId);
+  expect(await list({})).toEqual(ids.toReversed());
+  expect(await list({ state: 'idle' })).toEqual([ids[2], ids[0]]);
+  expect(await list({ agentId: 'agent-running', userId: 'user-1' })).toEqual([ids[1]]);
+  expect(await list({ limit: 1 })).toEqual([ids[2]]);
+  expect(await list({ userId: 'nobody' })).toEqual([]);
+});
+
+test('a message put twice keeps its first text', async () => {
+  const id = await newConversation(store);
+  await store.messages.put(id, 'msg_1', 'first \0');
+  await store.messages.put(id, 'msg_1', 'second');
+  expect(await store.messages.get(id, 'msg_1')).toBe('first \uFFFD');
+  expect(await store.messages.get(id, 'msg_2')).toBeUndefined();
+  await expect(store.messages.put('conv_none', 'msg_1', 'text')).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
+});
+
+test('a transcript entry is stored once per key, in order', async () => {
+  const id = await newConversation(store);
+  const say = (text: string) => ({ role: 'user' as const, content: [{ type: 'text' as const, text }] });
+  expect(await store.transcript.append(id, 'turn_1', undefined, 'msg_1', say('one'))).toBe(true);
+  expect(await store.transcript.append(id, 'turn_1', undefined, 'msg_1', say('one, told again'))).toBe(false);
+  expect(await store.transcript.append(id, 'turn_1', 'step_1', 'step_1', { role: 'note', text: 'two' })).toBe(true);
+  const entries = await store.transcript.read(id);
+  expect(entries).toMatchObject([
+    { seq: 1, turnId: 'turn_1', entry: say('one') },
+    { seq: 2, stepId: 'step_1', entry: { role: 'note', text: 'two' } },
+  ]);
+  expect(entries[0]).not.toHaveProperty('stepId');
+  expect(await store.transcript.read(id, 1)).toHaveLength(1);
+  await expect(store.transcript.append('conv_none', 'turn_1', undefined, 'k', say('x'))).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
+});
+
+test('an entry appended by many at once is stored once', async () => {
+  const id = await newConversation(store);
+  const results = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => store.transcript.append(id, 'turn_1', undefined, 'same', { role: 'note', text: String(index) })),
+  );
+  expect(results.filter(Boolean)).toHaveLength(1);
+  expect(await store.transcript.read(id)).toHaveLength(1);
+});

@@ -1,0 +1,123 @@
+import { Client } from 'pg';
+import type { ConversationEvent } from '../../src/contracts/events.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { newConversation, openTestStore, silent } from './support.ts';
+
+let stack: Awaited<ReturnType<typeof openTestStore>>;
+let store: Store;
+beforeAll(async () => {
+  stack = await openTestStore();
+  store = stack.store;
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+});
+
+const note = (text: string) => ({ type: 'note' as const, data: { text } });
+const texts = (events: ConversationEvent[]) => events.map((event) => event.data.text);
+
+test('events are numbered from 1 without gaps, in the order given', async () => {
+  const id = await newConversation(store);
+  await store.events.append(id, [note('a'), { ...note('b'), turnId: 'turn_1', stepId: 'step_1', attempt: 2 }]);
+  await store.events.append(id, [note('c')]);
+  const events = await store.events.read(id, 0);
+  expect(events.map((event) => [event.seq, event.type])).toEqual([
+    [1, 'conversation.started'],
+    [2, 'note'],
+    [3, 'note'],
+    [4, 'note'],
+  ]);
+  expect(events[2]).toMatchObject({ conversationId: id, turnId: 'turn_1', stepId: 'step_1', attempt: 2, data: { text: 'b' } });
+  expect(new Date(events[2]!.at).toISOString()).toBe(events[2]!.at);
+  expect(texts(await store.events.read(id, 1, 2))).toEqual(['a', 'b']);
+});
+
+test('writers that race get numbers without gaps, and no batch is torn', async () => {
+  const id = await newConversation(store);
+  await Promise.all(Array.from({ length: 40 }, (_, index) => store.events.append(id, [note(`${index}-1`), note(`${index}-2`), note(`${index}-3`)])));
+  const events = (await store.events.read(id, 1)).map((event) => ({ seq: event.seq, text: event.data.text as string }));
+  expect(events.map((event) => event.seq)).toEqual(Array.from({ length: 120 }, (_, index) => index + 2));
+  for (let start = 0; start < events.length; start += 3) {
+    const writer = events[start]!.text.split('-')[0];
+    expect(events.slice(start, start + 3).map((event) => event.text)).toEqual([`${writer}-1`, `${writer}-2`, `${writer}-3`]);
+  }
+});
+
+test('text that Postgres refuses is stored with the replacement character', async () => {
+  const id = await newConversation(store);
+  await store.events.append(id, [note('nul \0 lone \uD800 pair \u{1F600} escaped \\u0000 \u0001')]);
+  expect(texts(await store.events.read(id, 1))).toEqual(['nul \uFFFD lone \uFFFD pair \u{1F600} escaped \\u0000 \u0001']);
+});
+
+test('an append to an unknown conversation is refused', async () => {
+  await expect(store.events.append('conv_none', [note('a')])).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
+});
+
+test('a follower gets old events, then new ones from another process, each once', async () => {
+  const id = await newConversation(store);
+  await store.events.append(id, [note('old')]);
+  await using writer = await openStore({ url: stack.url, log: silent });
+  const stop = new AbortController();
+  const seen: unknown[] = [];
+  for await (const event of store.events.follow(id, 1, stop.signal)) {
+    seen.push(event.data.text);
+    if (seen.length === 1) await writer.events.append(id, [note('new 1'), note('new 2')]);
+    if (seen.length === 3) await writer.events.append(id, [note('new 3')]);
+    if (seen.length === 4) stop.abort();
+  }
+  expect(seen).toEqual(['old', 'new 1', 'new 2', 'new 3']);
+});
+
+test('a follower outlives the loss of every database connection', async () => {
+  const id = await newConversation(store);
+  const stop = new AbortController();
+  const follower = collect(store.events.follow(id, 1, stop.signal), stop, 2);
+  await store.events.append(id, [note('before')]);
+  await endConnections(stack.url);
+  await untilAppended(() => store.events.append(id, [note('after')]));
+  expect(texts(await follower)).toEqual(['before', 'after']);
+});
+
+test('an abort ends a follower that waits', async () => {
+  const id = await newConversation(store);
+  const stop = new AbortController();
+  const follower = collect(store.events.follow(id, 1, stop.signal), stop, 1);
+  stop.abort();
+  expect(await follower).toEqual([]);
+});
+
+test('closing the store ends its followers', async () => {
+  const id = await newConversation(store);
+  const other = await openStore({ url: stack.url, log: silent });
+  const follower = collect(other.events.follow(id, 1, new AbortController().signal), new AbortController(), 1);
+  await other[Symbol.asyncDispose]();
+  expect(await follower).toEqual([]);
+});
+
+async function collect(events: AsyncIterable<ConversationEvent>, stop: AbortController, count: number): Promise<ConversationEvent[]> {
+  const seen: ConversationEvent[] = [];
+  for await (const event of events) {
+    seen.push(event);
+    if (seen.length === count) stop.abort();
+  }
+  return seen;
+}
+
+async function endConnections(url: string): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+  await client.end();
+}
+
+/** The pool may hand out a connection before it has noticed its end; the write that fails was not made. */
+async function untilAppended(append: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await append();
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import type { Store } from '../../src/store/store.ts';
+import { newConversation, newId, openTestStore } from './support.ts';
+
+let stack: Awaited<ReturnType<typeof openTestStore>>;
+let store: Store;
+beforeAll(async () => {
+  stack = await openTestStore();
+  store = stack.store;
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+});
+
+function newSandbox(conversationId?: string, hostId = 'host-1') {
+  const sandboxId = newId('sbx');
+  return {
+    sandboxId,
+    ...(conversationId && { conversationId }),
+    tenantId: 'default',
+    state: 'creating' as const,
+    hostId,
+    containerName: `c-${sandboxId}`,
+    volumeName: `v-${sandboxId}`,
+    options: { memoryMb: 512 },
+  };
+}
+
+test('a conversation has one sandbox, however many ask for it at once', async () => {
+  const id = await newConversation(store);
+  const rows = await Promise.all(Array.from({ length: 8 }, () => store.sandboxes.ensure(newSandbox(id))));
+  expect(new Set(rows.map((row) => row.sandboxId)).size).toBe(1);
+  expect(rows[0]).toMatchObject({ generation: 1, state: 'creating', conversationId: id, options: { memoryMb: 512 } });
+  expect(await store.sandboxes.ofConversation(id)).toEqual(rows[0]);
+});
+
+test('of changes that saw the same generation, one wins', async () => {
+  const { sandboxId } = await store.sandboxes.ensure(newSandbox());
+  const changes = await Promise.all(
+    (['running', 'lost', 'stopped'] as const).map((state) => store.sandboxes.change(sandboxId, 1, { state, containerId: state })),
+  );
+  const winners = changes.filter((row) => row !== undefined);
+  expect(winners).toHaveLength(1);
+  expect(winners[0]).toMatchObject({ generation: 2, containerId: winners[0]?.state });
+  expect(await store.sandboxes.get(sandboxId)).toMatchObject({ generation: 2, state: winners[0]?.state });
+});
+
+test('a change of tier is told in the events of its conversation; one that keeps the tier is not', async () => {
+  const id = await newConversation(store);
+  const { sandboxId } = await store.sandboxes.ensure(newSandbox(id));
+  await store.sandboxes.change(sandboxId, 1, { state: 'running', containerId: 'abc' });
+  await store.sandboxes.change(sandboxId, 2, { state: 'running' });
+  await store.sandboxes.change(sandboxId, 3, { state: 'lost', lost: 'processes' });
+  await store.sandboxes.change(sandboxId, 4, { state: 'creating' });
+  expect((await store.events.read(id, 1)).map((event) => [event.type, event.data])).toEqual([
+    ['sandbox.changed', { tier: 'running', from: 'none' }],
+    ['sandbox.changed', { tier: 'lost', from: 'running', lost: 'processes' }],
+  ]);
+  expect(await store.sandboxes.get(sandboxId)).toMatchObject({ generation: 5, containerId: 'abc' });
+});
+
+test('sandboxes are listed by host and state, touched and removed', async () => {
+  const hostId = newId('sbx');
+  const first = await store.sandboxes.ensure(newSandbox(undefined, hostId));
+  const second = await store.sandboxes.ensure(newSandbox(undefined, hostId));
+  await store.sandboxes.change(second.sandboxId, 1, { state: 'running' });
+  const list = async (filter: Parameters<Store['sandboxes']['list']>[0]) => (await store.sandboxes.list(filter)).map((row) => row.sandboxId);
+  expect(await list({ hostId })).toEqual([first.sandboxId, second.sandboxId]);
+  expect(await list({ hostId, states: ['running', 'frozen'] })).toEqual([second.sandboxId]);
+  await store.sandboxes.touch(first.sandboxId);
+  expect((await store.sandboxes.get(first.sandboxId))!.lastUsedAt >= first.lastUsedAt).toBe(true);
+  await store.sandboxes.remove(first.sandboxId);
+  expect(await store.sandboxes.get(first.sandboxId)).toBeUndefined();
+});

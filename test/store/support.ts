@@ -1,0 +1,68 @@
+import { pino } from 'pino';
+import type { ConversationStatus } from '../../src/contracts/conversation.ts';
+import { makeId } from '../../src/contracts/ids.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import type { NewToolCall, Store } from '../../src/store/store.ts';
+import { createTestDatabase } from '../support/stack.ts';
+
+export const silent = pino({ level: 'silent' });
+
+export function newId(prefix: Parameters<typeof makeId>[0]): string {
+  return makeId(prefix, Date.now(), Math.random);
+}
+
+export function statusOf(conversationId: string, overrides: Partial<ConversationStatus> = {}): ConversationStatus {
+  return {
+    conversationId,
+    agentId: 'fixer',
+    userId: 'user-1',
+    tenantId: 'default',
+    state: 'idle',
+    queued: 0,
+    turnsUsed: 0,
+    stepsUsed: 0,
+    tokensUsed: 0,
+    workedMs: 0,
+    sandboxTier: 'none',
+    pendingApprovals: [],
+    runningCalls: [],
+    ...overrides,
+  };
+}
+
+/** Creates a conversation and returns its id; its log starts with one event. */
+export async function newConversation(store: Store, overrides: Partial<ConversationStatus> = {}): Promise<string> {
+  const conversationId = newId('conv');
+  const status = statusOf(conversationId, overrides);
+  await store.conversations.create({ ...status, status });
+  return conversationId;
+}
+
+export async function newCall(store: Store, conversationId: string, overrides: Partial<NewToolCall> = {}): Promise<NewToolCall> {
+  const call = {
+    callId: newId('call'),
+    conversationId,
+    turnId: 'turn_1',
+    stepId: 'step_1',
+    tool: 'shell:run',
+    arguments: { command: 'true' },
+    hash: 'hash-1',
+    ...overrides,
+  };
+  await store.toolCalls.propose([call]);
+  return call;
+}
+
+/** A store on a database of its own; both go with the disposal. */
+export async function openTestStore(): Promise<{ store: Store; url: string; [Symbol.asyncDispose](): Promise<void> }> {
+  const database = await createTestDatabase();
+  const store = await openStore({ url: database.url, log: silent });
+  return {
+    store,
+    url: database.url,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
