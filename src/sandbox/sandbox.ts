@@ -46,7 +46,8 @@ export interface OutputPreview {
 export interface ExecInfo {
   execId: string;
   command: string;
-  state: 'running' | 'ended';
+  /** `lost`: it was running when its container died; what it wrote until then is kept. */
+  state: 'running' | 'ended' | 'lost';
   result?: Pick<CommandResult, 'status' | 'exitCode' | 'signal' | 'durationMs'>;
   stdoutBytes: number;
   stderrBytes: number;

@@ -1,0 +1,37 @@
+import type { JsonObject } from '../../contracts/json.ts';
+import type { Operation } from './validate.ts';
+
+export type StreamName = 'stdout' | 'stderr';
+
+/** One operation asked of the supervisor. It outlives the streams it travels on: when one breaks, it is sent again on the next. */
+export interface Call {
+  operation: Operation;
+  /** The request's fields as they are now; a repeated request asks for what is still missing. */
+  fields(): JsonObject;
+  /** Bytes that follow the request, once the supervisor has said how many it has already. */
+  upload?: Uint8Array;
+  /** Takes output or file data; a promise holds back the supervisor until it is kept. */
+  onData?(chunk: Buffer, stream: StreamName): void | Promise<void>;
+  /** Called before the request is sent again. */
+  onRepeat?(): void;
+  /** Lets go of the operation: it rejects with what `letGo` makes. */
+  signal?: AbortSignal;
+  /** The error for a call that is let go of, by its signal or because the connection is closed. */
+  letGo?(): Error;
+}
+
+/** A call in progress. */
+export interface OpenCall {
+  call: Call;
+  settle(outcome: { end: JsonObject } | { error: unknown }): void;
+  /** Times it was sent without an answer since the last progress. */
+  attempts: number;
+  /** Bytes delivered for which no credit was given back yet. */
+  owed: number;
+  /** Bytes that the supervisor may still send. */
+  window: number;
+  /** Next byte of the upload; -1 until the supervisor has said where to begin. */
+  position: number;
+  /** Bytes that we may still send. */
+  credit: number;
+}

@@ -1,0 +1,224 @@
+import type { Duplex } from 'node:stream';
+import type { JsonObject } from '../../contracts/json.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { Logger } from '../../log.ts';
+import type { Call, OpenCall } from './call.ts';
+import { PROTOCOL_VERSION } from './frames.ts';
+import { openLink, type Link, type LinkEnd } from './link.ts';
+
+export interface CallerOptions {
+  /**
+   * Opens a stream to the supervisor's socket; called again whenever the last one broke. May wait while the sandbox is frozen (until
+   * `signal` is aborted: nobody waits any more) and may throw an error of the table, which is passed on unless it is retryable.
+   */
+  openStream(signal: AbortSignal): Promise<Duplex>;
+  sandboxId: string;
+  log: Logger;
+  /** Milliseconds of silence after which a ping is sent, and again until the stream counts as dead. Default 10 000. */
+  silenceMs?: number;
+}
+
+/** Milliseconds before each further try to reach a supervisor that was not there. */
+const RETRY_DELAYS = [10, 30, 100, 200, 400, 800, 1600];
+/** A call that was sent so often without any answer breaks whatever it reaches. */
+const MAX_ATTEMPTS = 5;
+
+/** Sends calls to one supervisor over a stream that may break at any time, which its users never notice. */
+export class Caller {
+  private readonly options: CallerOptions;
+  private readonly silenceMs: number;
+  private link: Link | undefined;
+  private waiting: OpenCall[] = [];
+  private opening: AbortController | undefined;
+  private watch: NodeJS.Timeout | undefined;
+  private pingedAt = 0;
+  /** Why there will be no further stream. */
+  private over: Error | undefined;
+
+  constructor(options: CallerOptions) {
+    this.options = options;
+    this.silenceMs = options.silenceMs ?? 10_000;
+  }
+
+  /** Resolves with the operation's checked end. */
+  call(call: Call): Promise<JsonObject> {
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => this.letGo(open);
+      const open: OpenCall = {
+        call,
+        attempts: 0,
+        owed: 0,
+        window: 0,
+        position: -1,
+        credit: 0,
+        settle: (outcome) => {
+          call.signal?.removeEventListener('abort', onAbort);
+          if ('end' in outcome) resolve(outcome.end);
+          else reject(outcome.error instanceof Error ? outcome.error : failure('INTERNAL', { problem: String(outcome.error) }));
+        },
+      };
+      if (call.signal?.aborted === true) return open.settle({ error: this.letGoError(call) });
+      call.signal?.addEventListener('abort', onAbort, { once: true });
+      return this.send(open);
+    });
+  }
+
+  /** Lets go of the stream; calls in progress go on when it is opened again, which they cause by themselves. */
+  disconnect(): void {
+    this.link?.close('it was let go of');
+  }
+
+  /** Ends the connection for good; commands run on, and calls in progress are let go of. */
+  close(): void {
+    this.over ??= this.unreachable('the connection was closed');
+    const calls = [...(this.link?.calls.values() ?? []), ...this.waiting];
+    for (const open of calls) this.letGo(open);
+    this.link?.close('it was closed');
+    this.opening?.abort();
+    clearTimeout(this.watch);
+  }
+
+  private send(open: OpenCall): void {
+    if (this.over) return open.settle({ error: this.over });
+    if (this.link) {
+      this.link.send(open);
+      this.watchSilence();
+      return;
+    }
+    this.waiting.push(open);
+    if (this.opening) return;
+    this.opening = new AbortController();
+    void this.open(this.opening.signal);
+  }
+
+  private letGo(open: OpenCall): void {
+    this.link?.cancel(open);
+    this.waiting = this.waiting.filter((other) => other !== open);
+    open.settle({ error: this.letGoError(open.call) });
+    if (this.waiting.length > 0) return;
+    this.opening?.abort();
+    this.opening = undefined;
+  }
+
+  private letGoError(call: Call): Error {
+    return call.letGo?.() ?? this.over ?? this.unreachable(`${call.operation} was given up`);
+  }
+
+  /** Never rejects: what it meets goes to the calls that wait. */
+  private async open(signal: AbortSignal): Promise<void> {
+    let last: unknown;
+    for (const delay of [0, ...RETRY_DELAYS]) {
+      if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+      if (signal.aborted) return;
+      try {
+        await this.tryOpen(signal);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        last = error;
+        if (isFailure(error) && !error.retryable) break;
+      }
+    }
+    const error = isFailure(last) ? last : this.unreachable(last instanceof Error ? last.message : String(last));
+    if (isFailure(error, 'SANDBOX_PROTOCOL')) this.over = error;
+    this.opening = undefined;
+    for (const open of this.waiting.splice(0)) open.settle({ error });
+  }
+
+  private async tryOpen(signal: AbortSignal): Promise<void> {
+    const stream = await this.options.openStream(signal);
+    let link: Link | undefined;
+    let patience: NodeJS.Timeout | undefined;
+    try {
+      const theirs = await new Promise<JsonObject>((resolve, reject) => {
+        if (signal.aborted) return reject(failure('INTERNAL', { problem: 'nobody waits any more' }));
+        signal.addEventListener('abort', () => reject(failure('INTERNAL', { problem: 'nobody waits any more' })), { once: true });
+        link = openLink({
+          stream,
+          sandboxId: this.options.sandboxId,
+          onEnd: (end, calls) => {
+            if (this.link !== undefined && this.link === link) return this.onEnd(end, calls);
+            return reject(end.reason === 'breach' ? this.breach(end.problem) : this.unreachable(end.problem));
+          },
+        });
+        link.send(greeting(resolve, reject));
+        // A container that was frozen just now does not answer either: the next stream tells.
+        patience = setTimeout(() => reject(this.unreachable('it does not answer')), this.silenceMs);
+        return undefined;
+      });
+      if (theirs['version'] !== PROTOCOL_VERSION) {
+        throw failure('SANDBOX_VERSION', { theirs: Number(theirs['version']), ours: PROTOCOL_VERSION });
+      }
+    } catch (error) {
+      link?.close('the greeting failed');
+      stream.destroy();
+      throw error;
+    } finally {
+      clearTimeout(patience);
+    }
+    this.link = link;
+    this.opening = undefined;
+    for (const open of this.waiting.splice(0)) this.send(open);
+  }
+
+  private watchSilence(): void {
+    this.watch ??= setTimeout(() => this.onSilence(), this.silenceMs).unref();
+  }
+
+  private onSilence(): void {
+    this.watch = undefined;
+    const { link } = this;
+    if (!link || link.calls.size === 0) return;
+    const now = performance.now();
+    const pinged = this.pingedAt > link.heardAt();
+    if (pinged && now - this.pingedAt >= this.silenceMs * 0.9) {
+      this.options.log.warn({ sandboxId: this.options.sandboxId }, 'the stream to the supervisor is silent; opening another');
+      link.close('it fell silent');
+      return;
+    }
+    if (!pinged && now - link.heardAt() >= this.silenceMs * 0.9) {
+      this.pingedAt = now;
+      link.send({ call: { operation: 'ping', fields: () => ({}) }, settle: () => undefined, attempts: 0, owed: 0, window: 0, position: -1, credit: 0 });
+    }
+    this.watchSilence();
+  }
+
+  private unreachable(problem: string): Error {
+    return failure('SANDBOX_UNREACHABLE', { sandboxId: this.options.sandboxId, problem });
+  }
+
+  private breach(problem: string): Error {
+    return failure('SANDBOX_PROTOCOL', { sandboxId: this.options.sandboxId, problem });
+  }
+
+  private onEnd(end: LinkEnd, calls: OpenCall[]): void {
+    this.link = undefined;
+    if (end.reason === 'breach') {
+      this.over = this.breach(end.problem);
+      this.options.log.error({ sandboxId: this.options.sandboxId, problem: end.problem }, 'the supervisor broke the protocol');
+      for (const open of [...calls, ...this.waiting.splice(0)]) open.settle({ error: this.over });
+      return;
+    }
+    for (const open of calls) {
+      open.attempts += 1;
+      if (open.call.operation === 'ping') open.settle({ end: {} });
+      else if (open.attempts > MAX_ATTEMPTS) open.settle({ error: this.unreachable(end.problem) });
+      else {
+        open.call.onRepeat?.();
+        this.send(open);
+      }
+    }
+  }
+}
+
+function greeting(resolve: (end: JsonObject) => void, reject: (error: unknown) => void): OpenCall {
+  return {
+    call: { operation: 'hello', fields: () => ({ version: PROTOCOL_VERSION }) },
+    settle: (outcome) => ('end' in outcome ? resolve(outcome.end) : reject(outcome.error)),
+    attempts: 0,
+    owed: 0,
+    window: 0,
+    position: -1,
+    credit: 0,
+  };
+}

@@ -1,0 +1,121 @@
+import { failure } from '../../contracts/errors.ts';
+import { makeId } from '../../contracts/ids.ts';
+import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle } from '../sandbox.ts';
+import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+const DEFAULT_PREVIEW_BYTES = 16 * 1024;
+const DEFAULT_MAX_ENTRIES = 10_000;
+/** A file read without a limit may be this long; a longer one is an error, never cut in silence. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
+
+/** Makes a sandbox handle of a connection. It wakes nothing: whoever owns the container does that before. */
+export function createHandle(connection: SupervisorConnection, sandboxId: string, options: { previewBytes?: number } = {}): SandboxHandle {
+  const previewBytes = options.previewBytes ?? DEFAULT_PREVIEW_BYTES;
+  const toResult = (execId: string, end: ExecEnd): CommandResult => {
+    if (end.exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
+    return {
+      execId,
+      ...outcome(end.exit),
+      status: end.exit.status,
+      stdout: toPreview(end.stdout, end.exit.stdoutBytes),
+      stderr: toPreview(end.stderr, end.exit.stderrBytes),
+    };
+  };
+  return {
+    sandboxId,
+    async run(command, run = {}) {
+      const spec = toSpec(command, run);
+      const follow = toFollow(run, previewBytes);
+      const ended = connection.run(spec, follow);
+      if (run.stdin === undefined) return toResult(spec.execId, await ended);
+      const [end] = await Promise.all([ended, giveInput(connection, spec.execId, run.stdin, ended)]);
+      return toResult(spec.execId, end);
+    },
+    async start(command, run = {}) {
+      const spec = toSpec(command, run);
+      const started = await connection.start(spec);
+      if (run.stdin !== undefined) await connection.input(spec.execId, toBytes(run.stdin), { end: true });
+      return toInfo(started);
+    },
+    async attach(execId, from, follow = {}) {
+      return toResult(execId, await connection.attach(execId, { ...toFollow(follow, previewBytes), ...(from && { from }) }));
+    },
+    writeStdin: (execId, data, { end = false } = {}) => connection.input(execId, toBytes(data), { end }),
+    kill: (execId, signal = 'SIGTERM') => connection.signal(execId, signal),
+    execs: async () => (await connection.list()).map(toInfo),
+    forget: (execId) => connection.forget(execId),
+    async readFile(path, { maxBytes } = {}) {
+      const { bytes, size } = await connection.readFile(path, maxBytes ?? MAX_FILE_BYTES);
+      if (maxBytes === undefined && size > bytes.length) {
+        throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than ${MAX_FILE_BYTES}; read a part of it with maxBytes` });
+      }
+      return bytes;
+    },
+    writeFile: (path, data, file) => connection.writeFile(path, toBytes(data), file),
+    async listFiles(path, { recursive = false, maxEntries = DEFAULT_MAX_ENTRIES } = {}) {
+      return (await connection.listFiles(path, { recursive, maxEntries })).files;
+    },
+    fileInfo: (path) => connection.fileInfo(path),
+    removeFile: (path, { recursive = false } = {}) => connection.removeFile(path, { recursive }),
+    createDirectory: (path) => connection.createDirectory(path),
+    rename: (from, to) => connection.rename(from, to),
+  };
+}
+
+/** The command may end without reading all of its input, and a follower that lets go stops feeding too. */
+async function giveInput(connection: SupervisorConnection, execId: string, stdin: string | Uint8Array, ended: Promise<ExecEnd>): Promise<void> {
+  const given = connection.input(execId, toBytes(stdin), { end: true });
+  const outcome = await Promise.race([
+    given.then(() => 'given' as const),
+    ended.then(
+      () => 'ended' as const,
+      () => 'ended' as const,
+    ),
+  ]);
+  if (outcome === 'ended') given.catch(() => undefined);
+}
+
+function toSpec(command: string, run: RunOptions): ExecSpec {
+  return {
+    execId: run.execId ?? makeId('call', Date.now(), Math.random),
+    run: { command },
+    cwd: run.cwd ?? '.',
+    env: run.env ?? {},
+    timeoutMs: run.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    maxOutputBytes: run.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES,
+    stdin: run.stdin === undefined ? 'empty' : 'open',
+  };
+}
+
+function toFollow(run: Pick<RunOptions, 'onStdout' | 'onStderr' | 'signal'>, previewBytes: number): FollowOptions {
+  return {
+    previewBytes,
+    ...(run.onStdout && { onStdout: run.onStdout }),
+    ...(run.onStderr && { onStderr: run.onStderr }),
+    ...(run.signal && { signal: run.signal }),
+  };
+}
+
+function toInfo({ exit, ...info }: ExecRecord): ExecInfo {
+  return exit && exit.status !== 'lost' ? { ...info, result: { ...outcome(exit), status: exit.status } } : info;
+}
+
+function outcome(exit: ExitRecord): { durationMs: number; exitCode?: number; signal?: string } {
+  return {
+    durationMs: exit.durationMs,
+    ...(exit.exitCode !== undefined && { exitCode: exit.exitCode }),
+    ...(exit.signal !== undefined && { signal: exit.signal }),
+  };
+}
+
+function toPreview(preview: ExecPreview, totalBytes: number): OutputPreview {
+  const { head, tail, leftOut, path } = preview;
+  const gap = leftOut === 0 ? '' : `\n… ${leftOut} bytes left out; what was kept is in ${path} …\n`;
+  return { text: `${head}${gap}${tail}`, totalBytes, truncated: leftOut > 0, path };
+}
+
+function toBytes(data: string | Uint8Array): Uint8Array {
+  return typeof data === 'string' ? Buffer.from(data) : data;
+}

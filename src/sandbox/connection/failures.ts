@@ -1,0 +1,29 @@
+import { failure, type LongshoreError } from '../../contracts/errors.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
+
+/** Turns a refusal of the supervisor into an error of the table; `fields` are those of the request. */
+export function translateFailure(refused: { code: string; problem: string }, fields: JsonObject, sandboxId: string): LongshoreError {
+  const { code, problem } = refused;
+  const execId = textOf(fields['execId']);
+  const path = textOf(fields['path'] ?? fields['from']);
+  switch (code) {
+    case 'EXEC_NOT_FOUND':
+      return failure('EXEC_NOT_FOUND', { execId, sandboxId });
+    case 'EXEC_MISMATCH':
+      return failure('EXEC_MISMATCH', { execId });
+    case 'EXEC_FAILED':
+      return failure('EXEC_FAILED', { problem });
+    case 'FILE_NOT_FOUND':
+      return failure('FILE_NOT_FOUND', { path });
+    case 'FILE_FAILED':
+      return failure('FILE_FAILED', { path, problem });
+    case 'INVALID_ARGUMENT':
+      return failure('INVALID_ARGUMENT', { what: 'The sandbox refused the request', problem, fix: 'Correct the argument' });
+    default:
+      return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
+  }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

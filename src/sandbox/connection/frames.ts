@@ -1,0 +1,66 @@
+import protocol from '../supervisor/protocol.json' with { type: 'json' };
+
+export const PROTOCOL_VERSION = protocol.version;
+export const LIMITS = protocol.limits;
+export const FRAMES = protocol.frames;
+
+const HEADER_BYTES = 9;
+const LENGTH_BYTES = 4;
+
+export interface Frame {
+  type: number;
+  channel: number;
+  payload: Buffer;
+}
+
+/** Lays out one frame: length, type, channel, payload. */
+export function encodeFrame(type: number, channel: number, payload: Uint8Array | string): Buffer {
+  const size = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.byteLength;
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + size);
+  frame.writeUInt32BE(size + HEADER_BYTES - LENGTH_BYTES, 0);
+  frame.writeUInt8(type, 4);
+  frame.writeUInt32BE(channel, 5);
+  if (typeof payload === 'string') frame.write(payload, HEADER_BYTES);
+  else frame.set(payload, HEADER_BYTES);
+  return frame;
+}
+
+/** Cuts a stream of bytes into frames; never holds more than one frame and one chunk. */
+export class FrameReader {
+  private readonly onFrame: (frame: Frame) => void;
+  private pending: Buffer[] = [];
+  private pendingBytes = 0;
+  /** Bytes that have to be there before it is worth looking again. */
+  private needed = HEADER_BYTES;
+
+  constructor(onFrame: (frame: Frame) => void) {
+    this.onFrame = onFrame;
+  }
+
+  /** Throws a `RangeError` on a length that the protocol does not allow. */
+  push(chunk: Buffer): void {
+    this.pending.push(chunk);
+    this.pendingBytes += chunk.length;
+    if (this.pendingBytes < this.needed) return;
+    const buffer = this.pending.length === 1 ? chunk : Buffer.concat(this.pending, this.pendingBytes);
+    let position = 0;
+    this.needed = HEADER_BYTES;
+    while (buffer.length - position >= HEADER_BYTES) {
+      const length = buffer.readUInt32BE(position);
+      if (length < HEADER_BYTES - LENGTH_BYTES || length > LIMITS.frameBytes) throw new RangeError(`a frame of ${length} bytes`);
+      const end = position + LENGTH_BYTES + length;
+      if (end > buffer.length) {
+        this.needed = end - position;
+        break;
+      }
+      this.onFrame({
+        type: buffer.readUInt8(position + 4),
+        channel: buffer.readUInt32BE(position + 5),
+        payload: buffer.subarray(position + HEADER_BYTES, end),
+      });
+      position = end;
+    }
+    this.pending = position < buffer.length ? [buffer.subarray(position)] : [];
+    this.pendingBytes = buffer.length - position;
+  }
+}

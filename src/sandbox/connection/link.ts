@@ -1,0 +1,184 @@
+import type { Duplex } from 'node:stream';
+import { encodeFrame, FrameReader, FRAMES, LIMITS, type Frame } from './frames.ts';
+import { findProblem, parseFailure, parseMessage } from './validate.ts';
+import type { OpenCall, StreamName } from './call.ts';
+import { failure } from '../../contracts/errors.ts';
+import { translateFailure } from './failures.ts';
+
+/** How a link ended: `broken` links are replaced, after a breach of the protocol there is no next one. */
+export type LinkEnd = { reason: 'broken'; problem: string } | { reason: 'breach'; problem: string };
+
+/** One open stream to the supervisor with the calls that travel on it. */
+export interface Link {
+  send(call: OpenCall): void;
+  /** Lets go of a call; what still arrives for it is ignored. */
+  cancel(call: OpenCall): void;
+  close(problem: string): void;
+  readonly calls: ReadonlyMap<number, OpenCall>;
+  /** Milliseconds (of `performance.now()`) when the supervisor was last heard. */
+  heardAt(): number;
+}
+
+interface LinkOptions {
+  stream: Duplex;
+  sandboxId: string;
+  /** Called once, with the calls that are left. */
+  onEnd: (end: LinkEnd, calls: OpenCall[]) => void;
+}
+
+/** Speaks the protocol over one stream, trusting nothing that comes out of it. */
+export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
+  const calls = new Map<number, OpenCall>();
+  let nextChannel = 1;
+  let heardAt = performance.now();
+  let ended = false;
+
+  const end = (how: LinkEnd): void => {
+    if (ended) return;
+    ended = true;
+    stream.destroy();
+    const left = [...calls.values()];
+    calls.clear();
+    onEnd(how, left);
+  };
+  const write = (type: number, channel: number, payload: Uint8Array | string): void => {
+    if (!ended) stream.write(encodeFrame(type, channel, payload));
+  };
+  const reader = new FrameReader((frame) => {
+    if (!ended) takeFrame(frame, { calls, write, sandboxId, highest: nextChannel });
+  });
+  stream.on('data', (chunk: Buffer) => {
+    heardAt = performance.now();
+    try {
+      reader.push(chunk);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      end({ reason: 'breach', problem: error.message });
+    }
+  });
+  stream.on('error', (error: Error) => end({ reason: 'broken', problem: error.message }));
+  stream.on('close', () => end({ reason: 'broken', problem: 'the stream closed' }));
+  stream.on('end', () => end({ reason: 'broken', problem: 'the stream ended' }));
+
+  return {
+    calls,
+    heardAt: () => heardAt,
+    close: (problem) => end({ reason: 'broken', problem }),
+    send(open) {
+      const fields = open.call.fields();
+      const request = JSON.stringify({ operation: open.call.operation, ...fields });
+      const problem = findProblem(open.call.operation, 'request', fields) ?? (request.length > LIMITS.frameBytes / 3 ? findSizeProblem(request) : undefined);
+      if (problem !== undefined) {
+        open.settle({ error: failure('INVALID_ARGUMENT', { what: 'The request to the sandbox', problem, fix: 'Correct the argument' }) });
+        return;
+      }
+      const channel = nextChannel++;
+      Object.assign(open, { owed: 0, window: LIMITS.windowBytes, position: -1, credit: LIMITS.windowBytes });
+      calls.set(channel, open);
+      if (calls.size === 1) heardAt = performance.now();
+      write(FRAMES.request, channel, request);
+    },
+    cancel(open) {
+      for (const [channel, other] of calls) {
+        if (other !== open) continue;
+        calls.delete(channel);
+        write(FRAMES.cancel, channel, '');
+      }
+    },
+  };
+}
+
+interface Taking {
+  calls: Map<number, OpenCall>;
+  write(type: number, channel: number, payload: Uint8Array | string): void;
+  sandboxId: string;
+  highest: number;
+}
+
+function takeFrame(frame: Frame, taking: Taking): void {
+  const open = taking.calls.get(frame.channel);
+  if (open === undefined) {
+    // We let go of it while the frame was on its way.
+    if (frame.channel > 0 && frame.channel < taking.highest) return;
+    throw new RangeError('a frame on a channel that was never opened');
+  }
+  open.attempts = 0;
+  const { operation } = open.call;
+  switch (frame.type) {
+    case FRAMES.data:
+      return takeData(frame, open, 'stdout', taking);
+    case FRAMES.errorData:
+      return takeData(frame, open, 'stderr', taking);
+    case FRAMES.reply: {
+      const reply = parseMessage(operation, 'reply', frame.payload);
+      if (open.call.upload) open.position = Math.min(Number(reply['accepted']), open.call.upload.byteLength);
+      return sendUpload(frame.channel, open, taking);
+    }
+    case FRAMES.credit:
+      if (frame.payload.length !== 4) throw new RangeError('a credit that is not a number');
+      open.credit = Math.min(open.credit + frame.payload.readUInt32BE(0), LIMITS.windowBytes);
+      return sendUpload(frame.channel, open, taking);
+    case FRAMES.end: {
+      const message = parseMessage(operation, 'end', frame.payload);
+      taking.calls.delete(frame.channel);
+      return open.settle({ end: message });
+    }
+    case FRAMES.error: {
+      const refused = parseFailure(frame.payload);
+      taking.calls.delete(frame.channel);
+      return open.settle({ error: translateFailure(refused, open.call.fields(), taking.sandboxId) });
+    }
+    default:
+      throw new RangeError(`a frame of unknown type ${frame.type}`);
+  }
+}
+
+function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taking): void {
+  const size = frame.payload.length;
+  open.window -= size;
+  if (open.window < 0 || size > LIMITS.chunkBytes || !open.call.onData) throw new RangeError('data that was not asked for');
+  const giveCredit = (): void => {
+    if (taking.calls.get(frame.channel) !== open) return;
+    open.owed += size;
+    if (open.owed < LIMITS.windowBytes / 2) return;
+    const credit = Buffer.allocUnsafe(4);
+    credit.writeUInt32BE(open.owed);
+    open.window += open.owed;
+    open.owed = 0;
+    taking.write(FRAMES.credit, frame.channel, credit);
+  };
+  const fail = (error: unknown): void => {
+    if (taking.calls.delete(frame.channel)) taking.write(FRAMES.cancel, frame.channel, '');
+    open.settle({ error });
+  };
+  try {
+    const taken = open.call.onData(frame.payload, stream);
+    if (isPromise(taken)) taken.then(giveCredit, fail);
+    else giveCredit();
+  } catch (error) {
+    // A breach found in the data is the supervisor's fault; anything else is its reader's.
+    if (error instanceof RangeError) throw error;
+    fail(error);
+  }
+}
+
+function sendUpload(channel: number, open: OpenCall, taking: Taking): void {
+  const { upload } = open.call;
+  if (!upload || open.position < 0) return;
+  while (open.credit > 0 && open.position < upload.byteLength) {
+    const size = Math.min(open.credit, LIMITS.chunkBytes, upload.byteLength - open.position);
+    taking.write(FRAMES.data, channel, upload.subarray(open.position, open.position + size));
+    open.position += size;
+    open.credit -= size;
+  }
+}
+
+function findSizeProblem(request: string): string | undefined {
+  const size = Buffer.byteLength(request) + 16;
+  return size > LIMITS.frameBytes ? `it is ${size} bytes long, more than ${LIMITS.frameBytes}` : undefined;
+}
+
+/** A reader that is an expression may return anything. */
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value;
+}

@@ -1,0 +1,113 @@
+import protocol from '../supervisor/protocol.json' with { type: 'json' };
+import type { JsonObject } from '../../contracts/json.ts';
+
+interface Field {
+  type: string;
+  optional?: boolean;
+  min?: number;
+  max?: number;
+  maxLength?: number;
+  maxItems?: number;
+  values?: string[];
+  record?: string;
+}
+type Table = Map<string, Field>;
+/** As in protocol.json: `...` spreads records. */
+type Fields = Record<string, Field | string[]>;
+interface OperationFields {
+  request: Fields;
+  reply?: Fields;
+  lines?: Fields;
+  end: Fields;
+}
+
+const RECORDS = protocol.records as unknown as Record<string, Fields>;
+export type Operation = keyof typeof protocol.operations;
+export type Part = keyof OperationFields;
+
+const ID = new RegExp(protocol.idPattern);
+const TABLES = new Map(
+  Object.entries(protocol.operations as unknown as Record<string, OperationFields>).flatMap(([operation, parts]) =>
+    Object.entries(parts).map(([part, fields]) => [`${operation}.${part}`, spread(fields as Fields)] as const),
+  ),
+);
+const FAILURE = spread(RECORDS['failure'] ?? {});
+
+/** Says what is wrong with a message that we are about to send; undefined when nothing is. */
+export function findProblem(operation: Operation, part: Part, message: JsonObject): string | undefined {
+  const table = TABLES.get(`${operation}.${part}`);
+  return table ? check(table, message, operation) : `${operation} has no ${part}`;
+}
+
+/** Parses what the supervisor sent, trusting nothing; throws a `RangeError` that says what was wrong. */
+export function parseMessage(operation: Operation, part: Part, payload: Buffer): JsonObject {
+  const message = parseJson(payload);
+  const problem = findProblem(operation, part, message);
+  if (problem !== undefined) throw new RangeError(problem);
+  return message;
+}
+
+/** The same for an error frame. */
+export function parseFailure(payload: Buffer): { code: string; problem: string } {
+  const message = parseJson(payload);
+  const problem = check(FAILURE, message, 'error');
+  if (problem !== undefined) throw new RangeError(problem);
+  return message as { code: string; problem: string };
+}
+
+function parseJson(payload: Buffer): JsonObject {
+  let message: unknown;
+  try {
+    message = JSON.parse(payload.toString('utf8'));
+  } catch {
+    throw new RangeError('a message that is not JSON');
+  }
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) throw new RangeError('a message that is not an object');
+  return message as JsonObject;
+}
+
+function spread(fields: Fields): Table {
+  const table: Table = new Map();
+  for (const [name, field] of Object.entries(fields)) {
+    if (!Array.isArray(field)) table.set(name, field);
+    else for (const record of field) for (const entry of spread(RECORDS[record] ?? {})) table.set(...entry);
+  }
+  return table;
+}
+
+function check(table: Table, message: JsonObject, where: string): string | undefined {
+  for (const name of Object.keys(message)) if (!table.has(name)) return `${where} has a field that the protocol does not know`;
+  for (const [name, field] of table) {
+    if (!Object.hasOwn(message, name)) {
+      if (field.optional !== true) return `${where}.${name} is missing`;
+    } else if (!isValid(message[name], field)) return `${where}.${name} is not valid`;
+  }
+  return undefined;
+}
+
+function isValid(value: unknown, field: Field): boolean {
+  const valid = CHECKS[field.type];
+  return valid !== undefined && valid(value, field);
+}
+
+const CHECKS: Record<string, (value: unknown, field: Field) => boolean> = {
+  id: (value) => typeof value === 'string' && ID.test(value),
+  text: isText,
+  integer: (value, { min = 0, max = Number.MAX_SAFE_INTEGER }) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+  boolean: (value) => typeof value === 'boolean',
+  choice: (value, { values = [] }) => typeof value === 'string' && values.includes(value),
+  texts: (value, field) => Array.isArray(value) && value.length > 0 && value.length <= (field.maxItems ?? 0) && value.every((item) => isText(item, field)),
+  textMap: (value, field) =>
+    isObject(value) &&
+    Object.keys(value).length <= (field.maxItems ?? 0) &&
+    Object.entries(value).every(([name, item]) => name !== '' && !name.includes('=') && isText(name, field) && isText(item, field)),
+  record: (value, { record = '' }) => isObject(value) && check(spread(RECORDS[record] ?? {}), value, record) === undefined,
+};
+
+function isText(value: unknown, { maxLength = 0 }: Field): boolean {
+  return typeof value === 'string' && value.length <= maxLength && !value.includes('\0');
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,198 @@
+"""One client's stream: frames in, frames out, many channels, each with a window of credit."""
+
+import json
+import struct
+
+from loop import READ, WRITE
+from protocol import FRAMES, LIMITS, Refused, parse_request
+
+_encode = json.JSONEncoder(separators=(',', ':')).encode
+_HEADER = struct.Struct('>IBI')
+_FRAME_BYTES = LIMITS['frameBytes']
+_WINDOW = LIMITS['windowBytes']
+_CHANNELS = LIMITS['channels']
+# Output is not read from the journal while this much waits for the client, and requests are not read while four times this much does.
+_HIGH_WATER = 262144
+
+
+class Channel:
+    """One operation of a client. `handler` (set by the operation) may have: `on_data(bytes)`, `on_credit()`, `on_close()`."""
+
+    __slots__ = ('connection', 'credit', 'handler', 'number', 'received')
+
+    def __init__(self, connection, number):
+        self.connection = connection
+        self.number = number
+        self.credit = _WINDOW
+        self.received = _WINDOW
+        self.handler = None
+
+    @property
+    def writable(self):
+        """How many bytes may be sent now."""
+        return self.credit if len(self.connection.outgoing) < _HIGH_WATER else 0
+
+    def reply(self, value):
+        self.connection.send_json('reply', self.number, value)
+
+    def data(self, payload, frame='data'):
+        self.credit -= len(payload)
+        self.connection.send(FRAMES[frame], self.number, payload)
+
+    def end(self, value):
+        self.connection.channels.pop(self.number, None)
+        self.connection.send_json('end', self.number, value)
+
+    def fail(self, code, problem):
+        self.connection.channels.pop(self.number, None)
+        self.connection.send_json('error', self.number, {'code': code, 'problem': problem[:8000]})
+
+    def grant(self, count):
+        """Allows the client to send more."""
+        self.received += count
+        self.connection.send(FRAMES['credit'], self.number, struct.pack('>I', count))
+
+
+class Connection:
+    def __init__(self, socket, loop, handle, on_close):
+        self._socket = socket
+        self._loop = loop
+        self._handle = handle
+        self._on_close = on_close
+        self._incoming = bytearray()
+        self._mask = READ
+        self._flushing = False
+        self._closed = False
+        self.outgoing = bytearray()
+        self.channels = {}
+        socket.setblocking(False)
+        self._fd = socket.fileno()
+        loop.add(self._fd, READ, self._on_ready)
+
+    def send(self, frame, number, payload):
+        if self._closed:
+            return
+        self.outgoing += _HEADER.pack(len(payload) + 5, frame, number)
+        self.outgoing += payload
+        if not self._flushing:
+            self._flushing = True
+            self._loop.after_events(self._flush)
+
+    def send_json(self, frame, number, value):
+        self.send(FRAMES[frame], number, _encode(value).encode())
+
+    def close(self):
+        if self._closed:
+            return
+        self._closed = True
+        self._loop.remove(self._fd)
+        self._socket.close()
+        channels, self.channels = self.channels, {}
+        for channel in channels.values():
+            if channel.handler is not None:
+                channel.handler.on_close()
+        self._on_close(self)
+
+    def _on_ready(self, mask):
+        try:
+            if mask & WRITE:
+                self._flush()
+            if mask & ~WRITE and not self._closed:
+                self._receive()
+        except Exception:
+            self.close()
+            raise
+
+    def _receive(self):
+        try:
+            data = self._socket.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b''
+        if not data:
+            self.close()
+            return
+        incoming = self._incoming
+        incoming += data
+        position = 0
+        while len(incoming) - position >= 9:
+            length, frame, number = _HEADER.unpack_from(incoming, position)
+            if length < 5 or length > _FRAME_BYTES:
+                self.close()
+                return
+            if len(incoming) - position < length + 4:
+                break
+            payload = bytes(incoming[position + 9 : position + 4 + length])
+            position += length + 4
+            if not self._dispatch(frame, number, payload):
+                self.close()
+                return
+        del incoming[:position]
+
+    def _dispatch(self, frame, number, payload):
+        """False when the client broke the framing, after which nothing it says can be understood."""
+        if frame == FRAMES['request']:
+            return self._open(number, payload)
+        channel = self.channels.get(number)
+        if channel is None:
+            # The operation ended while the frame was on its way.
+            return frame in (FRAMES['data'], FRAMES['credit'], FRAMES['cancel'])
+        handler = channel.handler
+        if frame == FRAMES['data']:
+            channel.received -= len(payload)
+            if channel.received < 0 or handler is None or not hasattr(handler, 'on_data'):
+                return False
+            handler.on_data(payload)
+        elif frame == FRAMES['credit']:
+            if len(payload) != 4:
+                return False
+            channel.credit = min(_WINDOW, channel.credit + struct.unpack('>I', payload)[0])
+            if handler is not None:
+                handler.on_credit()
+        elif frame == FRAMES['cancel']:
+            del self.channels[number]
+            if handler is not None:
+                handler.on_close()
+        else:
+            return False
+        return True
+
+    def _open(self, number, payload):
+        if number in self.channels:
+            return False
+        channel = Channel(self, number)
+        if len(self.channels) >= _CHANNELS:
+            channel.fail('INVALID_ARGUMENT', f'more than {_CHANNELS} operations at once')
+            return True
+        self.channels[number] = channel
+        try:
+            self._handle(channel, *parse_request(payload))
+        except Refused as refused:
+            channel.fail(refused.code, refused.problem)
+        except Exception as error:
+            channel.fail('INTERNAL', repr(error))
+        return True
+
+    def _flush(self):
+        self._flushing = False
+        if self._closed:
+            return
+        try:
+            while self.outgoing:
+                sent = self._socket.send(self.outgoing)
+                del self.outgoing[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+            return
+        waiting = len(self.outgoing)
+        mask = (WRITE if waiting else 0) | (READ if waiting < 4 * _HIGH_WATER else 0)
+        if mask != self._mask:
+            self._mask = mask
+            self._loop.change(self._fd, mask)
+        if waiting < _HIGH_WATER // 2:
+            for channel in list(self.channels.values()):
+                if channel.handler is not None:
+                    channel.handler.on_credit()

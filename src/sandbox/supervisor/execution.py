@@ -1,0 +1,228 @@
+"""A running exec: drains its pipes into the journal, counts its time, ends its tree, records its end."""
+
+import os
+import signal
+import struct
+
+import processes
+import runner
+from loop import READ
+
+_CHUNK = 65536
+# A pipe may hold up to a megabyte (F_SETPIPE_SZ) when its last writer that matters has ended.
+_DRAIN_READS = 32
+_GRACE = 2.0
+_KILL_AGAIN = 0.05
+
+
+class Execution:
+    """Is the `source` of its followers (see follow.py)."""
+
+    def __init__(self, exec_id, spec, started_at, spawned, journal, loop, on_end, on_gone):
+        self.id = exec_id
+        self.spec = spec
+        self.started_at = started_at
+        self.kept = [0, 0]
+        self.total = [0, 0]
+        self.exit = None
+        self.paths = (journal.path(exec_id, 'stdout'), journal.path(exec_id, 'stderr'))
+        self.outputs = [-1, -1]
+        self.exit_file = -1
+        self.stdin = None
+        self.followers = []
+        self.due = None
+        """Active time at which `on_due` has to be called."""
+        self._journal = journal
+        self._loop = loop
+        self._on_end = on_end
+        self._on_gone = on_gone
+        self._limit = spec['maxOutputBytes']
+        self._pid = spawned.pid
+        self._pipes = [spawned.stdout, spawned.stderr]
+        self._status_pipe = spawned.status
+        self._report = b''
+        self._wait_status = None
+        self._reason = None
+        self._kill_at = None
+        self._started = loop.now()
+        if spec['timeoutMs']:
+            self.due = self._deadline = self._started + spec['timeoutMs'] / 1000
+        else:
+            self._deadline = None
+        loop.add(spawned.stdout, READ, self._on_stdout)
+        loop.add(spawned.stderr, READ, self._on_stderr)
+        loop.add(spawned.status, READ, self._on_status)
+
+    @property
+    def gone(self):
+        """True when nothing of its tree is left."""
+        return self._status_pipe < 0
+
+    @property
+    def leaves_nothing(self):
+        """True when it has ended and left no process behind, even if its runner is still on the way out."""
+        return self.exit is not None and (self.gone or not processes.descendants(self._pid))
+
+    def signal(self, number):
+        """Returns whether there was anything to signal."""
+        was_running = self.exit is None
+        if self.gone:
+            return False
+        if number != signal.SIGINT and was_running and self._reason is None:
+            self._reason = 'killed'
+        found = self._end_tree(number == signal.SIGKILL) if number != signal.SIGINT else processes.signal_tree(self._pid, number)
+        return was_running or found > 0
+
+    def on_due(self, now):
+        if self._kill_at is not None and now >= self._kill_at:
+            self._end_tree(True)
+        elif self._deadline is not None and now >= self._deadline:
+            self._deadline = None
+            if self.exit is None:
+                if self._reason is None:
+                    self._reason = 'timeout'
+                self._end_tree(False)
+        self._schedule()
+
+    def keep_no_more(self):
+        """The volume is full: what does not fit is counted and dropped, and the kept part stays without gaps."""
+        self._limit = 0
+
+    def unfollow(self, follower):
+        if follower in self.followers:
+            self.followers.remove(follower)
+        self._close_outputs()
+
+    def _end_tree(self, now):
+        if self._kill_at is None or now:
+            self._kill_at = self._loop.now() + (_KILL_AGAIN if now else _GRACE)
+        found = processes.signal_tree(self._pid, signal.SIGKILL if now else signal.SIGTERM)
+        self._schedule()
+        return found
+
+    def _schedule(self):
+        times = [time for time in (self._kill_at, self._deadline) if time is not None]
+        self.due = min(times) if times and not self.gone else None
+
+    def _on_stdout(self, mask):
+        self._read(0)
+
+    def _on_stderr(self, mask):
+        self._read(1)
+
+    def _read(self, index):
+        """One chunk of a pipe; False when there is nothing more to read now."""
+        fd = self._pipes[index]
+        if fd < 0:
+            return False
+        try:
+            data = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._loop.remove(fd)
+            os.close(fd)
+            self._pipes[index] = -1
+            return False
+        self.total[index] += len(data)
+        room = self._limit - self.kept[index]
+        if room > 0:
+            self._keep(index, data[:room] if room < len(data) else data)
+        for follower in tuple(self.followers):
+            follower.advance()
+        return True
+
+    def _keep(self, index, data):
+        try:
+            while data:
+                written = os.write(self.outputs[index], data)
+                self.kept[index] += written
+                data = data[written:]
+        except OSError:
+            self.keep_no_more()
+
+    def _on_status(self, mask):
+        try:
+            data = os.read(self._status_pipe, 8192)
+        except BlockingIOError:
+            return
+        if data:
+            self._report += data
+            self._parse_report()
+        else:
+            self._loop.remove(self._status_pipe)
+            os.close(self._status_pipe)
+            self._status_pipe = -1
+            if self._wait_status is None and self.exit is None:
+                # The runner itself was killed (out of memory), so nobody saw how the command ended.
+                self._wait_status = signal.SIGKILL
+        if self._wait_status is not None and self.exit is None and (self._kill_at is None or self.gone):
+            self._finish()
+        if self.gone:
+            self._let_go()
+
+    def _parse_report(self):
+        report = self._report
+        if report[:1] == runner.ENDED and len(report) >= runner.ENDED_SIZE:
+            self._wait_status = struct.unpack('>i', report[1 : runner.ENDED_SIZE])[0]
+        elif report[:1] == runner.FAILED and len(report) >= 3:
+            size = 3 + struct.unpack('>H', report[1:3])[0]
+            if len(report) >= size:
+                problem = report[3:size].decode('utf-8', 'replace')
+                self._report = b''
+                self._end({'status': 'failed', 'problem': problem})
+
+    def _finish(self):
+        for index in (0, 1):
+            for _ in range(_DRAIN_READS):
+                if not self._read(index):
+                    break
+        status = self._wait_status
+        if os.WIFSIGNALED(status):
+            name = _signal_name(os.WTERMSIG(status))
+            self._end({'status': self._reason or 'killed', 'signal': name})
+        else:
+            self._end({'status': self._reason or 'exited', 'exitCode': os.WEXITSTATUS(status)})
+
+    def _end(self, record):
+        if self.exit is not None:
+            return
+        self.exit = record
+        record['durationMs'] = round((self._loop.now() - self._started) * 1000)
+        record['stdoutBytes'], record['stderrBytes'] = self.total
+        record['stdoutKept'], record['stderrKept'] = self.kept
+        self._deadline = None
+        self._schedule()
+        if self.stdin is not None:
+            self.stdin.close()
+        self._on_end(self)
+        for follower in tuple(self.followers):
+            follower.advance()
+
+    def _let_go(self):
+        for index, fd in enumerate(self._pipes):
+            if fd >= 0:
+                while self._read(index):
+                    pass
+            if self._pipes[index] >= 0:
+                self._loop.remove(self._pipes[index])
+                os.close(self._pipes[index])
+                self._pipes[index] = -1
+        self.due = None
+        self._on_gone(self)
+        self._close_outputs()
+
+    def _close_outputs(self):
+        """Readers that have not caught up go on reading after the tree is gone."""
+        if self.gone and not self.followers:
+            for fd in self.outputs:
+                if fd >= 0:
+                    os.close(fd)
+            self.outputs = [-1, -1]
+
+
+def _signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f'SIG{number}'

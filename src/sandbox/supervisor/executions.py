@@ -1,0 +1,241 @@
+"""All execs of the sandbox, running and journalled; an id is run once for ever."""
+
+import json
+import os
+import signal
+
+from _sha256 import sha256
+from execution import Execution
+from follow import Follower, Recorded
+from journal import timestamp
+from protocol import LIMITS, Refused, to_bytes
+from stdin import Stdin
+
+_SIGNALS = {'SIGTERM': signal.SIGTERM, 'SIGKILL': signal.SIGKILL, 'SIGINT': signal.SIGINT}
+_SHOWN = 1000
+
+
+class Executions:
+    def __init__(self, journal, loop, nursery, home):
+        self._journal = journal
+        self._loop = loop
+        self._nursery = nursery
+        self._base_env = {
+            b'PATH': b'/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+            b'HOME': home,
+            b'USER': b'user',
+            b'LOGNAME': b'user',
+            b'SHELL': b'/bin/bash',
+            b'LANG': b'C.UTF-8',
+        }
+        self._live = {}
+        """Those of which something runs: the command, or what it left in the background."""
+        self._unsaved = {}
+        """Ended ones whose end did not fit on the volume."""
+
+    @property
+    def running(self):
+        return bool(self._live)
+
+    def due(self):
+        times = [execution.due for execution in self._live.values() if execution.due is not None]
+        return min(times) if times else None
+
+    def on_time(self, now):
+        for execution in tuple(self._live.values()):
+            if execution.due is not None and now >= execution.due:
+                execution.on_due(now)
+
+    def run(self, channel, fields):
+        """Starts and follows in one go."""
+        self._claim_and_start(fields)
+        self.attach(channel, fields)
+
+    def start(self, channel, fields):
+        self._claim_and_start(fields)
+        channel.end(self._info(fields['execId']))
+
+    def attach(self, channel, fields):
+        exec_id = fields['execId']
+        source = self._live.get(exec_id) or self._recorded(exec_id)
+        channel.reply({'startedAt': self._started_at(exec_id)})
+        follower = Follower(channel, source, fields)
+        if isinstance(source, Execution):
+            source.followers.append(follower)
+        follower.advance()
+
+    def input(self, channel, fields):
+        execution = self._live.get(fields['execId'])
+        if execution is None or execution.exit is not None:
+            self._require(fields['execId'])
+            channel.reply({'accepted': fields['size']})
+            channel.end({})
+        elif execution.stdin is None:
+            raise Refused('INVALID_ARGUMENT', 'the exec was started without stdin')
+        else:
+            execution.stdin.add(channel, fields)
+
+    def signal(self, channel, fields):
+        execution = self._live.get(fields['execId'])
+        if execution is None:
+            self._require(fields['execId'])
+        channel.end({'signalled': execution is not None and execution.signal(_SIGNALS[fields['signal']])})
+
+    def list(self, channel, fields):
+        # A journal of very many execs does not fit into one window, so it is sent like any other output.
+        lines = [json.dumps(self._info(exec_id)).encode() + b'\n' for exec_id in self._journal.ids()]
+        Lines(channel, b''.join(lines)).on_credit()
+
+    def info(self, channel, fields):
+        self._require(fields['execId'])
+        channel.end(self._info(fields['execId']))
+
+    def forget(self, channel, fields):
+        exec_id = fields['execId']
+        self._require(exec_id)
+        execution = self._live.get(exec_id)
+        if execution is not None:
+            if not execution.leaves_nothing:
+                raise Refused('INVALID_ARGUMENT', f'{exec_id} still has running processes')
+            del self._live[exec_id]
+        self._unsaved.pop(exec_id, None)
+        self._journal.remove(exec_id)
+        channel.end({})
+
+    def kill_all(self):
+        for execution in tuple(self._live.values()):
+            execution.signal(signal.SIGKILL)
+
+    def _claim_and_start(self, fields):
+        exec_id = fields['execId']
+        if ('command' in fields) == ('argv' in fields):
+            raise Refused('INVALID_ARGUMENT', 'either command or argv has to be given')
+        if self._unsaved:
+            self._save_unsaved()
+        given = _fingerprint(fields)
+        running = sum(execution.exit is None for execution in self._live.values())
+        if running >= LIMITS['runningExecs'] and not self._journal.exists(exec_id):
+            raise Refused('EXEC_FAILED', f'{running} commands run already')
+        if not self._journal.claim(exec_id):
+            execution = self._live.get(exec_id)
+            spec = execution.spec if execution else self._journal.read_spec(exec_id)
+            if spec is not None and spec['fingerprint'] != given:
+                raise Refused('EXEC_MISMATCH', exec_id)
+            return
+        spec = {name: fields[name] for name in ('timeoutMs', 'maxOutputBytes')}
+        spec.update(fingerprint=given, command=_shown(fields), startedAt=timestamp())
+        execution = self._launch(exec_id, fields, spec)
+        self._live[exec_id] = execution
+        try:
+            # Only now, so that the command starts meanwhile; it cannot end unseen, since this loop is busy here.
+            execution.outputs, execution.exit_file = self._journal.create_files(exec_id, spec)
+        except OSError:
+            execution.keep_no_more()
+        # While the command starts, which takes longer than this.
+        self._loop.after_events(self._nursery.warm_up)
+
+    def _launch(self, exec_id, fields, spec):
+        if 'command' in fields:
+            argv = [b'/bin/bash', b'-c', to_bytes(fields['command'])]
+        else:
+            argv = [to_bytes(item) for item in fields['argv']]
+        env = {**self._base_env, **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
+        cwd = os.path.join(self._base_env[b'HOME'], to_bytes(fields['cwd']))
+        try:
+            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open')
+        except OSError as error:
+            self._journal.remove(exec_id)
+            raise Refused('EXEC_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
+        execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone)
+        if spawned.stdin >= 0:
+            execution.stdin = Stdin(spawned.stdin, self._loop)
+        return execution
+
+    def _on_end(self, execution):
+        if not self._journal.write_exit(execution.exit_file, execution.exit):
+            self._unsaved[execution.id] = execution.exit
+
+    def _on_gone(self, execution):
+        # A forgotten id may have been given to another by now.
+        if self._live.get(execution.id) is execution:
+            del self._live[execution.id]
+
+    def _save_unsaved(self):
+        """Tries again what did not fit on the volume."""
+        for exec_id in tuple(self._unsaved):
+            try:
+                fd = self._journal.create_exit(exec_id)
+            except OSError:
+                return
+            if not self._journal.write_exit(fd, self._unsaved[exec_id]):
+                return
+            del self._unsaved[exec_id]
+
+    def _require(self, exec_id):
+        if exec_id not in self._live and not self._journal.exists(exec_id):
+            raise Refused('EXEC_NOT_FOUND', exec_id)
+
+    def _exit(self, exec_id):
+        record = self._unsaved.get(exec_id) or self._journal.read_exit(exec_id)
+        if record is not None:
+            return record
+        stdout, stderr = self._journal.sizes(exec_id)
+        return {
+            'status': 'lost',
+            'durationMs': 0,
+            'stdoutBytes': stdout,
+            'stderrBytes': stderr,
+            'stdoutKept': stdout,
+            'stderrKept': stderr,
+        }
+
+    def _recorded(self, exec_id):
+        self._require(exec_id)
+        return Recorded(self._journal, exec_id, self._exit(exec_id))
+
+    def _started_at(self, exec_id):
+        execution = self._live.get(exec_id)
+        spec = execution.spec if execution else self._journal.read_spec(exec_id)
+        return spec['startedAt'] if spec else ''
+
+    def _info(self, exec_id):
+        execution = self._live.get(exec_id)
+        spec = execution.spec if execution else self._journal.read_spec(exec_id)
+        info = {'execId': exec_id, 'command': spec['command'] if spec else '', 'startedAt': spec['startedAt'] if spec else ''}
+        if execution is not None and execution.exit is None:
+            return {**info, 'state': 'running', 'stdoutBytes': execution.total[0], 'stderrBytes': execution.total[1]}
+        record = execution.exit if execution is not None else self._exit(exec_id)
+        state = 'lost' if record['status'] == 'lost' else 'ended'
+        return {**info, 'state': state, 'stdoutBytes': record['stdoutBytes'], 'stderrBytes': record['stderrBytes'], 'exit': record}
+
+
+class Lines:
+    """Sends prepared bytes at the reader's pace, then ends the operation."""
+
+    def __init__(self, channel, data):
+        self._channel = channel
+        self._data = data
+        self._position = 0
+        channel.handler = self
+
+    def on_credit(self):
+        while self._position < len(self._data):
+            size = min(LIMITS['chunkBytes'], self._channel.writable)
+            if size <= 0:
+                return
+            self._channel.data(self._data[self._position : self._position + size])
+            self._position += size
+        self._channel.end({})
+
+    def on_close(self):
+        self._data = b''
+
+
+def _fingerprint(fields):
+    """What makes two starts the same command. Values of the environment are in it and cannot be read from it."""
+    told = [fields.get('command'), fields.get('argv'), fields['cwd'], sorted(fields['env'].items()), fields['stdin']]
+    return sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _shown(fields):
+    return (fields['command'] if 'command' in fields else ' '.join(fields.get('argv', ())))[:_SHOWN]

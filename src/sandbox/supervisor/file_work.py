@@ -1,0 +1,144 @@
+"""Runs one file operation in a child and carries its data between the child and the client."""
+
+import json
+import os
+import signal
+
+import file_operations
+import runner
+from loop import READ, WRITE
+from protocol import LIMITS, Refused
+
+_DATA_IN, _DATA_OUT, _RESULT = 0, 1, 3
+
+
+class FileWork:
+    """A `handler` of its channel. Memory is bounded by the channel's window in both directions."""
+
+    def __init__(self, channel, loop, operation, fields, user, home):
+        self._channel = channel
+        self._loop = loop
+        self._waiting = bytearray()
+        self._reading = False
+        self._writing = False
+        self._pid = 0
+        self._spawn(operation, fields, user, home)
+        channel.handler = self
+        if operation == 'writeFile':
+            channel.reply({'accepted': 0})
+        self._listen()
+
+    def on_data(self, data):
+        self._waiting += data
+        self._write(WRITE)
+
+    def on_credit(self):
+        self._listen()
+
+    def on_close(self):
+        """The client let go: the child must not finish a write that nobody waits for."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            self._release()
+
+    def _spawn(self, operation, fields, user, home):
+        input_read, self._input = os.pipe()
+        self._output, output_write = os.pipe()
+        self._result, result_write = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError as error:
+            for fd in (input_read, self._input, self._output, output_write, self._result, result_write):
+                os.close(fd)
+            raise Refused('FILE_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
+        if self._pid == 0:
+            try:
+                _work((input_read, output_write, result_write), operation, fields, user, home)
+            finally:
+                os._exit(1)
+        for fd in (input_read, output_write, result_write):
+            os.close(fd)
+        os.set_blocking(self._input, False)
+        os.set_blocking(self._output, False)
+
+    def _listen(self):
+        wanted = bool(self._pid) and self._channel.writable > 0
+        if wanted and not self._reading:
+            self._loop.add(self._output, READ, self._read)
+        elif not wanted and self._reading:
+            self._loop.remove(self._output)
+        self._reading = wanted
+
+    def _read(self, mask):
+        size = min(LIMITS['chunkBytes'], self._channel.writable)
+        if size <= 0:
+            self._listen()
+            return
+        try:
+            data = os.read(self._output, size)
+        except BlockingIOError:
+            return
+        if data:
+            self._channel.data(data)
+            self._listen()
+        else:
+            self._finish()
+
+    def _write(self, mask):
+        try:
+            while self._waiting:
+                written = os.write(self._input, self._waiting)
+                del self._waiting[:written]
+                self._channel.grant(written)
+        except BlockingIOError:
+            pass
+        except OSError:
+            # The child failed early; its result says why.
+            self._waiting.clear()
+        wanted = bool(self._waiting)
+        if wanted and not self._writing:
+            self._loop.add(self._input, WRITE, self._write)
+        elif not wanted and self._writing:
+            self._loop.remove(self._input)
+        self._writing = wanted
+
+    def _finish(self):
+        try:
+            outcome = json.loads(os.read(self._result, 65536))
+        except ValueError:
+            outcome = {'code': 'FILE_FAILED', 'problem': 'the work was ended from outside (out of memory?)'}
+        self._release()
+        if 'code' in outcome:
+            self._channel.fail(outcome['code'], outcome['problem'])
+        else:
+            self._channel.end(outcome['end'])
+
+    def _release(self):
+        for fd in (self._output, self._input, self._result):
+            self._loop.remove(fd)
+            os.close(fd)
+        pid, self._pid = self._pid, 0
+        self._reading = self._writing = False
+        os.waitpid(pid, 0)
+
+
+def _work(theirs, operation, fields, user, home):
+    runner.reset_signals()
+    for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT), runner.move_up(theirs)):
+        os.dup2(source, target)
+    os.closerange(_RESULT + 1, 1 << 20)
+    runner.offer_to_out_of_memory_killer()
+    uid, gid = user
+    os.umask(0o022)
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    # Rights over files follow the effective id. The real one stays root, so that the guest cannot stop or kill this process.
+    os.setresuid(0, uid, 0)
+    try:
+        outcome = {'end': file_operations.perform(operation, fields, home, _DATA_IN, _DATA_OUT)}
+    except Refused as refused:
+        outcome = {'code': refused.code, 'problem': refused.problem}
+    except Exception as error:
+        outcome = {'code': 'FILE_FAILED', 'problem': repr(error)[:1000]}
+    os.write(_RESULT, json.dumps(outcome).encode())
+    os._exit(0)

@@ -1,0 +1,160 @@
+"""Makes runners ahead of their use, in a process of its own.
+
+A fork copies every page that either side touches afterwards. The supervisor touches many with each message, so it does not fork for
+commands: a lean child, split off before anything big was loaded, does, and hands over the descriptors."""
+
+import errno
+import marshal
+import os
+import struct
+
+import _signal as signal
+import _socket
+import runner
+
+_DESCRIPTORS = struct.Struct('=5i')
+_PID = struct.Struct('=i')
+_ONE_MORE = b'+'
+
+
+class Spawned:
+    """What the supervisor holds of a runner; all descriptors but `order` are non-blocking."""
+
+    __slots__ = ('order', 'pid', 'status', 'stderr', 'stdin', 'stdout')
+
+    def __init__(self, pid, descriptors):
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr, self.status, self.order = descriptors
+
+    def give(self, order):
+        """False when the runner died while it waited (out of memory); then nothing is left of it."""
+        try:
+            view = memoryview(struct.pack('>I', len(order)) + order)
+            while view:
+                view = view[os.write(self.order, view) :]
+        except BrokenPipeError:
+            for fd in (self.stdin, self.stdout, self.stderr, self.status, self.order):
+                os.close(fd)
+            return False
+        os.close(self.order)
+        return True
+
+
+class Nursery:
+    def __init__(self, user):
+        self._user = user
+        self._socket = None
+        self._pid = 0
+        self._asked = 0
+        self._split()
+
+    def start(self, argv, cwd, env, open_stdin):
+        """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started."""
+        order = marshal.dumps((argv, cwd, env, open_stdin))
+        spawned = self._take()
+        if not spawned.give(order):
+            spawned = self._take()
+            if not spawned.give(order):
+                raise OSError(errno.EPIPE, 'the runner ended')
+        if not open_stdin:
+            os.close(spawned.stdin)
+            spawned.stdin = -1
+        return spawned
+
+    def warm_up(self):
+        """Asks for the next runner, to be there when it is needed."""
+        if self._asked == 0:
+            self._ask()
+
+    def _ask(self):
+        try:
+            self._socket.send(_ONE_MORE)
+        except OSError:
+            self._replace()
+            self._socket.send(_ONE_MORE)
+        self._asked += 1
+
+    def _take(self):
+        if self._asked == 0:
+            self._ask()
+        data, ancillary = self._receive()
+        if not data:
+            self._replace()
+            self._ask()
+            data, ancillary = self._receive()
+        self._asked -= 1
+        number = _PID.unpack(data)[0] if data else errno.EPIPE
+        if not ancillary:
+            raise OSError(number, os.strerror(number))
+        descriptors = _DESCRIPTORS.unpack(ancillary[0][2])
+        for fd in descriptors[:4]:
+            os.set_blocking(fd, False)
+        return Spawned(number, descriptors)
+
+    def _receive(self):
+        """A pid with its descriptors, an error number without any, or nothing when the other process is gone."""
+        try:
+            return self._socket.recvmsg(64, _socket.CMSG_SPACE(_DESCRIPTORS.size), _socket.MSG_CMSG_CLOEXEC)[:2]
+        except ConnectionError:
+            return b'', []
+
+    def _replace(self):
+        """Its process was killed (out of memory). Runners that it made live on."""
+        self._socket.close()
+        os.waitpid(self._pid, 0)
+        self._split()
+
+    def _split(self):
+        self._asked = 0
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                _serve(theirs, self._user)
+            finally:
+                os._exit(1)
+        theirs.close()
+        self._socket = ours
+
+
+def _serve(asked, user):
+    os.setsid()
+    runner.reset_signals()
+    # Nobody here waits for the runners; the supervisor sees their end by their status pipe.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    kept = runner.move_up([asked.fileno()])[0]
+    asked.close()
+    os.closerange(3, kept)
+    os.closerange(kept + 1, 1 << 20)
+    asked = _socket.socket(fileno=kept)
+    while asked.recv(1):
+        try:
+            pid, descriptors = _make_runner(user)
+        except OSError as error:
+            asked.send(_PID.pack(error.errno))
+            continue
+        asked.sendmsg([_PID.pack(pid)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTORS.pack(*descriptors))])
+        for fd in descriptors:
+            os.close(fd)
+
+
+def _make_runner(user):
+    theirs, ours = [], []
+    try:
+        for reads in (True, False, False, False, True):
+            read, write = os.pipe()
+            theirs.append(read if reads else write)
+            ours.append(write if reads else read)
+        pid = os.fork()
+    except OSError:
+        for fd in theirs + ours:
+            os.close(fd)
+        raise
+    if pid == 0:
+        try:
+            runner.run(theirs, user)
+        finally:
+            os._exit(127)
+    for fd in theirs:
+        os.close(fd)
+    return pid, ours

@@ -1,0 +1,109 @@
+"""The protocol's tables and the check of every request against them."""
+
+import json
+import os
+import re
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.json'), encoding='utf-8') as file:
+    _TABLES = json.load(file)
+
+VERSION = _TABLES['version']
+LIMITS = _TABLES['limits']
+FRAMES = _TABLES['frames']
+_ID = re.compile(_TABLES['idPattern'].rstrip('$') + r'\Z')
+_RECORDS = _TABLES['records']
+
+
+class Refused(Exception):
+    """A request that cannot be done; `code` is one of the protocol's failure codes."""
+
+    def __init__(self, code, problem):
+        super().__init__(problem)
+        self.code = code
+        self.problem = problem
+
+
+def _spread(fields):
+    table = {}
+    for name, field in fields.items():
+        if name == '...':
+            for record in field:
+                table.update(_spread(_RECORDS[record]))
+        else:
+            table[name] = field
+    return table
+
+
+_REQUESTS = {name: _spread(operation['request']) for name, operation in _TABLES['operations'].items()}
+
+
+def to_bytes(text):
+    """File names need not be UTF-8: their odd bytes travel as lone surrogates."""
+    return text.encode('utf-8', 'surrogateescape')
+
+
+def to_text(data):
+    return data.decode('utf-8', 'surrogateescape')
+
+
+def parse_request(payload):
+    """Returns the operation's name and its checked fields; raises `Refused`."""
+    try:
+        request = json.loads(payload, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Refused('INVALID_ARGUMENT', 'the request is not JSON') from error
+    if not isinstance(request, dict):
+        raise Refused('INVALID_ARGUMENT', 'the request is not an object')
+    operation = request.pop('operation', None)
+    table = _REQUESTS.get(operation) if isinstance(operation, str) else None
+    if table is None:
+        raise Refused('INVALID_ARGUMENT', 'the operation is unknown')
+    for name in request:
+        if name not in table:
+            raise Refused('INVALID_ARGUMENT', f'{operation} has no field {ascii(name)[:100]}')
+    for name, field in table.items():
+        if name in request:
+            if not _CHECKS[field['type']](request[name], field):
+                raise Refused('INVALID_ARGUMENT', f'{operation}.{name} is not valid')
+        elif not field.get('optional'):
+            raise Refused('INVALID_ARGUMENT', f'{operation}.{name} is missing')
+    return operation, request
+
+
+def _refuse_constant(name):
+    raise ValueError(name)
+
+
+def _is_text(value, field):
+    if not isinstance(value, str) or len(value) > field['maxLength'] or '\0' in value:
+        return False
+    try:
+        value.encode('utf-8', 'surrogateescape')
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_integer(value, field):
+    return isinstance(value, int) and not isinstance(value, bool) and field.get('min', 0) <= value <= field.get('max', 2**53 - 1)
+
+
+def _is_texts(value, field):
+    return isinstance(value, list) and 0 < len(value) <= field['maxItems'] and all(_is_text(item, field) for item in value)
+
+
+def _is_text_map(value, field):
+    if not isinstance(value, dict) or len(value) > field['maxItems']:
+        return False
+    return all(name and '=' not in name and _is_text(name, field) and _is_text(item, field) for name, item in value.items())
+
+
+_CHECKS = {
+    'id': lambda value, field: isinstance(value, str) and _ID.match(value) is not None,
+    'text': _is_text,
+    'texts': _is_texts,
+    'textMap': _is_text_map,
+    'integer': _is_integer,
+    'boolean': lambda value, field: isinstance(value, bool),
+    'choice': lambda value, field: isinstance(value, str) and value in field['values'],
+}

@@ -1,0 +1,128 @@
+"""The small process that stands above each exec and keeps all its descendants together."""
+
+import ctypes
+import errno
+import fcntl
+import marshal
+import os
+import struct
+
+import _signal as signal
+
+_PR_SET_CHILD_SUBREAPER = 36
+_STDIN, _STATUS, _ORDER = 0, 3, 4
+_libc = ctypes.CDLL(None, use_errno=True)
+
+ENDED = b'E'
+FAILED = b'F'
+ENDED_SIZE = 5
+
+
+def run(theirs, user):
+    """Becomes a runner, with `theirs` as stdin, stdout, stderr, status and order; never returns. It reports the main child's end as `E`
+    and a wait status, or `F` and a text when nothing was executed, and lives on until its last descendant is gone: as their subreaper
+    it inherits all that are orphaned, so that none can leave the tree."""
+    os.setsid()
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    reset_signals()
+    for target, source in enumerate(move_up(theirs)):
+        os.dup2(source, target, target < _STATUS)
+    os.closerange(_ORDER + 1, 1 << 20)
+    argv, cwd, env, open_stdin = _read_order()
+    if not open_stdin:
+        # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
+        os.dup2(os.open('/dev/null', os.O_RDONLY), _STDIN)
+    try:
+        child = os.fork()
+    except OSError as error:
+        _report_failure('fork', error)
+        os._exit(0)
+    if child == 0:
+        _execute(argv, cwd, env, user)
+    os.closerange(0, _STATUS)
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            os._exit(0)
+        if pid == child:
+            os.write(_STATUS, ENDED + struct.pack('>i', status))
+
+
+def move_up(fds):
+    """Duplicates to numbers above all that are about to be overwritten."""
+    return [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in fds]
+
+
+def _read_order():
+    data = b''
+    while len(data) < 4 or len(data) < 4 + struct.unpack_from('>I', data)[0]:
+        more = os.read(_ORDER, 1 << 20)
+        if not more:
+            # The supervisor is gone, or nobody needed this runner.
+            os._exit(0)
+        data += more
+    os.close(_ORDER)
+    return marshal.loads(data[4:])
+
+
+def _execute(argv, cwd, env, user):
+    step = 'start'
+    try:
+        os.setsid()
+        os.umask(0o022)
+        offer_to_out_of_memory_killer()
+        become(user)
+        step = f'enter {os.fsdecode(cwd)}'
+        os.chdir(cwd)
+        step = f'execute {os.fsdecode(argv[0])[:200]}'
+        _execute_found(argv, env)
+    except OSError as error:
+        _report_failure(step, error)
+    os._exit(127)
+
+
+def _execute_found(argv, env):
+    """As os.execvpe, which loads a module first: the guest may not be able to, and it takes time."""
+    program = argv[0]
+    if b'/' in program:
+        os.execve(program, argv, env)
+    problem = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    for directory in env.get(b'PATH', b'').split(b':'):
+        try:
+            os.execve(os.path.join(directory, program), argv, env)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            problem = error
+    raise problem
+
+
+def _report_failure(step, error):
+    text = f'cannot {step}: {error.strerror}'.encode('utf-8', 'replace')[:4000]
+    os.write(_STATUS, FAILED + struct.pack('>H', len(text)) + text)
+
+
+def reset_signals():
+    """Ignored signals are inherited by what is executed, and the interpreter ignores some."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def offer_to_out_of_memory_killer():
+    """Out of memory, the kernel should take a command, never the supervisor."""
+    try:
+        fd = os.open('/proc/self/oom_score_adj', os.O_WRONLY)
+        os.write(fd, b'500')
+        os.close(fd)
+    except OSError:
+        pass
+
+
+def become(user):
+    """Gives up root for good; `user` is (uid, gid)."""
+    uid, gid = user
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)

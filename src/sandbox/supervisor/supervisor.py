@@ -1,0 +1,42 @@
+"""The supervisor: starts, journals and ends the commands of one sandbox. Runs as root in the container; guest code has another uid.
+
+Options, each with a value: --socket, --journal, --home, --uid, --gid."""
+
+import os
+import sys
+
+# Isolated mode leaves out the program's own directory.
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+_DEFAULTS = {
+    '--socket': '/run/longshore/supervisor.sock',
+    '--journal': '/home/.longshore/execs',
+    '--home': '/home/user',
+    '--uid': '1000',
+    '--gid': '1000',
+}
+
+
+def main(arguments):
+    options = _parse(arguments)
+    user = (int(options['--uid']), int(options['--gid']))
+    from nursery import Nursery
+
+    # Its process is split off while this one is still small; only then comes the rest.
+    nursery = Nursery(user)
+    from service import Supervisor
+
+    Supervisor(options, user, nursery).serve()
+
+
+def _parse(arguments):
+    options = dict(_DEFAULTS)
+    pairs = list(zip(arguments[::2], arguments[1::2]))
+    if len(arguments) % 2 or any(name not in options for name, _ in pairs):
+        sys.exit(f'usage: supervisor.py {" ".join(f"[{name} VALUE]" for name in options)}')
+    options.update(pairs)
+    return options
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

@@ -1,0 +1,76 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
+import { connectSupervisor } from '../../../src/sandbox/connection/connect-supervisor.ts';
+import { createHandle } from '../../../src/sandbox/connection/create-handle.ts';
+import type { SupervisorConnection } from '../../../src/sandbox/connection/supervisor-connection.ts';
+import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import { silentLog, until } from './local-supervisor.ts';
+
+const run = promisify(execFile);
+const image = process.env['LONGSHORE_TEST_IMAGE'] ?? 'longshore-sandbox:latest';
+const name = `test-supervisor-${randomBytes(6).toString('hex')}`;
+const labels = ['--label', `longshore.installation=${name}`];
+const rights = ['--cap-drop', 'ALL', ...['SETUID', 'SETGID', 'KILL', 'CHOWN'].flatMap((right) => ['--cap-add', right]), '--security-opt', 'no-new-privileges'];
+const limits = ['--memory', '512m', '--memory-swap', '512m', '--pids-limit', '256', '--network', 'none', '--read-only', '--init'];
+const places = ['--tmpfs', '/run:size=16m,mode=755', '--tmpfs', '/tmp:size=64m', '--volume', `${name}:/home`];
+let connection: SupervisorConnection;
+let handle: SandboxHandle;
+
+beforeAll(async () => {
+  await run('docker', ['volume', 'create', ...labels, name]);
+  await run('docker', ['run', '-d', '--name', name, ...labels, ...rights, ...limits, ...places, image]);
+  connection = connectSupervisor({ openStream: openBridge, sandboxId: 'sbx_container', log: silentLog });
+  handle = createHandle(connection, 'sbx_container');
+});
+
+afterAll(async () => {
+  connection.close();
+  await run('docker', ['rm', '-f', name]);
+  await run('docker', ['volume', 'rm', '-f', name]);
+});
+
+function openBridge(): Promise<Duplex> {
+  const bridge = spawn('docker', ['exec', '-i', name, 'socat', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const stream = Duplex.from({ readable: bridge.stdout, writable: bridge.stdin });
+  stream.on('close', () => bridge.kill());
+  return Promise.resolve(stream);
+}
+
+test('with four rights of root and no others it starts commands as the guest', async () => {
+  const { stdout } = await handle.run('id -un; pwd; grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status; cat; readlink /proc/self/fd/0', { stdin: '' });
+  expect(stdout.text).toMatch(/^user\n\/home\/user\nCapEff:\t0{16}\nCapBnd:\t[0-9a-f]+\nNoNewPrivs:\t1\npipe:/);
+});
+
+test('files belong to the guest, and those of root are out of reach', async () => {
+  await handle.writeFile('notes/a.txt', 'mine');
+  expect((await handle.run('stat -c %U notes notes/a.txt')).stdout.text).toBe('user\nuser\n');
+  await expect(handle.readFile('/etc/shadow')).rejects.toMatchObject({ code: 'FILE_FAILED' });
+  await expect(handle.writeFile('/home/.longshore/execs/x', '')).rejects.toMatchObject({ code: 'FILE_FAILED' });
+});
+
+test('a guest that takes all memory is ended, and the supervisor goes on', async () => {
+  const result = await handle.run(`python3 -c 'x = bytearray(2 << 30)'; echo after $?`);
+  expect(result.stdout.text + (result.signal ?? '')).toMatch(/after (137|1)|SIGKILL/);
+  expect((await handle.run('echo alive')).stdout.text).toBe('alive\n');
+});
+
+test('the whole tree is ended in the container too', async () => {
+  const result = await handle.run(`setsid sh -c 'trap "" TERM; while :; do sleep 0.1; done' & sleep 1000`, { timeoutMs: 300 });
+  expect(result.status).toBe('timeout');
+  expect((await handle.run('pgrep -u user -f "trap" | grep -v $$ | wc -l')).stdout.text).toBe('0\n');
+});
+
+test('the journal outlives the container', async () => {
+  await handle.run('echo kept', { execId: 'kept' });
+  const lost = handle.run('sleep 1000', { execId: 'lost' });
+  lost.catch(() => undefined);
+  await until(async () => (await handle.execs()).some((exec) => exec.execId === 'lost'));
+  await run('docker', ['kill', name]);
+  await run('docker', ['start', name]);
+  expect((await handle.attach('kept')).stdout.text).toBe('kept\n');
+  await expect(lost).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+});

@@ -1,0 +1,305 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { descendants, isAlive, LocalSupervisor, until } from './local-supervisor.ts';
+
+let supervisor: LocalSupervisor;
+beforeEach(async () => {
+  supervisor = await LocalSupervisor.start();
+});
+afterEach(() => supervisor[Symbol.asyncDispose]());
+
+const sha256 = (...parts: Buffer[]): string => createHash('sha256').update(Buffer.concat(parts)).digest('hex');
+
+describe('output', () => {
+  test('the two streams are kept apart, byte for byte, with NULs and bytes that are no text', async () => {
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    const result = await supervisor.handle.run(String.raw`printf 'a\0\377b'; printf '\0\0err\200' >&2`, {
+      execId: 'bytes',
+      onStdout: (chunk) => stdout.push(chunk),
+      onStderr: (chunk) => stderr.push(chunk),
+    });
+    expect(Buffer.concat(stdout)).toEqual(Buffer.from([97, 0, 255, 98]));
+    expect(Buffer.concat(stderr)).toEqual(Buffer.from([0, 0, 101, 114, 114, 128]));
+    expect(supervisor.journal('bytes', 'stdout')).toEqual(Buffer.concat(stdout));
+    expect(result).toMatchObject({ status: 'exited', exitCode: 0, stdout: { totalBytes: 4 }, stderr: { totalBytes: 6 } });
+  });
+
+  test('a long output is previewed by head and tail, cut between characters', async () => {
+    const { stdout } = await supervisor.handle.run(`for i in $(seq 1 20000); do printf 'ä€😀%d ' $i; done`, { execId: 'long' });
+    expect(stdout.truncated).toBe(true);
+    expect(stdout.text).toMatch(/^ä€😀1 /);
+    expect(stdout.text).toMatch(/ä€😀20000 $/);
+    expect(stdout.text).not.toContain('\uFFFD');
+    expect(stdout.text).toContain(`bytes left out; what was kept is in ${stdout.path}`);
+    expect(readFileSync(stdout.path).length).toBe(stdout.totalBytes);
+  });
+
+  test('what exceeds the cap is counted and dropped, and the command is not held up', async () => {
+    const result = await supervisor.handle.run('head -c 3000000 /dev/zero', { execId: 'capped', maxOutputBytes: 1000 });
+    expect(result).toMatchObject({ status: 'exited', exitCode: 0, stdout: { totalBytes: 3_000_000, truncated: true } });
+    expect(supervisor.journal('capped', 'stdout').length).toBe(1000);
+  });
+
+  test('a reader may begin at any byte', async () => {
+    await supervisor.handle.run('printf 0123456789; printf abcdef >&2', { execId: 'offsets' });
+    let text = '';
+    await supervisor.handle.attach('offsets', { stdout: 7, stderr: 4 }, { onStdout: (chunk) => (text += chunk), onStderr: (chunk) => (text += chunk) });
+    expect(text).toBe('789ef');
+  });
+
+  test('a slow reader holds up neither the command nor the memory of the supervisor', async () => {
+    let read = 0;
+    let open!: () => void;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const followed = supervisor.connection.run(
+      {
+        execId: 'slow',
+        run: { command: 'head -c 30000000 /dev/urandom' },
+        cwd: '.',
+        env: {},
+        timeoutMs: 0,
+        maxOutputBytes: 1e8,
+        stdin: 'empty',
+      },
+      {
+        previewBytes: 100,
+        onStdout: async (chunk) => {
+          await gate;
+          read += chunk.length;
+        },
+      },
+    );
+    await until(async () => (await supervisor.connection.info('slow')).state === 'ended');
+    const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${supervisor.process.pid}/status`, 'utf8'))?.[1];
+    expect(Number(resident)).toBeLessThan(25_000);
+    open();
+    await followed;
+    expect(read).toBe(30_000_000);
+  });
+
+  test('on a full volume the command goes on, and its end is still recorded', async () => {
+    const journal = join(supervisor.directory, 'execs');
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', journal]);
+    try {
+      const result = await supervisor.handle.run('head -c 3000000 /dev/zero; exit 4', { execId: 'full' });
+      expect(result).toMatchObject({ status: 'exited', exitCode: 4, stdout: { totalBytes: 3_000_000, truncated: true } });
+      expect(JSON.parse(supervisor.journal('full', 'exit.json').toString())).toMatchObject({ exitCode: 4 });
+      await expect(supervisor.handle.run('exit 5', { execId: 'fuller' })).resolves.toMatchObject({ exitCode: 5 });
+      await supervisor.handle.forget('full');
+      await supervisor.handle.run('exit 6', { execId: 'room' });
+      expect((await supervisor.handle.attach('fuller')).exitCode).toBe(5);
+    } finally {
+      await until(() => spawnSync('umount', ['--lazy', journal]).status === 0);
+    }
+  });
+
+  test('a background child may outlive its command, whose end does not wait for it', async () => {
+    const result = await supervisor.handle.run('sleep 1000 & echo $!', { execId: 'background' });
+    expect(result).toMatchObject({ status: 'exited', exitCode: 0 });
+    expect(isAlive(Number(result.stdout.text))).toBe(true);
+    expect(await supervisor.handle.kill('background', 'SIGKILL')).toBe(true);
+    await until(() => !isAlive(Number(result.stdout.text)));
+  });
+});
+
+describe('starting once', () => {
+  test('ten racing starts of one id run once, and all see its end', async () => {
+    const connections = Array.from({ length: 10 }, () => supervisor.connect());
+    const run = { command: 'echo ran >> effects; sleep 0.2; echo done' };
+    const spec = { execId: 'race', run, cwd: '.', env: {}, timeoutMs: 30_000, maxOutputBytes: 1e6, stdin: 'empty' as const };
+    const ends = await Promise.all(connections.map((connection) => connection.run(spec, { previewBytes: 100 })));
+    expect(ends.map((end) => end.stdout.head)).toEqual(Array(10).fill('done\n'));
+    expect(readFileSync(join(supervisor.home, 'effects'), 'utf8')).toBe('ran\n');
+  });
+
+  test('an ended exec is never run again', async () => {
+    const first = await supervisor.handle.run('echo ran >> effects; exit 7', { execId: 'twice' });
+    const second = await supervisor.handle.run('echo ran >> effects; exit 7', { execId: 'twice' });
+    expect(second).toEqual(first);
+    expect(readFileSync(join(supervisor.home, 'effects'), 'utf8')).toBe('ran\n');
+  });
+
+  test.each([
+    ['command', 'echo b', {}],
+    ['directory', 'echo a', { cwd: '/' }],
+    ['environment', 'echo a', { env: { A: '2' } }],
+  ])('an id with another %s is refused', async (_what, command, options) => {
+    await supervisor.handle.run('echo a', { execId: 'same', env: { A: '1' } });
+    await expect(supervisor.handle.run(command, { execId: 'same', env: { A: '1' }, ...options })).rejects.toMatchObject({ code: 'EXEC_MISMATCH' });
+  });
+
+  test('a command that cannot be started says why, every time it is asked', async () => {
+    for (const attempt of [1, 2]) {
+      const started = supervisor.handle.run('true', { execId: 'nowhere', cwd: '/no/such/directory' });
+      await expect(started).rejects.toMatchObject({ code: 'EXEC_FAILED', message: expect.stringContaining('No such file or directory') as string });
+      expect(attempt).toBeGreaterThan(0);
+    }
+  });
+
+  test('a helper that the kernel killed for memory is replaced, and what it started lives on', async () => {
+    const ended = supervisor.handle.run('echo > ready; until [ -e go ]; do sleep 0.05; done; echo done', { execId: 'survivor' });
+    await until(() => existsSync(join(supervisor.home, 'ready')));
+    const [nursery] = descendants(Number(supervisor.process.pid));
+    process.kill(nursery!, 'SIGKILL');
+    await until(() => !isAlive(nursery!));
+    expect((await supervisor.handle.run('echo next; touch go')).stdout.text).toBe('next\n');
+    expect((await ended).stdout.text).toBe('done\n');
+  });
+
+  test('an exec that ended with its container is lost, not run again', async () => {
+    const started = supervisor.handle.run('echo ran >> effects; sleep 1000', { execId: 'victim' });
+    started.catch(() => undefined);
+    await until(() => existsSync(join(supervisor.home, 'effects')));
+    await supervisor.die();
+    await supervisor.boot();
+    await expect(started).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+    expect(await supervisor.handle.execs()).toMatchObject([{ execId: 'victim', state: 'lost', command: 'echo ran >> effects; sleep 1000' }]);
+    expect(readFileSync(join(supervisor.home, 'effects'), 'utf8')).toBe('ran\n');
+  });
+
+  test('an ended exec can be forgotten, a running one cannot', async () => {
+    await supervisor.handle.run('true', { execId: 'ended' });
+    await supervisor.handle.start('sleep 1000', { execId: 'running' });
+    await supervisor.handle.forget('ended');
+    await expect(supervisor.handle.forget('running')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(supervisor.handle.forget('ended')).rejects.toMatchObject({ code: 'EXEC_NOT_FOUND' });
+    expect((await supervisor.handle.execs()).map((exec) => exec.execId)).toEqual(['running']);
+  });
+});
+
+describe('ending', () => {
+  const stubborn = `
+    trap '' TERM
+    setsid sh -c 'trap "" TERM; echo $$ >> pids; while :; do sleep 0.1; done' &
+    sh -c '(sh -c "trap \\"\\" TERM; echo \\$\\$ >> pids; while :; do sleep 0.1; done" &) &'
+    echo $$ >> pids
+    while :; do sleep 0.1; done`;
+  const pids = (): number[] => {
+    const file = join(supervisor.home, 'pids');
+    return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map(Number) : [];
+  };
+
+  test('a timeout ends the whole tree: its own sessions, orphans, and those that ignore TERM', async () => {
+    const result = await supervisor.handle.run(stubborn, { execId: 'stubborn', timeoutMs: 1500 });
+    expect(result).toMatchObject({ status: 'timeout', signal: 'SIGKILL' });
+    expect(pids().length).toBe(3);
+    expect(pids().filter(isAlive)).toEqual([]);
+  });
+
+  test('a kill does the same, and says so', async () => {
+    const ended = supervisor.handle.run(stubborn, { execId: 'killed' });
+    await until(() => pids().length === 3);
+    expect(await supervisor.handle.kill('killed', 'SIGKILL')).toBe(true);
+    expect(await ended).toMatchObject({ status: 'killed', signal: 'SIGKILL' });
+    expect(pids().filter(isAlive)).toEqual([]);
+    expect(await supervisor.handle.kill('killed')).toBe(false);
+  });
+
+  test('a command that cleans up on TERM may do so', async () => {
+    const ended = supervisor.handle.run(`trap 'echo bye; exit 5' TERM; echo ready > ready; while :; do sleep 0.05; done`, { execId: 'polite' });
+    await until(() => existsSync(join(supervisor.home, 'ready')));
+    await supervisor.handle.kill('polite');
+    expect(await ended).toMatchObject({ status: 'killed', exitCode: 5, stdout: { text: 'bye\n' } });
+  });
+
+  test('a fork bomb is ended', async () => {
+    const result = await supervisor.handle.run('ulimit -u 60; f() { f | f & }; f 2>/dev/null; sleep 1000', { timeoutMs: 300 });
+    expect(result.status).toBe('timeout');
+  });
+
+  test('frozen time does not count', async () => {
+    const ended = supervisor.handle.run('echo > ready; sleep 2; echo slept', { execId: 'frozen', timeoutMs: 4000 });
+    await until(() => existsSync(join(supervisor.home, 'ready')));
+    supervisor.signalAll('SIGSTOP');
+    const frozenAt = performance.now();
+    await until(() => performance.now() - frozenAt > 5000);
+    supervisor.signalAll('SIGCONT');
+    const result = await ended;
+    expect(result).toMatchObject({ status: 'exited', stdout: { text: 'slept\n' } });
+    expect(result.durationMs).toBeLessThan(4000);
+  });
+
+  test('when the sandbox is stopped, running commands are ended and recorded', async () => {
+    const ended = supervisor.handle.run('sleep 1000', { execId: 'stopped' });
+    ended.catch(() => undefined);
+    await until(async () => (await supervisor.connection.list()).length === 1);
+    const before = descendants(Number(supervisor.process.pid));
+    supervisor.process.kill('SIGTERM');
+    await until(() => supervisor.process.exitCode !== null);
+    expect(JSON.parse(supervisor.journal('stopped', 'exit.json').toString())).toMatchObject({ status: 'killed', signal: 'SIGKILL' });
+    await until(() => !before.some(isAlive));
+    await supervisor.boot();
+    expect(await ended).toMatchObject({ status: 'killed' });
+  });
+});
+
+describe('stdin', () => {
+  test('a command gets what it is given, and then the end', async () => {
+    const result = await supervisor.handle.run('cat; echo end', { stdin: 'line\0\n' });
+    expect(supervisor.journal(result.execId, 'stdout').toString()).toBe('line\0\nend\n');
+  });
+
+  test('large input arrives whole, at the pace of the command', async () => {
+    const bytes = randomBytes(5_000_000);
+    const result = await supervisor.handle.run('sleep 0.3; sha256sum', { stdin: bytes });
+    expect(result.stdout.text).toContain(sha256(bytes));
+  });
+
+  test('a command that does not read its input still ends well', async () => {
+    expect(await supervisor.handle.run('head -c 3', { stdin: randomBytes(2_000_000) })).toMatchObject({ status: 'exited', stdout: { totalBytes: 3 } });
+  });
+
+  test('input can be given bit by bit to a command that was started before', async () => {
+    await supervisor.connection.start({
+      execId: 'chat',
+      run: { argv: ['cat'] },
+      cwd: '.',
+      env: {},
+      timeoutMs: 0,
+      maxOutputBytes: 1e6,
+      stdin: 'open',
+    });
+    await supervisor.handle.writeStdin('chat', 'one ');
+    await supervisor.handle.writeStdin('chat', 'two', { end: true });
+    expect(await supervisor.handle.attach('chat')).toMatchObject({ exitCode: 0, stdout: { text: 'one two' }, stderr: { text: '' } });
+  });
+
+  test('without input, stdin is empty and not a pipe', async () => {
+    expect((await supervisor.handle.run('readlink /proc/self/fd/0; cat')).stdout.text).toBe('/dev/null\n');
+  });
+});
+
+describe('the guest', () => {
+  test('has its own uid, no groups of root, the given environment, and no descriptor too many', async () => {
+    const { stdout } = await supervisor.handle.run(
+      `id -u; id -G; echo "$A $HOME $PWD"; ls /proc/self/fd | tr '\\n' ' '; grep CapEff /proc/self/status; umask`,
+      {
+        env: { A: 'given' },
+      },
+    );
+    expect(stdout.text).toBe(
+      `${supervisor.guest}\n${supervisor.guest}\ngiven ${supervisor.home} ${supervisor.home}\n0 1 2 3 CapEff:\t0000000000000000\n0022\n`,
+    );
+  });
+
+  test('may read its journal and change nothing of it, nor see the specification', async () => {
+    const { execId } = await supervisor.handle.run('echo secret output', { env: { KEY: 'value-of-a-key' } });
+    const directory = join(supervisor.directory, 'execs', execId);
+    const script = `cd ${directory}; cat stdout; echo x > stdout; echo x > exit.json; rm -f stdout; mkdir ../other; touch new; cat spec.json; mv . ../moved`;
+    const result = await supervisor.handle.run(script);
+    expect(result.stdout.text).toBe('secret output\n');
+    expect(result.stderr.text.match(/Permission denied|cannot/g)?.length).toBeGreaterThanOrEqual(6);
+    expect(supervisor.journal(execId, 'stdout').toString()).toBe('secret output\n');
+    expect(supervisor.journal(execId, 'spec.json').toString()).not.toContain('value-of-a-key');
+  });
+
+  test('cannot signal what stands above it, nor reach the socket', async () => {
+    const script = `kill -9 $PPID; kill -9 ${supervisor.process.pid}; ls ${join(supervisor.directory, 'run')}; echo still`;
+    const result = await supervisor.handle.run(script);
+    expect(result).toMatchObject({ status: 'exited', stdout: { text: 'still\n' } });
+    expect(result.stderr.text).toMatch(/not permitted[\s\S]*not permitted[\s\S]*Permission denied/);
+  });
+});
