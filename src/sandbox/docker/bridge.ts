@@ -1,0 +1,81 @@
+import { Duplex } from 'node:stream';
+
+const HEADER_BYTES = 8;
+const STDOUT = 1;
+const STDERR = 2;
+const ERROR_TEXT_BYTES = 1024;
+
+/**
+ * The stream of a `docker exec` without a terminal: what is written goes to the process's stdin; of the engine's multiplexed answer
+ * stdout is read and stderr becomes the error that ends the stream. Nothing is buffered but what Node's streams hold.
+ */
+export class Bridge extends Duplex {
+  readonly #socket: Duplex;
+  readonly #header = Buffer.alloc(HEADER_BYTES);
+  #headerFilled = 0;
+  #channel = STDOUT;
+  #payloadLeft = 0;
+  #errorText = '';
+
+  constructor(socket: Duplex) {
+    super();
+    this.#socket = socket;
+    socket.on('data', (chunk: Buffer) => {
+      if (!this.#accept(chunk)) socket.pause();
+    });
+    socket.on('end', () => this.#finish());
+    socket.on('close', () => this.#finish());
+    socket.on('error', (error) => this.destroy(error));
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, done);
+  }
+
+  override _final(done: () => void): void {
+    this.#socket.end(done);
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+
+  /** Takes frames of `channel, 0, 0, 0, length (big-endian), payload` apart; false when the reader wants no more for now. */
+  #accept(chunk: Buffer): boolean {
+    let wanted = true;
+    for (let rest = chunk; rest.length > 0;) {
+      if (this.#payloadLeft === 0) {
+        rest = this.#readHeader(rest);
+        continue;
+      }
+      const payload = rest.subarray(0, this.#payloadLeft);
+      rest = rest.subarray(payload.length);
+      this.#payloadLeft -= payload.length;
+      if (this.#channel === STDOUT) wanted = this.push(payload) && wanted;
+      else if (this.#channel === STDERR) this.#errorText = (this.#errorText + payload.toString()).slice(-ERROR_TEXT_BYTES);
+    }
+    return wanted;
+  }
+
+  #readHeader(bytes: Buffer): Buffer {
+    const taken = bytes.copy(this.#header, this.#headerFilled, 0, Math.min(bytes.length, HEADER_BYTES - this.#headerFilled));
+    this.#headerFilled += taken;
+    if (this.#headerFilled === HEADER_BYTES) {
+      this.#headerFilled = 0;
+      this.#channel = this.#header.readUInt8(0);
+      this.#payloadLeft = this.#header.readUInt32BE(4);
+    }
+    return bytes.subarray(taken);
+  }
+
+  #finish(): void {
+    if (this.destroyed || this.readableEnded) return;
+    if (this.#errorText !== '') this.destroy(new Error(this.#errorText.trim()));
+    else this.push(null);
+  }
+}

@@ -1,0 +1,145 @@
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import type { SandboxTier } from '../../contracts/conversation.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { SandboxRow } from '../../store/store.ts';
+import { applyRow } from './apply-row.ts';
+import { ownRow, untilSettled, type DockerContext } from './context.ts';
+import { destroy } from './destroy.ts';
+import { describeDeath, describeLoss } from './describe-loss.ts';
+import type { ContainerState } from './engine.ts';
+import { sandboxLabels } from './labels.ts';
+
+export interface BroughtUp {
+  /** `running`; or `none` and `lost`, which only an open can mend. */
+  tier: SandboxTier;
+  lost?: string;
+}
+
+const DEFAULT_MEMORY_MB = 1024;
+const DEFAULT_CPUS = 2;
+const DEFAULT_PIDS = 256;
+
+/**
+ * Makes a sandbox run, whatever its row and its container say now. The container is made to run first and the row set afterwards:
+ * a crash in between leaves a container that runs although it need not, which the next freeze mends.
+ * @param purpose `open` also builds what is missing or lost; `wake` leaves that to an open, so that somebody is told of the loss
+ */
+export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake'): Promise<BroughtUp> {
+  return untilSettled(sandboxId, async () => {
+    const row = await ownRow(context, sandboxId);
+    switch (row.state) {
+      case 'destroyed':
+        throw failure('SANDBOX_DESTROYED', { sandboxId });
+      case 'creating':
+        return purpose === 'open' ? await build(context, row) : { tier: 'none' };
+      case 'lost':
+        return purpose === 'open' ? await rebuild(context, row) : { tier: 'lost' };
+      case 'stopped':
+        return await startAgain(context, row);
+      default:
+        return await resume(context, row);
+    }
+  });
+}
+
+async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+  const containerId = await createContainer(context, row);
+  if (!(await context.engine.start(containerId))) return undefined;
+  return settle(context, row, { containerId });
+}
+
+async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+  const { engine, rows } = context;
+  const container = await engine.inspect(row.containerName);
+  if (container?.status === 'paused' && row.state === 'running') {
+    return (await applyRow(context, row.sandboxId)) === 'running' ? { tier: 'running' } : undefined;
+  }
+  const isUp = await makeRun(context, container);
+  if (isUp) return row.state === 'running' ? { tier: 'running' } : settle(context, row, {});
+  await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
+  return undefined;
+}
+
+/** True when the container runs now; a container that has ended is left as it is. */
+async function makeRun({ engine }: DockerContext, container: ContainerState | undefined): Promise<boolean> {
+  switch (container?.status) {
+    case 'running':
+      return true;
+    case 'paused':
+      return engine.unpause(container.id);
+    case 'created':
+      return engine.start(container.id);
+    default:
+      return false;
+  }
+}
+
+async function startAgain(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+  const { engine } = context;
+  const before = await engine.inspect(row.containerName);
+  if (before === undefined) return replace(context, row, before, 'it was stopped');
+  const isUp = before.status === 'ended' ? await engine.start(before.id) : await makeRun(context, before);
+  if (!isUp) return undefined;
+  const lost = before.status === 'ended' ? await findLoss(context, row, { cause: 'it was stopped', before, filesLost: false, expected: true }) : undefined;
+  return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
+}
+
+async function rebuild(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+  const before = await context.engine.inspect(row.containerName);
+  // Somebody else is rebuilding it, or an engine that had lost it has it back.
+  if (before?.status === 'running' || before?.status === 'paused' || before?.status === 'created') {
+    if (!(await makeRun(context, before))) return undefined;
+    const lost = await findLoss(context, row, { cause: 'its container had ended', before: undefined, filesLost: false, expected: false });
+    return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
+  }
+  return replace(context, row, before, describeDeath(before));
+}
+
+/** A new container on the sandbox's old volume. The old one is removed by id, so that nobody's newer one is hit. */
+async function replace(context: DockerContext, row: SandboxRow, before: ContainerState | undefined, cause: string): Promise<BroughtUp | undefined> {
+  const { engine, connections } = context;
+  const filesLost = !(await engine.volumeExists(row.volumeName));
+  connections.close(row.sandboxId);
+  if (before !== undefined) await engine.removeContainer(before.id);
+  const containerId = await createContainer(context, row);
+  if (!(await engine.start(containerId))) return undefined;
+  const lost = await findLoss(context, row, { cause, before, filesLost, expected: row.state === 'stopped' });
+  return settle(context, row, { containerId, ...(lost !== undefined && { lost }) });
+}
+
+/** Asks the new supervisor's journal which commands died with the old container. */
+async function findLoss(
+  { connections }: DockerContext,
+  row: SandboxRow,
+  { before, ...loss }: { cause: string; before: ContainerState | undefined; filesLost: boolean; expected: boolean },
+): Promise<string | undefined> {
+  const since = before === undefined ? undefined : before.startedAt;
+  return describeLoss({ ...loss, execs: await connections.lostExecs(row, since) });
+}
+
+async function settle(context: DockerContext, row: SandboxRow, change: { containerId?: string; lost?: string }): Promise<BroughtUp | undefined> {
+  const { rows, log } = context;
+  const changed = await rows.change(row.sandboxId, row.generation, { state: 'running', ...change });
+  if (changed === undefined) {
+    // Destroyed while its container was being made: whoever destroyed it may have found nothing to remove yet.
+    if ((await rows.get(row.sandboxId))?.state === 'destroyed') await destroy(context, row.sandboxId);
+    return undefined;
+  }
+  log.info({ sandboxId: row.sandboxId, from: row.state, ...(change.lost !== undefined && { lost: change.lost }) }, 'sandbox runs');
+  return { tier: 'running', ...(change.lost !== undefined && { lost: change.lost }) };
+}
+
+async function createContainer({ engine, installation, standardImage }: DockerContext, row: SandboxRow): Promise<string> {
+  const options = row.options as SandboxOptions;
+  return engine.create({
+    name: row.containerName,
+    image: options.image ?? standardImage,
+    volumeName: row.volumeName,
+    labels: sandboxLabels(installation, row.sandboxId, row.conversationId),
+    memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
+    // Engines refuse more processors than the machine has.
+    cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),
+    pids: options.pids ?? DEFAULT_PIDS,
+    readOnlyRoot: options.readOnlyRoot ?? true,
+  });
+}

@@ -1,0 +1,43 @@
+import type { SandboxTier } from '../../contracts/conversation.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { Logger } from '../../log.ts';
+import type { SandboxRow, SandboxState, Store } from '../../store/store.ts';
+import type { Connections } from './connections.ts';
+import type { Engine } from './engine.ts';
+
+/** What every operation on sandboxes needs. */
+export interface DockerContext {
+  engine: Engine;
+  rows: Store['sandboxes'];
+  connections: Connections;
+  installation: string;
+  hostId: string;
+  standardImage: string;
+  /** Age in milliseconds below which the reaper leaves things alone that no row owns. */
+  reapGraceMs: number;
+  log: Logger;
+}
+
+/** Races lost in a row until an operation gives up; each loss means that somebody else has made progress. */
+const MAX_ATTEMPTS = 50;
+
+/** Repeats an operation until its compare-and-set wins; `attempt` returns undefined when somebody else was first. Fails with `SANDBOX_CONFLICT`. */
+export async function untilSettled<T>(sandboxId: string, attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let count = 0; count < MAX_ATTEMPTS; count += 1) {
+    const result = await attempt();
+    if (result !== undefined) return result;
+  }
+  throw failure('SANDBOX_CONFLICT', { sandboxId });
+}
+
+/** The row of a sandbox on this host; `SANDBOX_NOT_FOUND` and, for one of another host, `SANDBOX_UNREACHABLE`. */
+export async function ownRow({ rows, hostId }: DockerContext, sandboxId: string): Promise<SandboxRow> {
+  const row = await rows.get(sandboxId);
+  if (row === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
+  if (row.hostId !== hostId) throw failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"` });
+  return row;
+}
+
+export function tierOf(state: SandboxState): SandboxTier {
+  return state === 'creating' ? 'none' : state;
+}

@@ -1,0 +1,36 @@
+import type { ContainerState } from './engine.ts';
+
+/** How a container that nobody stopped came to its end, in words for the model and the operator. */
+export function describeDeath(state: ContainerState | undefined): string {
+  if (state === undefined) return 'its container is gone';
+  if (state.outOfMemory) return 'its container ran out of memory and was ended';
+  return `its container ended by itself (exit code ${state.exitCode})`;
+}
+
+export interface LostExec {
+  execId: string;
+  command: string;
+}
+
+const NAMED_EXECS = 10;
+const COMMAND_CHARACTERS = 120;
+
+/** What was lost, as a paragraph; `undefined` when nothing was. */
+export function describeLoss(loss: { cause: string; filesLost: boolean; execs: LostExec[]; expected: boolean }): string | undefined {
+  const { cause, filesLost, execs, expected } = loss;
+  if (expected && !filesLost && execs.length === 0) return undefined;
+  const files = filesLost ? 'Its files are gone as well; it starts empty.' : 'The files under /home are kept; /tmp is empty.';
+  return `The sandbox was started anew: ${cause}. ${files} ${describeExecs(execs)}`;
+}
+
+function describeExecs(execs: LostExec[]): string {
+  if (execs.length === 0) return 'No command was running.';
+  const named = execs.slice(0, NAMED_EXECS).map(({ execId, command }) => `\`${shorten(command)}\` (${execId})`);
+  const more = execs.length > NAMED_EXECS ? ` and ${execs.length - NAMED_EXECS} more` : '';
+  return `Cut off while running, with unknown effect, and not run again: ${named.join(', ')}${more}.`;
+}
+
+function shorten(command: string): string {
+  const line = command.replaceAll(/\s+/g, ' ').trim();
+  return line.length > COMMAND_CHARACTERS ? `${line.slice(0, COMMAND_CHARACTERS)}…` : line;
+}

@@ -1,0 +1,43 @@
+import type { SandboxTier } from '../../contracts/conversation.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { SandboxRow } from '../../store/store.ts';
+import { applyRow } from './apply-row.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
+import { describeDeath } from './describe-loss.ts';
+
+/**
+ * Freezes a running sandbox; one that rests deeper stays as it is. The row is set before the container is frozen,
+ * so that nobody takes the frozen container for one that should run.
+ */
+export async function freeze(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
+  return untilSettled(sandboxId, async () => {
+    const row = await ownRow(context, sandboxId);
+    switch (row.state) {
+      case 'destroyed':
+        throw failure('SANDBOX_DESTROYED', { sandboxId });
+      case 'frozen':
+        return pause(context, row);
+      case 'running': {
+        const frozen = await context.rows.change(sandboxId, row.generation, { state: 'frozen' });
+        return frozen === undefined ? undefined : pause(context, frozen);
+      }
+      default:
+        return tierOf(row.state);
+    }
+  });
+}
+
+async function pause(context: DockerContext, row: SandboxRow): Promise<SandboxTier | undefined> {
+  const { engine, rows, connections, log } = context;
+  connections.closeUnlessUsed(row.sandboxId);
+  const applied = await applyRow(context, row.sandboxId);
+  if (applied === 'other') return undefined;
+  if (applied === 'gone') {
+    const lost = describeDeath(await engine.inspect(row.containerName));
+    await rows.change(row.sandboxId, row.generation, { state: 'lost', lost });
+    return undefined;
+  }
+  // `running` when somebody has woken it meanwhile: the later wish holds.
+  log.info({ sandboxId: row.sandboxId, tier: applied }, 'sandbox frozen');
+  return applied;
+}

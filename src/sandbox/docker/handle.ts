@@ -1,0 +1,70 @@
+import { failure } from '../../contracts/errors.ts';
+import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxHandle } from '../sandbox.ts';
+import { bringUp } from './bring-up.ts';
+import type { DockerContext } from './context.ts';
+
+/** How often the row is told that the sandbox is in use. Milliseconds. */
+const TOUCH_MS = 5000;
+
+/** A handle that wakes its sandbox on access. */
+export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>): SandboxHandle {
+  const { connections, rows, log } = context;
+  const { sandboxId } = row;
+  let touchedAtMs = 0;
+  let queuedCheck: Promise<void> | undefined;
+  let runningCheck: Promise<void> = Promise.resolve();
+
+  /** Any number of operations share one check, but none shares one that began before it: that may have seen an older state. */
+  const checkAwake = (): Promise<void> => {
+    queuedCheck ??= runningCheck
+      .catch(() => undefined)
+      .then(() => {
+        queuedCheck = undefined;
+        runningCheck = ensureAwake(context, sandboxId);
+        return runningCheck;
+      });
+    return queuedCheck;
+  };
+  const touch = () => {
+    if (Date.now() - touchedAtMs < TOUCH_MS) return;
+    touchedAtMs = Date.now();
+    rows.touch(sandboxId).catch((error: unknown) => log.warn({ sandboxId, err: error }, 'the last use of a sandbox could not be noted'));
+  };
+  const awake = async <T>(operation: (handle: SandboxHandle) => Promise<T>): Promise<T> => {
+    touch();
+    // Over a live stream the operation goes out at once and the row is looked at beside it: a frozen sandbox answers when it is thawed.
+    if (connections.isOpen(sandboxId)) {
+      checkAwake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
+    } else {
+      await checkAwake();
+    }
+    return connections.use(row, (_connection, handle) => operation(handle));
+  };
+
+  return {
+    sandboxId,
+    run: (...args) => awake((handle) => handle.run(...args)),
+    start: (...args) => awake((handle) => handle.start(...args)),
+    attach: (...args) => awake((handle) => handle.attach(...args)),
+    writeStdin: (...args) => awake((handle) => handle.writeStdin(...args)),
+    kill: (...args) => awake((handle) => handle.kill(...args)),
+    execs: () => awake((handle) => handle.execs()),
+    forget: (...args) => awake((handle) => handle.forget(...args)),
+    readFile: (...args) => awake((handle) => handle.readFile(...args)),
+    writeFile: (...args) => awake((handle) => handle.writeFile(...args)),
+    listFiles: (...args) => awake((handle) => handle.listFiles(...args)),
+    fileInfo: (...args) => awake((handle) => handle.fileInfo(...args)),
+    removeFile: (...args) => awake((handle) => handle.removeFile(...args)),
+    createDirectory: (...args) => awake((handle) => handle.createDirectory(...args)),
+    rename: (...args) => awake((handle) => handle.rename(...args)),
+  };
+}
+
+/** Wakes a resting sandbox. One that runs by its row is left to the connection, which thaws or misses the container by itself. */
+async function ensureAwake(context: DockerContext, sandboxId: string): Promise<void> {
+  const row = await context.rows.get(sandboxId);
+  if (row?.state === 'running') return;
+  const { tier } = await bringUp(context, sandboxId, 'wake');
+  if (tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
+}

@@ -1,0 +1,23 @@
+/** Labels on containers and volumes; the reaper goes by them. */
+export const LABEL = {
+  installation: 'longshore.installation',
+  sandbox: 'longshore.sandbox',
+  conversation: 'longshore.conversation',
+} as const;
+
+export function sandboxLabels(installation: string, sandboxId: string, conversationId: string | undefined): Record<string, string> {
+  return {
+    [LABEL.installation]: installation,
+    [LABEL.sandbox]: sandboxId,
+    ...(conversationId === undefined ? {} : { [LABEL.conversation]: conversationId }),
+  };
+}
+
+/** Names are made from the sandbox's id, so that a retried create meets what the first one made. */
+export function containerNameOf(installation: string, sandboxId: string): string {
+  return `${installation}-${sandboxId}`;
+}
+
+export function volumeNameOf(installation: string, sandboxId: string): string {
+  return `${installation}-${sandboxId}`;
+}

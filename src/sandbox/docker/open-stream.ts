@@ -1,0 +1,46 @@
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { failure } from '../../contracts/errors.ts';
+import type { SandboxRow, Store } from '../../store/store.ts';
+import { applyRow } from './apply-row.ts';
+import { describeDeath } from './describe-loss.ts';
+import type { Engine } from './engine.ts';
+
+export type Target = Pick<SandboxRow, 'sandboxId' | 'containerName'>;
+
+interface OpenStreamDeps {
+  engine: Engine;
+  rows: Store['sandboxes'];
+}
+
+const FROZEN_POLL_MS = { first: 50, longest: 1000 };
+
+/**
+ * A stream to the supervisor of a container that should run. A frozen container is thawed only when its row says that it runs; otherwise this
+ * waits until somebody wakes it, or `closing` aborts. Fails with `SANDBOX_LOST` when the container does not run any more.
+ */
+export async function openStream(deps: OpenStreamDeps, target: Target, closing: AbortSignal): Promise<Duplex> {
+  for (let pause = FROZEN_POLL_MS.first; ; pause = Math.min(pause * 2, FROZEN_POLL_MS.longest)) {
+    const stream = await deps.engine.openBridge(target.containerName);
+    if (closing.aborted) {
+      stream?.destroy();
+      throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'the connection was closed' });
+    }
+    if (stream !== undefined) return stream;
+    if ((await findObstacle(deps, target)) === 'frozen') await sleep(pause, undefined, { signal: closing }).catch(() => undefined);
+  }
+}
+
+/** Why there is no way in: the sandbox is frozen as it should be; or something that is over now. */
+async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: Target): Promise<'frozen' | 'passed'> {
+  const container = await engine.inspect(containerName);
+  const row = await rows.get(sandboxId);
+  if (row?.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+  if (container?.status === 'running') return 'passed';
+  if (container?.status === 'paused') {
+    if (row?.state !== 'running') return 'frozen';
+    await applyRow({ engine, rows }, sandboxId);
+    return 'passed';
+  }
+  throw failure('SANDBOX_LOST', { sandboxId, problem: row?.state === 'stopped' ? 'it was stopped' : describeDeath(container) });
+}

@@ -1,0 +1,86 @@
+import { failure } from '../../contracts/errors.ts';
+import type { Config } from '../../config.ts';
+import type { Logger } from '../../log.ts';
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import type { Store } from '../../store/store.ts';
+import type { SandboxOwner, Sandboxes } from '../sandbox.ts';
+import { bringUp } from './bring-up.ts';
+import { checkTier } from './check-tier.ts';
+import { createConnections } from './connections.ts';
+import type { DockerContext } from './context.ts';
+import { destroy } from './destroy.ts';
+import { createEngine } from './engine.ts';
+import { freeze } from './freeze.ts';
+import { createWakingHandle } from './handle.ts';
+import { containerNameOf, volumeNameOf } from './labels.ts';
+import { reap } from './reap.ts';
+import { stop } from './stop.ts';
+import { createTurns } from './turns.ts';
+
+export interface DockerSandboxesOptions {
+  config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE'>;
+  store: Pick<Store, 'sandboxes'>;
+  log: Logger;
+  /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
+  reapGraceMs?: number;
+}
+
+const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+const REAP_GRACE_MS = 60_000;
+
+/** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
+export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_GRACE_MS }: DockerSandboxesOptions): Sandboxes {
+  const engine = createEngine(config.DOCKER_HOST);
+  const rows = store.sandboxes;
+  const context: DockerContext = {
+    engine,
+    rows,
+    connections: createConnections({ engine, rows, log }),
+    installation: config.LONGSHORE_INSTALLATION,
+    hostId: config.LONGSHORE_HOST_ID,
+    standardImage: config.LONGSHORE_SANDBOX_IMAGE,
+    reapGraceMs,
+    log,
+  };
+  // Within one process changes of one sandbox take turns; between processes the rows decide.
+  const inTurn = createTurns();
+
+  return {
+    async open(owner, options) {
+      const sandboxId = await ensureRow(context, owner, options);
+      const { lost } = await inTurn(sandboxId, () => bringUp(context, sandboxId, 'open'));
+      // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
+      const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
+      await context.connections.use(target, (connection) => connection.ping());
+      return { handle: createWakingHandle(context, target), ...(lost !== undefined && { lost }) };
+    },
+    freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
+    wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
+    stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
+    destroy: (sandboxId) => inTurn(sandboxId, () => destroy(context, sandboxId)),
+    tier: (sandboxId) => checkTier(context, sandboxId),
+    reap: () => reap(context),
+    async [Symbol.asyncDispose]() {
+      context.connections.closeAll();
+    },
+  };
+}
+
+/** The sandbox's id: that of the owner, or of the sandbox that the conversation has already. */
+async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<string> {
+  const { sandboxId, conversationId, tenantId } = owner;
+  if (!SANDBOX_ID.test(sandboxId)) {
+    throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
+  }
+  const row = await rows.ensure({
+    sandboxId,
+    ...(conversationId !== undefined && { conversationId }),
+    tenantId,
+    state: 'creating',
+    hostId,
+    containerName: containerNameOf(installation, sandboxId),
+    volumeName: volumeNameOf(installation, sandboxId),
+    options: { ...options },
+  });
+  return row.sandboxId;
+}

@@ -1,0 +1,69 @@
+import Docker from 'dockerode';
+import { loadConfig, type Config } from '../../../src/config.ts';
+import type { SandboxHandle, SandboxOwner, Sandboxes } from '../../../src/sandbox/sandbox.ts';
+import { createLogger } from '../../../src/log.ts';
+import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/docker/sandboxes.ts';
+import { openStore } from '../../../src/store/open-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { createTestDatabase, testInstallation } from '../../support/stack.ts';
+
+/** Sandboxes of an installation of their own on the real engine and a real database; disposing it removes everything. */
+export interface TestSandboxes {
+  docker: Docker;
+  store: Store;
+  installation: string;
+  sandboxes: Sandboxes;
+  /** A second worker of the same installation. */
+  another(options?: Partial<DockerSandboxesOptions>): Sandboxes;
+  newOwner(): SandboxOwner;
+  containerName(sandboxId: string): string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+let count = 0;
+
+export async function createTestSandboxes(): Promise<TestSandboxes> {
+  const installation = testInstallation();
+  const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
+  const database = await createTestDatabase();
+  const store = await openStore({ url: database.url, log });
+  const config: Config = { ...loadConfig(), LONGSHORE_INSTALLATION: installation, LONGSHORE_HOST_ID: 'test-host' };
+  const docker = new Docker();
+  const made: Sandboxes[] = [];
+  const another = (options: Partial<DockerSandboxesOptions> = {}) => {
+    const sandboxes = createDockerSandboxes({ config, store, log, ...options });
+    made.push(sandboxes);
+    return sandboxes;
+  };
+  return {
+    docker,
+    store,
+    installation,
+    sandboxes: another(),
+    another,
+    newOwner: () => ({ sandboxId: `sbx_${(count += 1)}`, tenantId: 'tenant' }),
+    containerName: (sandboxId) => `${installation}-${sandboxId}`,
+    async [Symbol.asyncDispose]() {
+      for (const sandboxes of made) await sandboxes[Symbol.asyncDispose]();
+      const label = [`longshore.installation=${installation}`];
+      for (const { Id } of await docker.listContainers({ all: true, filters: { label } })) await docker.getContainer(Id).remove({ force: true });
+      for (const { Name } of (await docker.listVolumes({ filters: { label } })).Volumes) await docker.getVolume(Name).remove();
+      await store[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What a command printed, without the last line break. */
+export async function output(handle: SandboxHandle, command: string): Promise<string> {
+  const { stdout } = await handle.run(command);
+  return stdout.text.trimEnd();
+}
+
+/** Asks again and again until the answer is yes. */
+export async function until(question: () => Promise<boolean>, what: string): Promise<void> {
+  for (const end = Date.now() + 30_000; !(await question());) {
+    if (Date.now() > end) throw new Error(`not within 30 s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
