@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { Json } from '../contracts/json.ts';
+import { duration } from './duration.ts';
+
+const count = z.int().min(1);
+
+const sandbox = z
+  .strictObject({
+    image: z.string().min(1).optional().describe('Docker image. Default: the standard image.'),
+    memoryMb: z.int().min(32).optional().describe('Memory limit in MB.'),
+    cpus: z.number().min(0.05).optional().describe('CPU limit; 0.5 is half a core.'),
+    pids: z.int().min(16).optional().describe('Most processes at once.'),
+    readOnlyRoot: z.boolean().optional().describe('Whether only /home, /tmp and /run can be written. Default true.'),
+    idle: z
+      .strictObject({
+        freeze: duration.default(30_000).describe('Time without work until the sandbox is frozen (memory stays). 0 never. Default 30s.'),
+        stop: duration.default(0).describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
+      })
+      .prefault({}),
+    onClose: z.enum(['destroy', 'keep']).default('destroy').describe('What a closed conversation does with its sandbox.'),
+  })
+  .prefault({});
+
+const approvalRule = z.strictObject({
+  tool: z.string().min(1).describe('Tool id or pattern: shell:run, files:*'),
+  when: z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+    .optional()
+    .describe('Arguments that have to fit; * in a text stands for anything.'),
+  decide: z.enum(['allow', 'ask', 'deny']),
+});
+
+const budget = z
+  .strictObject({
+    turns: count.default(50).describe('User messages answered over the life of the conversation. Default 50.'),
+    steps: count.default(40).describe('Model calls within one turn. Default 40.'),
+    tokens: count.default(2_000_000).describe('Input and output tokens over the life of the conversation. Default 2000000.'),
+    wallTime: duration
+      .refine((milliseconds) => milliseconds > 0, 'has to be above 0')
+      .default(7_200_000)
+      .describe('Time spent working, pauses and idle time left out. Default 2h.'),
+  })
+  .prefault({});
+
+/** An agent as it is written, in YAML or with `defineAgent`. */
+export const agentSchema = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/, 'has to be letters, digits, - and _, 63 at most')
+    .describe('Name of the agent.'),
+  model: z
+    .string()
+    .regex(/^[a-z0-9-]+\/.+$/, 'has to be provider/model, such as anthropic/claude-sonnet-4-5, or scripted/<file>')
+    .describe('provider/model; openai-compatible/<model> with modelOptions.baseUrl; scripted/<file> for tests and demos (relative to this file).'),
+  modelOptions: z.record(z.string(), z.json()).default({}).describe('Given to the provider: temperature, maxOutputTokens, baseUrl and the like.'),
+  instructions: z.string().default('').describe('The system prompt.'),
+  plugins: z.array(z.string().min(1)).default([]).describe('Plugin directories (relative to this file) or npm packages.'),
+  tools: z
+    .array(z.string().min(1))
+    .default(['shell:*', 'code:*', 'files:*'])
+    .describe('Tool ids and patterns that the agent may call. Default: the built-in tools.'),
+  sandbox,
+  approval: z
+    .array(approvalRule)
+    .default([])
+    .describe('All rules that match are weighed: deny beats ask beats allow. None: read-only tools are allowed, the rest asked.'),
+  approvalTimeout: duration.default(604_800_000).describe('How long an approval waits until it counts as denied. 0 waits for ever. Default 7d.'),
+  budget,
+});
+
+/** The keys of an agent; durations are texts such as `30s` or milliseconds. */
+export type AgentDefinition = z.input<typeof agentSchema>;
+
+/** The JSON Schema that editors use for agent files. */
+export function agentJsonSchema(): Record<string, Json> {
+  const schema = z.toJSONSchema(agentSchema, { io: 'input', target: 'draft-7' }) as Record<string, Json>;
+  // The file's name serves where the id is left out.
+  return { ...schema, title: 'Longshore agent', required: ['model'] };
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { failure } from '../contracts/errors.ts';
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const PROBLEM = 'is not a duration; write 30s, 10m, 24h or 7d, or milliseconds as a number';
+const TEXT = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
+
+/** A span of time as people write it: `30s`, `10m`, `24h`, `7d`, or a number of milliseconds. Parsed to milliseconds. */
+export const duration = z
+  .union([z.number().min(0, PROBLEM), z.string().regex(TEXT, PROBLEM)], { error: PROBLEM })
+  .transform((value) => Math.round(typeof value === 'number' ? value : millisecondsOf(value)));
+
+/** Milliseconds of a text such as `30s`. Throws INVALID_ARGUMENT. */
+export function parseDuration(text: string): number {
+  const parsed = duration.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw failure('INVALID_ARGUMENT', { what: 'Duration', problem: `"${text}" is none`, fix: 'Write 30s, 10m, 24h or 7d' });
+}
+
+function millisecondsOf(text: string): number {
+  const [, amount, unit = ''] = TEXT.exec(text) ?? [];
+  return Number(amount) * (UNITS[unit] ?? 0);
+}

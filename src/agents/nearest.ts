@@ -1,0 +1,21 @@
+const MAX_DISTANCE = 3;
+
+/** The candidate that differs least from a word, if it is near enough to be what was meant. */
+export function nearest(word: string, candidates: string[]): string | undefined {
+  const ranked = candidates.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }));
+  const best = ranked.toSorted((a, b) => a.distance - b.distance)[0];
+  return best && best.distance <= Math.min(MAX_DISTANCE, word.length - 1) ? best.candidate : undefined;
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [row, left] of a.split('').entries()) {
+    const current = [row + 1];
+    for (const [column, right] of b.split('').entries()) {
+      const replaced = (previous[column] ?? 0) + (left === right ? 0 : 1);
+      current.push(Math.min(replaced, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

@@ -1,0 +1,7 @@
+import type { Plugin } from '../define-plugin.ts';
+import { codePlugin } from './code.ts';
+import { filesPlugin } from './files.ts';
+import { shellPlugin } from './shell.ts';
+
+/** The plugins that every worker knows without being told. */
+export const BUILTIN_PLUGINS: Plugin[] = [shellPlugin, codePlugin, filesPlugin];

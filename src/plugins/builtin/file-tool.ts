@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import type { JsonObject } from '../../contracts/json.ts';
+import { defineTool, type Tool, type ToolAnnotations } from '../define-plugin.ts';
+import { Refusal, runProgram } from './run-program.ts';
+
+interface FileToolDefinition<Parameters extends z.ZodType<JsonObject>, Answer> {
+  id: string;
+  description: string;
+  parameters: Parameters;
+  annotations: ToolAnnotations;
+  /** Python, run in the sandbox after the prelude of `runProgram`; it has `arguments`. */
+  program: string;
+  /** What the program answers. */
+  answer: z.ZodType<Answer>;
+  /** The answer as the model reads it. */
+  present(answer: Answer, input: z.infer<Parameters>): string;
+}
+
+export const path = z.string().min(1).max(4096).describe('Absolute, or relative to /home/user.');
+
+/** A tool whose work is one Python program in the sandbox. What the program refuses is an error result. */
+export function fileTool<Parameters extends z.ZodType<JsonObject>, Answer>(definition: FileToolDefinition<Parameters, Answer>): Tool {
+  const { id, description, parameters, annotations, program, answer } = definition;
+  return defineTool<z.ZodType<JsonObject>>({
+    id,
+    description,
+    parameters,
+    annotations,
+    isolation: 'container',
+    summarize: ({ pattern, path }) => [pattern, path].filter((text) => typeof text === 'string').join(' in '),
+    async execute(input, { sandbox }) {
+      try {
+        return definition.present(await runProgram(sandbox, program, input, answer), input as z.infer<Parameters>);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return { content: [{ type: 'text', text: error.message }], isError: true };
+      }
+    },
+  });
+}

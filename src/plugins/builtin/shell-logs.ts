@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { failure } from '../../contracts/errors.ts';
+import { defineTool, type Tool } from '../define-plugin.ts';
+import { runProgram } from './run-program.ts';
+
+/** Bytes of one stream that one call gives. */
+const PAGE_BYTES = 12_000;
+
+/** Reads `PAGE_BYTES` of both streams from byte offsets and cuts them where a character ends, so that pages join without damage. */
+const PROGRAM = `
+def page(path, offset):
+    try:
+        with open(path, 'rb') as file:
+            file.seek(offset)
+            data = file.read(arguments['pageBytes'])
+    except FileNotFoundError:
+        data = b''
+    for cut in range(min(4, len(data))):
+        try:
+            return data[:len(data) - cut].decode(), offset + len(data) - cut
+        except UnicodeDecodeError:
+            pass
+    return data.decode(errors='replace'), offset + len(data)
+
+result = {}
+for stream in ('stdout', 'stderr'):
+    result[stream], result[stream + 'Offset'] = page(arguments['directory'] + '/' + stream, arguments[stream + 'Offset'])
+answer(**result)
+`;
+
+const pageSchema = z.object({ stdout: z.string(), stdoutOffset: z.int(), stderr: z.string(), stderrOffset: z.int() });
+
+const offset = (stream: string) => z.int().min(0).default(0).describe(`Byte of ${stream} to read from; take the one the last call gave.`);
+
+/** The tool \`shell:logs\`. Outputs are journalled by the supervisor, so they can be read while the command runs, after it, and after a crash. */
+export function shellLogs(execId: z.ZodString): Tool {
+  return defineTool({
+    id: 'logs',
+    description: 'Says whether a background command still runs and gives its output from the given offsets on, with the offsets to go on from.',
+    parameters: z.strictObject({ execId, stdoutOffset: offset('stdout'), stderrOffset: offset('stderr') }),
+    annotations: { title: 'Read the output of a background command', readOnlyHint: true },
+    isolation: 'container',
+    async execute(input, { sandbox }) {
+      const handle = await sandbox.handle();
+      const found = (await handle.execs()).find((exec) => exec.execId === input.execId);
+      if (!found) throw failure('EXEC_NOT_FOUND', { execId: input.execId, sandboxId: handle.sandboxId });
+      const { status = found.state, exitCode, signal } = found.result ?? {};
+      const page = await runProgram(
+        sandbox,
+        PROGRAM,
+        {
+          directory: `/home/.longshore/execs/${found.execId}`,
+          stdoutOffset: input.stdoutOffset,
+          stderrOffset: input.stderrOffset,
+          pageBytes: PAGE_BYTES,
+        },
+        pageSchema,
+      );
+      const totals = { stdoutBytes: found.stdoutBytes, stderrBytes: found.stderrBytes };
+      return { execId: found.execId, status, ...(exitCode !== undefined && { exitCode }), ...(signal !== undefined && { signal }), ...page, ...totals };
+    },
+  });
+}

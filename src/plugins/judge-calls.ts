@@ -1,0 +1,101 @@
+import type { ProposedCall } from '../contracts/activities.ts';
+import type { Agent } from '../contracts/agent.ts';
+import { MAX_INLINE_ARGUMENTS } from '../contracts/conversation.ts';
+import { failure } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import { decide } from './decide.ts';
+import { hashCall } from './hash-call.ts';
+import { namesOf, type RegisteredTool, type Registry } from './registry.ts';
+
+/** A call as the model asked for it, with the full id of the tool, or the unknown name it used. */
+export interface RawCall {
+  callId: string;
+  tool: string;
+  arguments: JsonObject;
+}
+
+export interface JudgedCalls {
+  /** In the order of the calls, one for each. */
+  proposed: ProposedCall[];
+  /** What the model is told about the calls that are `invalid`. */
+  refusals: { callId: string; text: string }[];
+}
+
+const MAX_SUMMARY_BYTES = 200;
+
+/** Turns the tool calls of one model answer into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
+export function judgeCalls({ registry, agent, calls }: { registry: Registry; agent: Agent; calls: RawCall[] }): JudgedCalls {
+  const available = registry.forAgent(agent);
+  const judged: JudgedCalls = { proposed: [], refusals: [] };
+  for (const call of calls) {
+    const tool = available.find(({ id }) => id === call.tool);
+    const refusal = refusalOf(call, tool, available);
+    if (tool && !refusal) {
+      judged.proposed.push(proposeCall(agent, tool, call));
+      continue;
+    }
+    const text = refusal ?? '';
+    judged.proposed.push(invalidCall(call, tool, text));
+    judged.refusals.push({ callId: call.callId, text });
+  }
+  return judged;
+}
+
+function refusalOf(call: RawCall, tool: RegisteredTool | undefined, available: RegisteredTool[]): string | undefined {
+  if (!tool) return failure('TOOL_NOT_FOUND', { tool: call.tool, known: namesOf(available) }).message;
+  const problems = tool.problemsOf(call.arguments);
+  if (problems.length === 0) return undefined;
+  return failure('TOOL_ARGUMENTS_INVALID', { tool: tool.id, problems: problems.join('; ') }).message;
+}
+
+function proposeCall(agent: Agent, tool: RegisteredTool, call: RawCall): ProposedCall {
+  const { decision, why } = decide(agent.approval, tool, call.arguments);
+  return {
+    ...identityOf(call, tool),
+    decision,
+    why,
+    kind: tool.kind,
+    readOnly: tool.annotations.readOnlyHint === true,
+    needsSandbox: tool.isolation === 'container',
+    timeoutMs: tool.timeoutMs,
+    retry: retryOf(tool),
+    summary: summaryOf(tool, call.arguments),
+  };
+}
+
+function invalidCall(call: RawCall, tool: RegisteredTool | undefined, why: string): ProposedCall {
+  const inert = { kind: 'tool', readOnly: false, needsSandbox: false, timeoutMs: 0, retry: 'once', summary: toLine(why) } as const;
+  return { ...identityOf(call, tool), decision: 'invalid', why, ...inert };
+}
+
+function identityOf(call: RawCall, tool: RegisteredTool | undefined): Pick<ProposedCall, 'callId' | 'tool' | 'hash' | 'arguments'> {
+  const inline = JSON.stringify(call.arguments).length <= MAX_INLINE_ARGUMENTS;
+  const hash = hashCall(tool ?? { id: call.tool, pluginVersion: '' }, call.arguments);
+  return { callId: call.callId, tool: call.tool, hash, ...(inline && { arguments: call.arguments }) };
+}
+
+function retryOf(tool: RegisteredTool): ProposedCall['retry'] {
+  if (tool.isolation === 'container') return 'attach';
+  return tool.annotations.readOnlyHint || tool.annotations.idempotentHint ? 'repeat' : 'once';
+}
+
+/** One line for operators; a plugin's own summary that fails must not stop the call. */
+function summaryOf(tool: RegisteredTool, input: JsonObject): string {
+  try {
+    const own = tool.summarize?.(input);
+    if (typeof own === 'string') return toLine(own);
+  } catch {
+    return tool.id;
+  }
+  return toLine(Object.values(input).find((value) => typeof value === 'string') ?? tool.id);
+}
+
+function toLine(text: string): string {
+  const line = text.slice(0, MAX_SUMMARY_BYTES).replaceAll(/\s+/g, ' ').trim();
+  const bytes = Buffer.from(line);
+  if (bytes.length <= MAX_SUMMARY_BYTES) return line;
+  return bytes
+    .subarray(0, MAX_SUMMARY_BYTES)
+    .toString()
+    .replace(/\uFFFD+$/, '');
+}

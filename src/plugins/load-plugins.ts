@@ -1,0 +1,121 @@
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { failure, isFailure } from '../contracts/errors.ts';
+import { definePlugin, type Plugin, type PluginDefinition } from './define-plugin.ts';
+import { createRegistry } from './registry.ts';
+
+export interface LoadedPlugins {
+  plugins: Plugin[];
+  /** Plugins that could not be loaded, each with a PLUGIN_INVALID or PLUGIN_COLLISION. The others work without them. */
+  problems: { name: string; error: Error }[];
+}
+
+const INDEX_FILES = ['index.js', 'index.mjs', 'index.ts'];
+
+/**
+ * Loads plugins by the names that agents give: absolute or `./` directories, or npm packages, both looked for from `directory`.
+ * The code of a plugin runs in this process. A plugin that fails is reported and does not stop the others; the same one named twice is loaded once.
+ */
+export async function loadPlugins(names: string[], { directory, known = [] }: { directory: string; known?: Plugin[] }): Promise<LoadedPlugins> {
+  const loaded = new Map<string, { name: string; plugin: Plugin }>(known.map((plugin) => [plugin.id, { name: 'a built-in plugin', plugin }]));
+  const problems: LoadedPlugins['problems'] = [];
+  const seen = new Set<string>();
+  for (const name of names) {
+    try {
+      const entry = await entryOf(name, directory);
+      if (seen.has(entry)) continue;
+      seen.add(entry);
+      const plugin = await importPlugin(name, entry);
+      const first = loaded.get(plugin.id);
+      if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: first.name, second: name });
+      loaded.set(plugin.id, { name, plugin });
+    } catch (error) {
+      problems.push({ name, error: isFailure(error) ? error : invalid(name, (error as Error).message, 'Mend it or take it out of the agent', error) });
+    }
+  }
+  return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
+}
+
+async function importPlugin(name: string, entry: string): Promise<Plugin> {
+  let module: { default?: unknown };
+  try {
+    module = (await import(pathToFileURL(entry).href)) as { default?: unknown };
+  } catch (error) {
+    throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
+  }
+  if (module.default === null || typeof module.default !== 'object') {
+    throw invalid(name, `${entry} has no plugin as its default export`, 'Write: export default definePlugin({ … })');
+  }
+  const plugin = definePlugin(module.default as PluginDefinition);
+  // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
+  createRegistry([plugin]);
+  return plugin;
+}
+
+/** The file to import: what package.json names, else an index file. */
+async function entryOf(name: string, directory: string): Promise<string> {
+  const root = await rootOf(name, directory);
+  const candidates = [...(await packageEntries(name, root)), ...INDEX_FILES];
+  for (const candidate of candidates) {
+    const path = join(root, candidate);
+    if (await isFile(path)) return path;
+  }
+  throw invalid(name, `${root} has none of ${candidates.join(', ')}`, 'Put the plugin into index.js, index.mjs or index.ts');
+}
+
+async function rootOf(name: string, directory: string): Promise<string> {
+  if (isAbsolute(name) || name.startsWith('.')) {
+    const root = resolve(directory, name);
+    if (await isDirectory(root)) return root;
+    throw invalid(name, `there is no directory ${root}`, 'Paths are relative to the file of the agent');
+  }
+  for (let at = resolve(directory); ; at = dirname(at)) {
+    const root = join(at, 'node_modules', name);
+    if (await isDirectory(root)) return root;
+    if (at === dirname(at)) throw invalid(name, `no package of this name is installed for ${directory}`, `Run: npm install ${name}`);
+  }
+}
+
+interface PackageFile {
+  main?: string;
+  exports?: string | Record<string, unknown>;
+}
+
+async function packageEntries(name: string, root: string): Promise<string[]> {
+  const path = join(root, 'package.json');
+  if (!(await isFile(path))) return [];
+  let file: PackageFile;
+  try {
+    file = JSON.parse(await readFile(path, 'utf8')) as PackageFile;
+  } catch (error) {
+    throw invalid(name, `${path} is not JSON (${(error as Error).message})`, 'Mend that file', error);
+  }
+  const exported = typeof file.exports === 'object' ? (file.exports['.'] ?? file.exports) : file.exports;
+  return [conditionOf(exported), file.main].filter((entry) => typeof entry === 'string');
+}
+
+function conditionOf(exported: unknown): string | undefined {
+  if (typeof exported === 'string') return exported;
+  if (exported === null || typeof exported !== 'object') return undefined;
+  const conditions = exported as Record<string, unknown>;
+  return conditionOf(conditions['node'] ?? conditions['import'] ?? conditions['default']);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+}

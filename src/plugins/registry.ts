@@ -1,0 +1,107 @@
+import type { Agent } from '../contracts/agent.ts';
+import type { Json } from '../contracts/json.ts';
+import { failure } from '../contracts/errors.ts';
+import { aliasOf } from './alias.ts';
+import type { Plugin, Tool } from './define-plugin.ts';
+import { matchesPattern } from './match-pattern.ts';
+import { createCompiler } from './validate-arguments.ts';
+
+/** A tool under its full id, `pluginId:toolId`. */
+export interface RegisteredTool extends Tool {
+  /** Full id. */
+  id: string;
+  /** Name for model providers, `[A-Za-z0-9_-]{1,64}`. */
+  alias: string;
+  pluginId: string;
+  pluginVersion: string;
+  /** Problems of a call's arguments, each naming its path; empty when they are good. */
+  problemsOf(input: Json): string[];
+}
+
+/** All tools that a worker knows, under one validation. */
+export interface Registry {
+  /** Sorted by id. */
+  tools: RegisteredTool[];
+  /** By full id. */
+  get(id: string): RegisteredTool | undefined;
+  /** The tools that an agent may call, sorted by id. Throws AGENT_INVALID for a pattern that matches nothing. */
+  forAgent(agent: Pick<Agent, 'id' | 'tools'>): RegisteredTool[];
+  /** The provider-safe name of a full id. Throws TOOL_NOT_FOUND. */
+  toAlias(id: string): string;
+  /** The full id behind a provider-safe name; undefined for names that were never given out. */
+  fromAlias(alias: string): string | undefined;
+}
+
+/**
+ * Puts the tools of plugins under their full ids.
+ * @throws PLUGIN_COLLISION when two plugins have the same id, PLUGIN_INVALID when a tool's JSON Schema cannot be compiled.
+ */
+export function createRegistry(plugins: Plugin[]): Registry {
+  refuseCollisions(plugins);
+  const compile = createCompiler();
+  const tools = plugins.flatMap((plugin) => registerPlugin(plugin, compile)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const byId = new Map(tools.map((tool) => [tool.id, tool]));
+  const byAlias = indexAliases(tools);
+  return {
+    tools,
+    get: (id) => byId.get(id),
+    forAgent(agent) {
+      for (const pattern of agent.tools) {
+        if (!tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
+      }
+      return tools.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
+    },
+    toAlias(id) {
+      const tool = byId.get(id);
+      if (!tool) throw failure('TOOL_NOT_FOUND', { tool: id, known: namesOf(tools) });
+      return tool.alias;
+    },
+    fromAlias: (alias) => byAlias.get(alias),
+  };
+}
+
+/** Full ids for an error text. */
+export function namesOf(tools: RegisteredTool[]): string {
+  return tools.length === 0 ? 'none' : tools.map((tool) => tool.id).join(', ');
+}
+
+function refuseCollisions(plugins: Plugin[]): void {
+  const seen = new Map<string, Plugin>();
+  for (const plugin of plugins) {
+    const first = seen.get(plugin.id);
+    if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: nameOf(first), second: nameOf(plugin) });
+    seen.set(plugin.id, plugin);
+  }
+}
+
+function nameOf(plugin: Plugin): string {
+  const about = plugin.description ? `, "${plugin.description}"` : '';
+  return `${plugin.id} ${plugin.version} (${plugin.tools.map((tool) => tool.id).join(', ')}${about})`;
+}
+
+function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompiler>): RegisteredTool[] {
+  return plugin.tools.map((tool) => {
+    const id = `${plugin.id}:${tool.id}`;
+    const problemsOf = compile(plugin.id, tool);
+    return { ...tool, id, alias: aliasOf(plugin.id, tool.id), pluginId: plugin.id, pluginVersion: plugin.version, problemsOf };
+  });
+}
+
+function indexAliases(tools: RegisteredTool[]): Map<string, string> {
+  const byAlias = new Map<string, string>();
+  for (const tool of tools) {
+    const first = byAlias.get(tool.alias);
+    if (first !== undefined) throw failure('PLUGIN_COLLISION', { id: tool.alias, first, second: tool.id });
+    byAlias.set(tool.alias, tool.id);
+  }
+  return byAlias;
+}
+
+function unknownPattern(agentId: string, pattern: string, tools: RegisteredTool[]): Error {
+  return failure('AGENT_INVALID', {
+    file: `agent "${agentId}"`,
+    path: 'tools',
+    problem: `"${pattern}" matches no tool`,
+    fix: `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`,
+  });
+}

@@ -1,0 +1,96 @@
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { failure } from '../contracts/errors.ts';
+import type { Json, JsonObject } from '../contracts/json.ts';
+import type { Tool } from './define-plugin.ts';
+
+const MAX_PROBLEMS = 8;
+const MAX_DEPTH = 100;
+const MAX_VALUE_LENGTH = 80;
+
+/** `ownProperties`: an inherited property never satisfies a schema. `strict` is off since schemas of other systems carry keywords of their own. */
+const OPTIONS: Options = { ownProperties: true, allErrors: true, strict: false, verbose: true, addUsedSchema: false, logger: false };
+
+type Compile = (pluginId: string, tool: Pick<Tool, 'id' | 'parameters'>) => (input: Json) => string[];
+
+/**
+ * Makes a compiler of tools' JSON Schemas (draft 7 or 2020-12) to checks of arguments. A check gives all problems, each naming its path.
+ * The compiler throws PLUGIN_INVALID when a schema itself is wrong.
+ */
+export function createCompiler(): Compile {
+  // Made once for many tools: a validator first compiles the schema of schemas.
+  const draft7 = withFormats(new Ajv(OPTIONS));
+  const draft2020 = withFormats(new Ajv2020(OPTIONS));
+  return (pluginId, tool) => {
+    const { $schema, ...schema } = tool.parameters;
+    const older = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
+    const validate = compileSchema(older ? draft7 : draft2020, pluginId, tool.id, schema);
+    return (input) => {
+      const hostile = hostileShape(input, '', 0);
+      if (hostile) return [hostile];
+      if (validate(input)) return [];
+      return [...new Set((validate.errors ?? []).map(describeError))].slice(0, MAX_PROBLEMS);
+    };
+  };
+}
+
+function withFormats(ajv: Ajv): Ajv {
+  formats.default(ajv);
+  return ajv;
+}
+
+function compileSchema(ajv: Ajv, pluginId: string, toolId: string, schema: JsonObject): ValidateFunction {
+  try {
+    return ajv.compile(schema);
+  } catch (error) {
+    const problem = `the parameters of tool "${toolId}" are not a valid JSON Schema (${(error as Error).message})`;
+    throw failure('PLUGIN_INVALID', { plugin: JSON.stringify(pluginId), problem, fix: 'Mend the schema; drafts 7 and 2020-12 are known' }, error);
+  }
+}
+
+/** What no schema should have to think of: keys that change a prototype when copied, and depth that overflows a stack. */
+function hostileShape(value: Json, path: string, depth: number): string | undefined {
+  if (value === null || typeof value !== 'object') return undefined;
+  if (depth > MAX_DEPTH) return `${path.slice(0, MAX_VALUE_LENGTH)}…: nested deeper than ${MAX_DEPTH} levels`;
+  for (const [key, inner] of Object.entries(value)) {
+    if (key === '__proto__') return `${path}/__proto__: this key is not accepted`;
+    const problem = hostileShape(inner, `${path}/${key}`, depth + 1);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+function describeError(error: ErrorObject): string {
+  const { instancePath, keyword, params, data } = error;
+  const at = instancePath || '/';
+  switch (keyword) {
+    case 'type':
+      return `${at}: expected ${[params['type']].flat().join(' or ')}, got ${typeName(data)}`;
+    case 'required':
+      return `${instancePath}/${params['missingProperty']}: missing`;
+    case 'additionalProperties':
+      return `${instancePath}/${params['additionalProperty']}: not known${knownKeys(error)}`;
+    case 'enum':
+      return `${at}: expected one of ${(params['allowedValues'] as Json[]).map((value) => JSON.stringify(value)).join(', ')}, got ${shorten(data)}`;
+    case 'const':
+      return `${at}: expected ${JSON.stringify(params['allowedValue'])}, got ${shorten(data)}`;
+    default:
+      return `${at}: ${error.message ?? keyword}, got ${shorten(data)}`;
+  }
+}
+
+function knownKeys(error: ErrorObject): string {
+  const properties = (error.parentSchema as { properties?: JsonObject } | undefined)?.properties;
+  return properties ? ` (known: ${Object.keys(properties).join(', ')})` : '';
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length <= MAX_VALUE_LENGTH ? text : `${text.slice(0, MAX_VALUE_LENGTH)}…`;
+}

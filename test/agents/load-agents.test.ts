@@ -1,0 +1,146 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isFailure } from '../../src/contracts/errors.ts';
+import { limitsOf } from '../../src/agents/limits-of.ts';
+import { loadAgents } from '../../src/agents/load-agents.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'longshore-agents-'));
+});
+afterEach(async () => {
+  delete process.env['LONGSHORE_TEST_URL'];
+  await rm(directory, { recursive: true });
+});
+
+async function write(name: string, text: string): Promise<void> {
+  await writeFile(join(directory, name), text);
+}
+
+async function messageOf(text: string): Promise<string> {
+  await write('fixer.yaml', text);
+  return loadAgents(directory).then(
+    () => 'accepted',
+    (error: unknown) => (isFailure(error) ? `${error.code} ${error.message}` : String(error)),
+  );
+}
+
+test('an agent file is read with durations, the environment and relative paths', async () => {
+  process.env['LONGSHORE_TEST_URL'] = 'http://127.0.0.1:9/v1';
+  await write(
+    'fixer.yaml',
+    `id: fixer
+model: scripted/scripts/fix.yaml
+modelOptions: { temperature: 0, baseUrl: "\${env.LONGSHORE_TEST_URL}/x" }
+instructions: You repair Python projects.
+plugins: [./plugins/weather, "@scope/plugin"]
+tools: ["shell:run", "files:*"]
+sandbox: { image: "python:3", memoryMb: 512, idle: { freeze: 1m, stop: 24h }, onClose: keep }
+approval:
+  - { tool: "shell:run", when: { command: "rm *" }, decide: ask }
+  - { tool: "shell:run", decide: allow }
+approvalTimeout: 90
+budget: { turns: 5, wallTime: 1.5h }
+`,
+  );
+  const agent = (await loadAgents(directory)).get('fixer');
+  expect(agent).toEqual({
+    id: 'fixer',
+    model: `scripted/${join(directory, 'scripts/fix.yaml')}`,
+    modelOptions: { temperature: 0, baseUrl: 'http://127.0.0.1:9/v1/x' },
+    instructions: 'You repair Python projects.',
+    plugins: [join(directory, 'plugins/weather'), '@scope/plugin'],
+    tools: ['shell:run', 'files:*'],
+    sandbox: { image: 'python:3', memoryMb: 512, freezeAfterMs: 60_000, stopAfterMs: 86_400_000, onClose: 'keep' },
+    approval: [
+      { tool: 'shell:run', when: { command: 'rm *' }, decide: 'ask' },
+      { tool: 'shell:run', decide: 'allow' },
+    ],
+    approvalTimeoutMs: 90,
+    budget: { turns: 5, steps: 40, tokens: 2_000_000, wallTimeMs: 5_400_000 },
+  });
+});
+
+test('a file needs only a model; its name is the id, the rest has defaults', async () => {
+  await write('helper.yaml', 'model: openai/gpt-5\n');
+  await write('notes.txt', 'not an agent');
+  const agents = await loadAgents(directory);
+  expect([...agents.keys()]).toEqual(['helper']);
+  const agent = agents.get('helper')!;
+  expect(agent).toMatchObject({ tools: ['shell:*', 'code:*', 'files:*'], plugins: [], approval: [], instructions: '' });
+  expect(limitsOf(agent)).toEqual({
+    budget: { turns: 50, steps: 40, tokens: 2_000_000, wallTimeMs: 7_200_000 },
+    freezeAfterMs: 30_000,
+    stopAfterMs: 0,
+    onClose: 'destroy',
+    approvalTimeoutMs: 604_800_000,
+  });
+});
+
+describe('a bad file is refused with file, line, path, value and fix', () => {
+  test.each<[string, string, string]>([
+    [
+      'a misspelt key',
+      'model: a/b\ninstuctions: x\n',
+      'AGENT_INVALID fixer.yaml:2: instuctions: this key is not known. Did you mean "instructions"? Known here: id, model,',
+    ],
+    [
+      'a misspelt key below',
+      'model: a/b\nsandbox:\n  idle:\n    freez: 3s\n',
+      'fixer.yaml:4: sandbox.idle.freez: this key is not known. Did you mean "freeze"? Known here: freeze, stop',
+    ],
+    [
+      'an unknown key of a rule',
+      'model: a/b\napproval:\n  - tool: x\n    decide: ask\n    wen: {}\n',
+      'fixer.yaml:5: approval[0].wen: this key is not known. Did you mean "when"? Known here: tool, when, decide',
+    ],
+    ['a key that resembles none', 'model: a/b\nxyzzy: 1\n', 'fixer.yaml:2: xyzzy: this key is not known. Known here: id,'],
+    ['no model', 'instructions: x\n', 'fixer.yaml: model: is missing. "model": '],
+    ['a model without provider', 'model: gpt\n', 'fixer.yaml:1: model: "gpt" is not usable. "model": has to be provider/model'],
+    [
+      'a bad duration',
+      'model: a/b\nsandbox:\n  idle: { stop: 3 days }\n',
+      'fixer.yaml:3: sandbox.idle.stop: "3 days" is not usable. "stop": is not a duration; write 30s, 10m, 24h or 7d',
+    ],
+    ['a bad decision', 'model: a/b\napproval:\n  - { tool: x, decide: yes }\n', 'fixer.yaml:3: approval[0].decide: "yes" is not usable. "decide": '],
+    ['a budget of zero', 'model: a/b\nbudget: { wallTime: 0 }\n', 'fixer.yaml:2: budget.wallTime: 0 is not usable. "wallTime": has to be above 0'],
+    ['a list', '- a\n', 'fixer.yaml: (the whole file): ["a"] is not usable.'],
+    ['an empty file', '', 'fixer.yaml: (the whole file): null is not usable.'],
+    ['no YAML', 'model: a/b\ntools: [a\n', 'fixer.yaml:3: (the whole file): is not YAML ('],
+    [
+      'a missing variable',
+      'model: a/b\nmodelOptions:\n  key: ${env.LONGSHORE_TEST_NONE}\n',
+      'fixer.yaml:3: modelOptions.key: the environment variable LONGSHORE_TEST_NONE is not set. Set LONGSHORE_TEST_NONE for the worker',
+    ],
+  ])('%s', async (_, text, expected) => {
+    await expect(messageOf(text)).resolves.toContain(expected);
+  });
+});
+
+test('an error never shows a value from the environment', async () => {
+  process.env['LONGSHORE_TEST_URL'] = 'secret value';
+  const message = await messageOf('model: ${env.LONGSHORE_TEST_URL}\n');
+  expect(message).toContain('"${env.LONGSHORE_TEST_URL}" is not usable');
+  expect(message).not.toContain('secret value');
+});
+
+test('a module with an agent as its default export is an agent file too', async () => {
+  const agent = { id: 'coded', model: 'a/b', tools: [], budget: {} };
+  await write('coded.mjs', `export default ${JSON.stringify(agent)};`);
+  expect((await loadAgents(directory)).get('coded')).toEqual(agent);
+  await write('other.mjs', 'export const agent = 1;');
+  await expect(loadAgents(directory)).rejects.toThrow(
+    'other.mjs: (the whole file): has no agent as its default export. Write: export default defineAgent({ … })',
+  );
+});
+
+test('two files with one id are refused, naming both', async () => {
+  await write('a.yaml', 'id: same\nmodel: a/b\n');
+  await write('b.yml', 'id: same\nmodel: a/b\n');
+  await expect(loadAgents(directory)).rejects.toThrow('b.yml: id: "same" is also the id of a.yaml. Give one of them another id');
+});
+
+test('a directory that is not there is a problem of the configuration', async () => {
+  await expect(loadAgents(join(directory, 'none'))).rejects.toMatchObject({ code: 'CONFIG_INVALID', values: { name: 'LONGSHORE_AGENTS' } });
+});

@@ -1,0 +1,54 @@
+import type { ToolContext, ToolResult } from '../../../src/plugins/define-plugin.ts';
+import type { JsonObject } from '../../../src/contracts/json.ts';
+import { BUILTIN_PLUGINS } from '../../../src/plugins/builtin/builtin-plugins.ts';
+import { createRegistry } from '../../../src/plugins/registry.ts';
+import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import { createTestSandboxes } from '../../sandbox/docker/support.ts';
+
+/** A real sandbox, and the built-in tools working in it as a worker would have them. */
+export interface ToolBench {
+  handle: SandboxHandle;
+  /** Checks the arguments as they are before a call, then runs it; the same call id twice is a repeated call. */
+  call(tool: string, input: JsonObject, callId?: string): Promise<ToolResult>;
+  /** What a command printed. */
+  shell(command: string): Promise<string>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function createToolBench(): Promise<ToolBench> {
+  const sandboxes = await createTestSandboxes();
+  const registry = createRegistry(BUILTIN_PLUGINS);
+  const { handle } = await sandboxes.sandboxes.open(sandboxes.newOwner(), {});
+  let calls = 0;
+  return {
+    handle,
+    async call(name, input, callId = `call-${(calls += 1)}`) {
+      const tool = registry.get(name)!;
+      expect(tool.problemsOf(input)).toEqual([]);
+      return tool.execute(input, contextOf(handle, callId));
+    },
+    shell: async (command) => (await handle.run(command)).stdout.text,
+    [Symbol.asyncDispose]: () => sandboxes[Symbol.asyncDispose](),
+  };
+}
+
+function contextOf(handle: SandboxHandle, callId: string): ToolContext {
+  let execs = 0;
+  const named = () => `${callId}-${(execs += 1)}`;
+  return {
+    conversationId: 'conv_1',
+    userId: 'user',
+    tenantId: 'tenant',
+    agentId: 'agent',
+    turnId: 'turn_1',
+    callId,
+    signal: new AbortController().signal,
+    logger: { info: () => {}, warn: () => {} },
+    heartbeat: () => {},
+    sandbox: {
+      handle: async () => handle,
+      exec: (command, options) => handle.run(command, { ...options, execId: named() }),
+      start: (command, options) => handle.start(command, { ...options, execId: named() }),
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { definePlugin, defineTool, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../../src/plugins/define-plugin.ts';
+import { echoTool } from './tools.ts';
+
+const context = {} as ToolContext;
+
+function problemOf(definition: unknown): string {
+  try {
+    definePlugin(definition as PluginDefinition);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return 'accepted';
+}
+
+test('a tool with zod parameters shows a JSON Schema and gets its defaults filled in', async () => {
+  const tool = defineTool({
+    id: 'lookup',
+    description: 'Weather',
+    parameters: z.object({ city: z.string(), unit: z.enum(['C', 'F']).default('C') }),
+    execute: async ({ city, unit }) => `${city} in ${unit}`,
+  });
+  expect(tool.parameters).toMatchObject({ type: 'object', required: ['city'], properties: { city: { type: 'string' }, unit: { enum: ['C', 'F'] } } });
+  await expect(tool.execute({ city: 'Oslo' }, context)).resolves.toBe('Oslo in C');
+});
+
+test('a tool is a host tool that takes a minute and asks nothing of its own, unless it says otherwise', () => {
+  expect(echoTool('echo')).toMatchObject({ kind: 'tool', isolation: 'host', timeoutMs: 60_000, annotations: {}, requireApproval: undefined });
+});
+
+test('what only zod can check is refused when the tool runs, naming the path', async () => {
+  const even = z.object({ count: z.number().refine((value) => value % 2 === 0, 'has to be even') });
+  const tool = defineTool({ id: 'pairs', description: 'Pairs', parameters: even, execute: async () => 'done' });
+  await expect(tool.execute({ count: 3 }, context)).rejects.toMatchObject({ code: 'TOOL_ARGUMENTS_INVALID', values: { problems: '/count: has to be even' } });
+});
+
+test('zod parameters that JSON cannot say are refused, naming the tool and a way out', () => {
+  const define = (): Tool => defineTool({ id: 'when', description: 'When', parameters: z.object({ at: z.date() }), execute: async () => 'done' });
+  expect(define).toThrow(/Plugin of tool "when": its zod parameters have no JSON Schema .* z\.iso\.datetime/);
+});
+
+test('definePlugin applied to a plugin gives an equal one', () => {
+  const plugin: Plugin = definePlugin({ id: 'weather', tools: [echoTool('lookup')] });
+  expect(definePlugin(plugin)).toEqual(plugin);
+  expect(plugin).toMatchObject({ version: '0.0.0', description: '' });
+});
+
+describe('a plugin that cannot be used is refused with the plugin, the problem and the fix', () => {
+  test.each<[string, unknown, RegExp]>([
+    ['an id with capitals', { id: 'Weather', tools: [] }, /Plugin "Weather": the id "Weather" is not usable\. Use a lower-case letter/],
+    ['no id', { tools: [] }, /Plugin \(without id\): the id is missing/],
+    ['an id with a colon', { id: 'a:b', tools: [] }, /Plugin "a:b"/],
+    ['no tools', { id: 'weather' }, /"tools" is not a list\. Give it as/],
+    ['a tool id with a space', { id: 'weather', tools: [echoTool('look up')] }, /the tool id "look up" is not usable/],
+    ['two tools of one id', { id: 'weather', tools: [echoTool('a'), echoTool('a')] }, /two tools have the id "a"\. Rename one/],
+    ['a tool without a description', { id: 'weather', tools: [echoTool('a', { description: ' ' })] }, /tool "a" has no description/],
+    ['parameters that are no object', { id: 'weather', tools: [echoTool('a', { parameters: { type: 'string' } })] }, /not the JSON Schema of an object/],
+    ['a timeout of zero', { id: 'weather', tools: [echoTool('a', { timeoutMs: 0 })] }, /timeoutMs that is not a number above 0/],
+    ['a bare object as a tool', { id: 'weather', tools: [{ id: 'a', description: 'A' }] }, /has no execute function\. Make each tool with defineTool/],
+    ['a version that is a number', { id: 'weather', version: 2, tools: [] }, /version and description have to be texts/],
+  ])('%s', (_, definition, expected) => {
+    expect(problemOf(definition)).toMatch(expected);
+  });
+});

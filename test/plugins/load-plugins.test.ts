@@ -1,0 +1,73 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { definePlugin } from '../../src/plugins/define-plugin.ts';
+import { loadPlugins } from '../../src/plugins/load-plugins.ts';
+import { echoTool } from './tools.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'longshore-plugins-'));
+});
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(join(directory, path)), { recursive: true });
+  await writeFile(join(directory, path), text);
+}
+
+function source(id: string): string {
+  return `export default { id: '${id}', version: '1', description: '', tools: [{
+    id: 'echo', description: 'Echoes', parameters: { type: 'object' }, kind: 'tool', annotations: {}, timeoutMs: 1000, isolation: 'host',
+    execute: async (input) => input }] };`;
+}
+
+test('a directory with an index file, one with a package.json and an installed package are loaded', async () => {
+  await write('one/index.mjs', source('one'));
+  await write('two/package.json', '{ "exports": { ".": { "import": "./lib/main.mjs" } } }');
+  await write('two/lib/main.mjs', source('two'));
+  await write('node_modules/@scope/three/package.json', '{ "main": "three.mjs" }');
+  await write('node_modules/@scope/three/three.mjs', source('three'));
+  const { plugins, problems } = await loadPlugins(['./one', join(directory, 'two'), '@scope/three', './one'], { directory });
+  expect(problems).toEqual([]);
+  expect(plugins.map(({ id }) => id)).toEqual(['one', 'two', 'three']);
+});
+
+test('a plugin that fails is reported with its error and does not stop the others', async () => {
+  await write('good/index.mjs', source('good'));
+  await write('throws/index.mjs', 'throw new Error("no licence");');
+  await write('empty/readme.md', '');
+  await write('named/index.mjs', 'export const plugin = 1;');
+  await write('wrong/index.mjs', "export default { id: 'wrong', tools: 7 };");
+  await write('broken/package.json', '{');
+  await write('schema/index.mjs', source('schema').replace("type: 'object' }", "type: 'object', properties: 7 }"));
+  const names = ['./throws', './missing', './empty', './named', './wrong', './broken', './schema', 'not-installed', './good'];
+  const { plugins, problems } = await loadPlugins(names, { directory });
+  expect(plugins.map(({ id }) => id)).toEqual(['good']);
+  expect(problems.map(({ name }) => name)).toEqual(names.slice(0, -1));
+  expect(problems.map(({ error }) => error.message)).toEqual([
+    expect.stringMatching(/^Plugin "\.\/throws": .*index\.mjs cannot be imported \(no licence\)\. Mend that file$/),
+    expect.stringContaining('there is no directory'),
+    expect.stringContaining('has none of index.js, index.mjs, index.ts'),
+    expect.stringContaining('has no plugin as its default export. Write: export default definePlugin({ … })'),
+    expect.stringContaining('"tools" is not a list'),
+    expect.stringContaining('package.json is not JSON'),
+    expect.stringContaining('the parameters of tool "echo" are not a valid JSON Schema'),
+    expect.stringContaining('Run: npm install not-installed'),
+  ]);
+});
+
+test('two plugins of one id are a problem of the second, a built-in one included', async () => {
+  await write('one/index.mjs', source('same'));
+  await write('two/index.mjs', source('same'));
+  await write('shell/index.mjs', source('shell'));
+  const known = [definePlugin({ id: 'shell', tools: [echoTool('run')] })];
+  const { plugins, problems } = await loadPlugins(['./one', './two', './shell'], { directory, known });
+  expect(plugins.map(({ id }) => id)).toEqual(['shell', 'same']);
+  expect(problems.map(({ error }) => error.message)).toEqual([
+    'Two plugins provide "same": ./one and ./two. Rename one.',
+    'Two plugins provide "shell": a built-in plugin and ./shell. Rename one.',
+  ]);
+});

@@ -1,0 +1,62 @@
+import * as fc from 'fast-check';
+import { definePlugin } from '../../src/plugins/define-plugin.ts';
+import { createRegistry } from '../../src/plugins/registry.ts';
+import { echoTool } from './tools.ts';
+
+const files = definePlugin({ id: 'files', version: '2', tools: [echoTool('write'), echoTool('read')] });
+const weather = definePlugin({ id: 'weather', description: 'Weather of cities', tools: [echoTool('lookup')] });
+const registry = createRegistry([weather, files]);
+
+test('a tool is known by plugin and tool id, with the version of its plugin', () => {
+  expect(registry.get('files:read')).toMatchObject({ id: 'files:read', pluginId: 'files', pluginVersion: '2' });
+  expect(registry.get('read')).toBeUndefined();
+  expect(registry.tools.map(({ id }) => id)).toEqual(['files:read', 'files:write', 'weather:lookup']);
+});
+
+test('two plugins of one id are refused, naming both', () => {
+  const other = definePlugin({ id: 'weather', version: '3', tools: [echoTool('forecast')] });
+  expect(() => createRegistry([weather, other])).toThrow(
+    /Two plugins provide "weather": weather 0\.0\.0 \(lookup, "Weather of cities"\) and weather 3 \(forecast\)\. Rename one/,
+  );
+});
+
+test('an agent gets the tools that its ids and patterns name, each once', () => {
+  const tools = registry.forAgent({ id: 'fixer', tools: ['files:*', 'files:read'] });
+  expect(tools.map(({ id }) => id)).toEqual(['files:read', 'files:write']);
+});
+
+test('a pattern that matches nothing is refused with all that is known', () => {
+  expect(() => registry.forAgent({ id: 'fixer', tools: ['file:*'] })).toThrow(
+    /agent "fixer": tools: "file:\*" matches no tool\. Known: files:read, files:write, weather:lookup/,
+  );
+});
+
+test('an alias is what providers take, and leads back to the tool', () => {
+  expect(registry.toAlias('files:read')).toBe('files__read');
+  expect(registry.fromAlias('files__read')).toBe('files:read');
+  expect(registry.fromAlias('files__gone')).toBeUndefined();
+  expect(() => registry.toAlias('files:gone')).toThrow(/Unknown tool "files:gone"/);
+});
+
+test('any ids give safe aliases that lead back', () => {
+  const pluginId = fc.stringMatching(/^[a-z][a-z0-9-]{0,39}$/);
+  const toolId = fc.stringMatching(/^[A-Za-z0-9_.-]{1,80}$/);
+  const plugins = fc.dictionary(pluginId, fc.uniqueArray(toolId, { minLength: 1, maxLength: 4 }), { minKeys: 1, maxKeys: 3 });
+  fc.assert(
+    fc.property(plugins, (named) => {
+      const some = createRegistry(Object.entries(named).map(([id, tools]) => definePlugin({ id, tools: tools.map((tool) => echoTool(tool)) })));
+      for (const tool of some.tools) {
+        expect(tool.alias).toMatch(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/);
+        expect(some.fromAlias(tool.alias)).toBe(tool.id);
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('ids that differ only where an alias cannot show it get different aliases', () => {
+  const some = createRegistry([
+    definePlugin({ id: 'p', tools: [echoTool('a.b'), echoTool('a_b'), echoTool(`${'x'.repeat(79)}1`), echoTool(`${'x'.repeat(79)}2`)] }),
+  ]);
+  expect(new Set(some.tools.map(({ alias }) => alias)).size).toBe(4);
+});
