@@ -1,0 +1,166 @@
+import { Context } from '@temporalio/activity';
+import type { CallModelArgs, CallModelResult, ProposedCall } from '../contracts/activities.ts';
+import type { Agent } from '../contracts/agent.ts';
+import type { Usage } from '../contracts/conversation.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
+import type { AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Models } from '../models/create-models.ts';
+import { createDeltaWriter } from '../models/delta-writer.ts';
+import type { ModelRequest } from '../models/model.ts';
+import { judgeCalls } from '../plugins/judge-calls.ts';
+import type { Registry } from '../plugins/registry.ts';
+import type { NewEvent, Store } from '../store/store.ts';
+import { whyCancelled } from './cancellation.ts';
+import { redact } from './redact.ts';
+
+export interface CallModelDependencies {
+  store: Pick<Store, 'transcript' | 'toolCalls' | 'events'>;
+  registry: Registry;
+  agents: ReadonlyMap<string, Agent>;
+  models: Models;
+}
+type AssistantEntry = TranscriptEntry & { role: 'assistant' };
+type CallPart = AssistantPart & { type: 'tool-call' };
+/** An answer as stored; `isNew` when this attempt stored it. */
+interface Answer {
+  entry: AssistantEntry;
+  isNew: boolean;
+}
+
+const HEARTBEAT_MS = 1000;
+
+/**
+ * Makes the activity of one model call. The answer's transcript entry (key = step id) is the point of no return: an attempt that finds it
+ * rebuilds the same outcome from it and does not ask the model again.
+ */
+export function createCallModel(dependencies: CallModelDependencies): (args: CallModelArgs) => Promise<CallModelResult> {
+  return async (args) => {
+    const heartbeat = startHeartbeat();
+    try {
+      const agent = findAgent(dependencies.agents, args.agentId);
+      const transcript = await dependencies.store.transcript.read(args.conversationId);
+      const stored = findAnswer(transcript, args.stepId);
+      const answer = stored ? { entry: stored, isNew: false } : await askModel(dependencies, args, agent, transcript);
+      return await proposeCalls(dependencies, args, agent, answer);
+    } catch (error) {
+      if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: redact(error.message) };
+      throw classifyAbort(error);
+    } finally {
+      clearInterval(heartbeat);
+    }
+  };
+}
+
+function startHeartbeat(): NodeJS.Timeout {
+  const context = Context.current();
+  context.heartbeat();
+  return setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+}
+
+function findAgent(agents: ReadonlyMap<string, Agent>, agentId: string): Agent {
+  const agent = agents.get(agentId);
+  if (agent) return agent;
+  throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: "the workers' agents directory" });
+}
+
+/** Only the workflow's request ends a model call for good; a worker that goes away leaves it to another. */
+function classifyAbort(error: unknown): unknown {
+  const abandoned = Context.current().cancellationSignal.aborted && !isFailure(error) && whyCancelled() === 'moved';
+  return abandoned ? failure('INTERNAL', { problem: 'the worker let go of a model call' }, error) : error;
+}
+
+async function askModel({ store, registry, models }: CallModelDependencies, args: CallModelArgs, agent: Agent, transcript: StoredEntry[]): Promise<Answer> {
+  const { conversationId, turnId, stepId, step } = args;
+  const { info, cancellationSignal } = Context.current();
+  const model = models.get(agent);
+  const stamp = { turnId, stepId, attempt: info.attempt };
+  await store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt: info.attempt } }]);
+  const deltas = createDeltaWriter((events) => store.events.append(conversationId, events), stamp);
+  const tools = registry.forAgent(agent).map(({ id, alias, description, parameters }) => ({ tool: id, name: alias, description, parameters }));
+  const request: ModelRequest = { conversationId, turnId, step, instructions: agent.instructions, transcript, tools, signal: cancellationSignal };
+  const answer = await model.answer(request, deltas.add).catch(async (error: unknown) => {
+    await deltas.flush();
+    throw error;
+  });
+  await deltas.flush();
+  const entry: AssistantEntry = { role: 'assistant', parts: nameCalls(answer.parts, stepId), usage: answer.usage };
+  if (await store.transcript.append(conversationId, turnId, stepId, stepId, entry)) return { entry, isNew: true };
+  // An attempt thought dead was faster: its answer counts.
+  const stored = findAnswer(await store.transcript.read(conversationId), stepId);
+  return { entry: stored ?? entry, isNew: false };
+}
+
+function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {
+  const found = transcript.find((stored) => stored.stepId === stepId && stored.entry.role === 'assistant');
+  return found?.entry.role === 'assistant' ? found.entry : undefined;
+}
+
+/** Gives each tool call its id: the step's, numbered. */
+function nameCalls(parts: AssistantPart[], stepId: string): AssistantPart[] {
+  const base = stepId.replace(/^step_/, 'call_');
+  let index = 0;
+  return parts.map((part) => (part.type === 'tool-call' ? { ...part, callId: `${base}${String(index++).padStart(2, '0')}` } : part));
+}
+
+async function proposeCalls({ store, registry }: CallModelDependencies, args: CallModelArgs, agent: Agent, { entry, isNew }: Answer): Promise<CallModelResult> {
+  const { conversationId, turnId, stepId } = args;
+  const usage = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
+  const parts = entry.parts.filter((part) => part.type === 'tool-call');
+  const { calls, refusals } = judge(registry, agent, parts);
+  if (parts.length > 0) {
+    const hashes = new Map(calls.map(({ callId, hash }) => [callId, hash]));
+    await store.toolCalls.propose(
+      parts.map((part) => ({
+        callId: part.callId,
+        conversationId,
+        turnId,
+        stepId,
+        tool: part.tool,
+        arguments: part.arguments,
+        hash: hashes.get(part.callId) ?? '',
+      })),
+    );
+  }
+  if (isNew || !(await hasFinished(store, conversationId, stepId))) {
+    await store.events.append(conversationId, describeStep(args, parts, calls, usage));
+  }
+  for (const [callId, text] of refusals) await refuse(store, args, parts, callId, text);
+  const spoke = entry.parts.some((part) => part.type === 'text' && part.text.trim() !== '');
+  return { outcome: 'answered', calls, usage, spoke };
+}
+
+function judge(registry: Registry, agent: Agent, parts: CallPart[]): { calls: ProposedCall[]; refusals: Map<string, string> } {
+  const judged = judgeCalls({ registry, agent, calls: parts });
+  const unreadable = new Map(parts.flatMap((part) => (part.unreadable === undefined ? [] : [[part.callId, part.unreadable] as const])));
+  const calls = judged.proposed.map((call): ProposedCall => {
+    const why = unreadable.get(call.callId);
+    return why === undefined ? call : { ...call, decision: 'invalid', why };
+  });
+  return { calls, refusals: new Map([...judged.refusals.map(({ callId, text }) => [callId, text] as const), ...unreadable]) };
+}
+
+/** An earlier attempt may have stored the answer and died before it announced it. */
+async function hasFinished(store: Pick<Store, 'events'>, conversationId: string, stepId: string): Promise<boolean> {
+  for (let afterSeq = 0; ;) {
+    const page = await store.events.read(conversationId, afterSeq);
+    if (page.some((event) => event.type === 'step.finished' && event.stepId === stepId)) return true;
+    const last = page.at(-1);
+    if (!last) return false;
+    afterSeq = last.seq;
+  }
+}
+
+function describeStep({ turnId, stepId }: CallModelArgs, parts: CallPart[], calls: ProposedCall[], usage: Usage): NewEvent[] {
+  const finished: NewEvent = { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } } };
+  const requested = calls.map(({ callId, tool, decision }, index): NewEvent => {
+    return { type: 'tool.requested', turnId, stepId, data: { callId, tool, arguments: parts[index]?.arguments ?? {}, decision } };
+  });
+  return [finished, ...requested];
+}
+
+/** A call that cannot run has its result at once. */
+async function refuse(store: Pick<Store, 'toolCalls'>, { turnId, stepId }: CallModelArgs, parts: CallPart[], callId: string, text: string): Promise<void> {
+  const tool = parts.find((part) => part.callId === callId)?.tool ?? '';
+  const finished: NewEvent = { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError: true, text, durationMs: 0 } };
+  await store.toolCalls.settle(callId, undefined, { state: 'failed', content: [{ type: 'text', text }], isError: true }, [finished]);
+}

@@ -1,0 +1,107 @@
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import type { LanguageModel } from 'ai';
+import type { Agent } from '../contracts/agent.ts';
+import { failure } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import type { Logger } from '../log.ts';
+import type { Model } from './model.ts';
+import { createProviderModel, type ProviderTraits } from './provider-model.ts';
+import { createScriptedModel } from './scripted-model.ts';
+
+/** The models of the agents, by their `model` strings. */
+export interface Models {
+  /** The agent's model. Raises `MODEL_NOT_SUPPORTED` for an unusable string, `MODEL_AUTH` when its key is not set. */
+  get(agent: Agent): Model;
+}
+
+interface Connection {
+  apiKey: string;
+  baseUrl: string | undefined;
+}
+interface Provider {
+  /** Environment variable of the key. */
+  variable: string;
+  keyRequired: boolean;
+  traits: Omit<ProviderTraits, 'model' | 'variable'>;
+  connect(name: string, connection: Connection): LanguageModel;
+}
+
+const PROVIDERS: Record<string, Provider> = {
+  openai: {
+    variable: 'OPENAI_API_KEY',
+    keyRequired: true,
+    // A conversation may stay open for longer than the provider keeps answers, so it must not refer to answers stored there.
+    traits: { optionsKey: 'openai', mediaInToolResults: true, defaults: { store: false } },
+    connect: (name, { apiKey, baseUrl }) => createOpenAI({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
+  },
+  anthropic: {
+    variable: 'ANTHROPIC_API_KEY',
+    keyRequired: true,
+    traits: { optionsKey: 'anthropic', mediaInToolResults: true, cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } } },
+    connect: (name, { apiKey, baseUrl }) => createAnthropic({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
+  },
+  google: {
+    variable: 'GOOGLE_GENERATIVE_AI_API_KEY',
+    keyRequired: true,
+    traits: { optionsKey: 'google', mediaInToolResults: true },
+    connect: (name, { apiKey, baseUrl }) => createGoogleGenerativeAI({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
+  },
+  'openai-compatible': {
+    variable: 'OPENAI_COMPATIBLE_API_KEY',
+    keyRequired: false,
+    traits: { optionsKey: 'openaiCompatible', mediaInToolResults: false },
+    connect: (name, { apiKey, baseUrl }) =>
+      createOpenAICompatible({ name: 'openaiCompatible', baseURL: baseUrl ?? '', includeUsage: true, ...(apiKey && { apiKey }) }).chatModel(name),
+  },
+};
+
+/** Makes the models. Keys are read through `readEnvironment` when an agent's model is first used. */
+export function createModels(dependencies: { readEnvironment: (name: string) => string | undefined; log: Logger }): Models {
+  const made = new WeakMap<Agent, Model>();
+  // Otherwise the library prints its warnings to the console, into the output of commands.
+  globalThis.AI_SDK_LOG_WARNINGS = ({ warnings, provider, model }) => dependencies.log.debug({ provider, model, warnings }, 'model provider warned');
+  return {
+    get(agent) {
+      const model = made.get(agent) ?? createModel(agent, dependencies.readEnvironment);
+      made.set(agent, model);
+      return model;
+    },
+  };
+}
+
+function createModel(agent: Agent, readEnvironment: (name: string) => string | undefined): Model {
+  const slash = agent.model.indexOf('/');
+  const [prefix, name] = [agent.model.slice(0, Math.max(slash, 0)), agent.model.slice(slash + 1)];
+  if (prefix === 'scripted' && name) return createScriptedModel(name);
+  const provider = Object.hasOwn(PROVIDERS, prefix) ? PROVIDERS[prefix] : undefined;
+  if (!provider || !name) {
+    throw failure('MODEL_NOT_SUPPORTED', {
+      model: agent.model,
+      problem: name && slash > 0 ? `there is no provider "${prefix}"` : 'it is not of the form provider/model',
+      fix: `Name one of ${Object.keys(PROVIDERS).join(', ')} and a model, or scripted/<file.yaml>`,
+    });
+  }
+  const { baseUrl, ...options } = agent.modelOptions;
+  const connection = { apiKey: readEnvironment(provider.variable) ?? '', baseUrl: checkBaseUrl(agent.model, prefix, baseUrl) };
+  if (provider.keyRequired && !connection.apiKey)
+    throw failure('MODEL_AUTH', { model: agent.model, problem: `${provider.variable} is not set`, variable: provider.variable });
+  return createProviderModel({
+    languageModel: provider.connect(name, connection),
+    traits: { ...provider.traits, model: agent.model, variable: provider.variable },
+    options: options satisfies JsonObject,
+    secret: connection.apiKey,
+  });
+}
+
+function checkBaseUrl(model: string, prefix: string, baseUrl: unknown): string | undefined {
+  if (baseUrl === undefined && prefix !== 'openai-compatible') return undefined;
+  if (typeof baseUrl === 'string' && URL.canParse(baseUrl) && /^https?:/.test(baseUrl)) return baseUrl.replace(/\/+$/, '');
+  throw failure('MODEL_NOT_SUPPORTED', {
+    model,
+    problem: baseUrl === undefined ? 'modelOptions.baseUrl is missing' : `modelOptions.baseUrl ${JSON.stringify(baseUrl)} is not an http(s) URL`,
+    fix: 'Set it to the address of the server, such as http://127.0.0.1:11434/v1',
+  });
+}

@@ -1,0 +1,40 @@
+import type { NewEvent } from '../store/store.ts';
+import type { ModelDelta } from './model.ts';
+
+/** Deltas gathered before they are written: fast models send hundreds a second. */
+const GATHER_MS = 50;
+
+export interface DeltaWriter {
+  add: (delta: ModelDelta) => void;
+  /** Writes what is left, and raises the first error of a write. */
+  flush(): Promise<void>;
+}
+
+/** Writes a model's deltas to the events as they come, one write at a time, in order. */
+export function createDeltaWriter(append: (events: NewEvent[]) => Promise<void>, stamp: Pick<NewEvent, 'turnId' | 'stepId' | 'attempt'>): DeltaWriter {
+  let gathered: ModelDelta[] = [];
+  let writing: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+
+  function write(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    const deltas = gathered;
+    gathered = [];
+    const events = deltas.map((delta) => ({ ...stamp, type: `${delta.type}.delta` as const, data: { text: delta.text } }));
+    if (events.length > 0) writing = writing.then(() => append(events));
+    // The error is raised by `flush`; until then it must not count as unhandled.
+    writing.catch(() => undefined);
+    return writing;
+  }
+
+  return {
+    add(delta) {
+      const last = gathered.at(-1);
+      if (last?.type === delta.type) last.text += delta.text;
+      else gathered.push({ ...delta });
+      timer ??= setTimeout(() => void write(), GATHER_MS);
+    },
+    flush: write,
+  };
+}

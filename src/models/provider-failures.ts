@@ -1,0 +1,55 @@
+import { AISDKError, APICallError } from 'ai';
+import { failure, type LongshoreError } from '../contracts/errors.ts';
+import type { ProviderTraits } from './provider-model.ts';
+
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
+/** Raised by the library before anything was sent: the same request will never be accepted. */
+const REFUSED_BY_LIBRARY = new Set(['AI_InvalidPromptError', 'AI_InvalidArgumentError', 'AI_UnsupportedFunctionalityError', 'AI_TypeValidationError']);
+
+/** Translates what a provider or its library raised; the key never appears in the message. */
+export function toModelFailure(error: unknown, traits: Pick<ProviderTraits, 'model' | 'variable'>, secret: string): LongshoreError {
+  const { model, variable } = traits;
+  const values = { model, problem: describe(error, secret) };
+  const kind = classify(error);
+  if (kind === 'auth') return failure('MODEL_AUTH', { ...values, variable });
+  if (kind === 'bad-request') return failure('MODEL_BAD_REQUEST', values);
+  if (kind === 'unavailable') return failure('MODEL_UNAVAILABLE', values);
+  const retryAfterMs = APICallError.isInstance(error) ? readRetryAfter(error.responseHeaders ?? {}) : undefined;
+  const limited = retryAfterMs === undefined ? values : { ...values, retryAfterMs };
+  return failure('MODEL_RATE_LIMITED', limited);
+}
+
+function classify(error: unknown): 'auth' | 'bad-request' | 'rate-limit' | 'unavailable' {
+  if (APICallError.isInstance(error)) return classifyStatus(error.statusCode);
+  if (AISDKError.isInstance(error) && REFUSED_BY_LIBRARY.has(error.name)) return 'bad-request';
+  // Errors that a provider sends within its stream carry a word instead of a status.
+  const { type, code } = (error ?? {}) as { type?: unknown; code?: unknown };
+  const words = `${String(type)} ${String(code)}`;
+  if (/authentication|permission/.test(words)) return 'auth';
+  if (/invalid_request|context_length|content_filter|not_found/.test(words)) return 'bad-request';
+  return /rate_limit/.test(words) ? 'rate-limit' : 'unavailable';
+}
+
+function classifyStatus(status: number | undefined): 'auth' | 'bad-request' | 'rate-limit' | 'unavailable' {
+  if (status === 401 || status === 403) return 'auth';
+  if (status === 429) return 'rate-limit';
+  const mayPass = status === undefined || status < 400 || status >= 500 || status === 408 || status === 409 || status === 425;
+  return mayPass ? 'unavailable' : 'bad-request';
+}
+
+function readRetryAfter(headers: Record<string, string>): number | undefined {
+  const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN);
+  const given = headers['retry-after'];
+  const seconds = Number(given ?? Number.NaN);
+  const atDate = given === undefined ? Number.NaN : Date.parse(given) - Date.now();
+  const wait = [milliseconds, seconds * 1000, atDate].find((value) => Number.isFinite(value) && value >= 0);
+  return wait === undefined ? undefined : Math.min(Math.ceil(wait), LONGEST_RETRY_AFTER_MS);
+}
+
+function describe(error: unknown, secret: string): string {
+  const { message, statusCode, cause } = (error ?? {}) as { message?: unknown; statusCode?: unknown; cause?: { message?: unknown } };
+  const said = typeof message === 'string' && message !== '' ? message : String(error);
+  const because = typeof cause?.message === 'string' && !said.includes(cause.message) ? ` (${cause.message})` : '';
+  const text = `${typeof statusCode === 'number' ? `HTTP ${statusCode}: ` : ''}${said}${because}`;
+  return (secret === '' ? text : text.replaceAll(secret, '[redacted]')).slice(0, 500);
+}

@@ -1,0 +1,158 @@
+import { jsonSchema, streamText, tool, type FinishReason, type LanguageModel, type TextStreamPart, type ToolSet } from 'ai';
+import type { JsonObject } from '../contracts/json.ts';
+import type { AssistantPart } from '../contracts/transcript.ts';
+import type { Model, ModelAnswer, ModelDelta, ModelRequest, ModelTool } from './model.ts';
+import { toMessages } from './prompt.ts';
+import { toModelFailure } from './provider-failures.ts';
+
+/** Where providers differ. */
+export interface ProviderTraits {
+  /** As in the agent's file, `provider/name`. */
+  model: string;
+  /** Environment variable of the key, for error messages. */
+  variable: string;
+  /** Name under which the library takes and gives the provider's own options. */
+  optionsKey: string;
+  /** Whether a tool's result may hold images; otherwise they follow as a user message. */
+  mediaInToolResults: boolean;
+  /** Provider options that hold unless the agent says otherwise. */
+  defaults?: JsonObject;
+  /** Marks the end of what the provider may cache. */
+  cacheMark?: Record<string, JsonObject>;
+}
+
+const CALL_SETTINGS = new Set(['temperature', 'maxOutputTokens', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'stopSequences', 'seed', 'headers']);
+/** A provider that sends nothing for this long is given up; local models may think for minutes before their first token. */
+const SILENCE_MS = 300_000;
+
+/** A model behind a provider's API. Retries are the caller's: one request per `answer`. */
+export function createProviderModel(settings: { languageModel: LanguageModel; traits: ProviderTraits; options: JsonObject; secret: string }): Model {
+  const { languageModel, traits, options, secret } = settings;
+  const callSettings = Object.fromEntries(Object.entries(options).filter(([name]) => CALL_SETTINGS.has(name)));
+  const ownOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !CALL_SETTINGS.has(name)));
+  const providerOptions = { [traits.optionsKey]: { ...traits.defaults, ...ownOptions } };
+  return {
+    async answer(request, onDelta) {
+      const silence = watchSilence();
+      try {
+        const { fullStream } = streamText({
+          ...callSettings,
+          model: languageModel,
+          ...toMessages(request, traits),
+          tools: toToolSet(request.tools),
+          providerOptions,
+          maxRetries: 0,
+          abortSignal: AbortSignal.any([request.signal, silence.signal]),
+          // Errors arrive in the stream; by default the library prints them as well.
+          onError: () => undefined,
+        });
+        return await collect(fullStream, request, onDelta, silence.heard);
+      } catch (error) {
+        if (request.signal.aborted) throw request.signal.reason;
+        throw toModelFailure(silence.signal.aborted ? silence.signal.reason : error, traits, secret);
+      } finally {
+        silence.stop();
+      }
+    },
+  };
+}
+
+function watchSilence(): { signal: AbortSignal; heard: () => void; stop: () => void } {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new Error(`it was silent for ${SILENCE_MS / 1000} s`)), SILENCE_MS);
+  return { signal: controller.signal, heard: () => timer.refresh(), stop: () => clearTimeout(timer) };
+}
+
+function toToolSet(tools: ModelTool[]): ToolSet {
+  return Object.fromEntries(tools.map(({ name, description, parameters }) => [name, tool({ description, inputSchema: jsonSchema(parameters) })]));
+}
+
+async function collect(
+  stream: AsyncIterable<TextStreamPart<ToolSet>>,
+  request: ModelRequest,
+  onDelta: (delta: ModelDelta) => void,
+  heard: () => void,
+): Promise<ModelAnswer> {
+  const answer = new AnswerBuilder(request.tools, onDelta);
+  for await (const part of stream) {
+    heard();
+    answer.add(part);
+  }
+  return answer.finish();
+}
+
+type SpokenPart = Exclude<AssistantPart, { type: 'tool-call' }>;
+
+/** Collects a stream into an answer. */
+class AnswerBuilder {
+  readonly #tools: ModelTool[];
+  readonly #onDelta: (delta: ModelDelta) => void;
+  readonly #parts: AssistantPart[] = [];
+  readonly #open = new Map<string, SpokenPart>();
+  #end: { reason: FinishReason; inputTokens: number; outputTokens: number } | undefined;
+
+  constructor(tools: ModelTool[], onDelta: (delta: ModelDelta) => void) {
+    this.#tools = tools;
+    this.#onDelta = onDelta;
+  }
+
+  add(part: TextStreamPart<ToolSet>): void {
+    switch (part.type) {
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'reasoning-start':
+      case 'reasoning-end':
+        return this.#addText(part);
+      case 'tool-call':
+        return this.#addCall(part);
+      case 'finish':
+        this.#end = { reason: part.finishReason, inputTokens: part.totalUsage.inputTokens ?? 0, outputTokens: part.totalUsage.outputTokens ?? 0 };
+        return;
+      case 'error':
+        throw part.error;
+      case 'abort':
+        throw new Error(part.reason ?? 'the request was aborted');
+      default:
+        return;
+    }
+  }
+
+  finish(): ModelAnswer {
+    if (!this.#end) throw new Error('the answer ended before its end');
+    const { reason, ...usage } = this.#end;
+    if (reason === 'error') throw new Error('the provider ended the answer with an error');
+    if (reason === 'content-filter' && this.#parts.length === 0) throw Object.assign(new Error('the provider withheld the answer'), { code: 'content_filter' });
+    const parts = this.#parts.filter((part) => part.type !== 'text' || part.text !== '');
+    return { parts, usage };
+  }
+
+  #addText(part: TextStreamPart<ToolSet> & { type: 'text-delta' | 'reasoning-delta' | 'reasoning-start' | 'reasoning-end' }): void {
+    const type = part.type === 'text-delta' ? 'text' : 'reasoning';
+    const key = `${type} ${part.id}`;
+    const open: SpokenPart = this.#open.get(key) ?? { type, text: '' };
+    if (!this.#open.has(key)) this.#parts.push(open);
+    this.#open.set(key, open);
+    if (open.type === 'reasoning' && part.providerMetadata) open.providerMetadata = part.providerMetadata as JsonObject;
+    if (!('text' in part) || part.text === '') return;
+    open.text += part.text;
+    this.#onDelta({ type, text: part.text });
+  }
+
+  #addCall(part: TextStreamPart<ToolSet> & { type: 'tool-call' }): void {
+    const { providerMetadata } = part;
+    const input: unknown = part.input;
+    const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
+    this.#parts.push({
+      type: 'tool-call',
+      callId: '',
+      tool: this.#tools.find(({ name }) => name === part.toolName)?.tool ?? part.toolName,
+      arguments: isObject ? (input as JsonObject) : {},
+      ...(!isObject && { unreadable: `The arguments are no JSON object: ${clip(typeof input === 'string' ? input : JSON.stringify(input))}` }),
+      ...(providerMetadata && { providerMetadata: providerMetadata as JsonObject }),
+    });
+  }
+}
+
+function clip(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

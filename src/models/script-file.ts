@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { failure } from '../contracts/errors.ts';
+
+const json = z.json();
+const call = z.strictObject({
+  /** Full tool id. */
+  call: z.string().min(1),
+  with: z.record(z.string(), json).default({}),
+  /** What must be true of the call's result; see `checkExpectation`. */
+  expect: z.record(z.string(), json).optional(),
+});
+const usage = z.strictObject({ inputTokens: z.int().min(0), outputTokens: z.int().min(0) });
+const step = z
+  .strictObject({
+    think: z.string().min(1).optional(),
+    say: z.string().min(1).optional(),
+    ...call.partial().shape,
+    with: call.shape.with.unwrap().optional(),
+    calls: z.array(call).min(1).optional(),
+    /** Tokens to report instead of an estimate. */
+    usage: usage.optional(),
+  })
+  .refine((value) => value.say !== undefined || value.call !== undefined || value.calls !== undefined, 'a step needs say, call or calls')
+  .refine((value) => value.call === undefined || value.calls === undefined, 'a step has either call or calls')
+  .refine((value) => value.call !== undefined || (value.with === undefined && value.expect === undefined), 'with and expect belong to a call')
+  .transform(({ call: tool, with: input, expect, calls, ...rest }) => ({
+    ...rest,
+    calls: calls ?? (tool === undefined ? [] : [{ call: tool, with: input ?? {}, ...(expect && { expect }) }]),
+  }));
+const script = z.strictObject({
+  /** Starts again at the first step after the last. */
+  repeat: z.boolean().default(false),
+  steps: z.array(step).min(1),
+});
+
+export type Script = z.infer<typeof script>;
+export type ScriptStep = Script['steps'][number];
+
+/** Reads and checks a script; a bad one is a `MODEL_NOT_SUPPORTED` that names file, line, path and problem. */
+export async function readScript(file: string): Promise<Script> {
+  const lines = new LineCounter();
+  const document = parseDocument(await readText(file), { lineCounter: lines });
+  const syntax = document.errors[0];
+  if (syntax) throw unusable(file, `it is not YAML (${syntax.message.split('\n')[0]})`);
+  const parsed = script.safeParse(document.toJS());
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const path = (issue?.path ?? []).filter((part) => typeof part !== 'symbol');
+  const node = document.getIn(path, true) as { range?: [number, number, number] } | undefined;
+  const line = node?.range ? ` (line ${lines.linePos(node.range[0]).line})` : '';
+  throw unusable(file, `${path.join('.') || 'the file'}${line}: ${issue?.message}`);
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw unusable(file, (error as Error).message, error);
+  }
+}
+
+function unusable(file: string, problem: string, cause?: unknown): Error {
+  return failure('MODEL_NOT_SUPPORTED', { model: `scripted/${file}`, problem, fix: 'Mend the script; docs/guides/models.md shows its form' }, cause);
+}

@@ -1,0 +1,72 @@
+import { failure } from '../contracts/errors.ts';
+import type { AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import { checkExpectation } from './check-expectation.ts';
+import type { Model, ModelAnswer, ModelDelta, ModelRequest } from './model.ts';
+import { readScript, type Script, type ScriptStep } from './script-file.ts';
+
+type AssistantEntry = TranscriptEntry & { role: 'assistant' };
+const DELTA_LENGTH = 16;
+
+/**
+ * A model that answers from a file. It keeps no state: where it is in its script follows from the transcript alone, so it may be asked again, by
+ * another process, at any time. Before each step it checks what the script expected of the step before; a difference is a `MODEL_SCRIPT_MISMATCH`.
+ */
+export function createScriptedModel(file: string): Model {
+  return {
+    async answer(request, onDelta) {
+      const script = await readScript(file);
+      const said = request.transcript.flatMap(({ entry }) => (entry.role === 'assistant' ? [entry] : []));
+      const last = said.at(-1);
+      if (last) checkStep(file, script, said.length - 1, last, request.transcript);
+      const step = stepAt(script, said.length);
+      if (!step) {
+        throw mismatch(file, script.steps.length, `the script is over, but the model was asked again. Last message: ${lastWords(request.transcript)}`);
+      }
+      request.signal.throwIfAborted();
+      return play(step, request, onDelta);
+    },
+  };
+}
+
+function stepAt(script: Script, position: number): ScriptStep | undefined {
+  return script.steps[script.repeat ? position % script.steps.length : position];
+}
+
+function checkStep(file: string, script: Script, position: number, answer: AssistantEntry, transcript: StoredEntry[]): void {
+  const step = stepAt(script, position);
+  const callIds = answer.parts.flatMap((part) => (part.type === 'tool-call' ? [part.callId] : []));
+  for (const [index, { call, expect }] of step?.calls.entries() ?? []) {
+    if (!expect) continue;
+    const stored = transcript.find(({ entry }) => entry.role === 'tool' && entry.callId === callIds[index]);
+    const problem = stored?.entry.role === 'tool' ? checkExpectation(expect, stored.entry) : `expected ${JSON.stringify(expect)}, but there is no result`;
+    if (problem) throw mismatch(file, position + 1, `${call}: ${problem}`);
+  }
+}
+
+function play(step: ScriptStep, request: ModelRequest, onDelta: (delta: ModelDelta) => void): ModelAnswer {
+  const parts: AssistantPart[] = [];
+  if (step.think !== undefined) parts.push({ type: 'reasoning', text: step.think });
+  if (step.say !== undefined) parts.push({ type: 'text', text: step.say });
+  for (const part of parts) {
+    if (part.type === 'tool-call') continue;
+    for (const text of cut(part.text)) onDelta({ type: part.type, text });
+  }
+  for (const { call, with: input } of step.calls) parts.push({ type: 'tool-call', callId: '', tool: call, arguments: input });
+  return { parts, usage: step.usage ?? { inputTokens: estimateTokens(request.transcript), outputTokens: estimateTokens(parts) } };
+}
+
+function cut(text: string): string[] {
+  return text.match(new RegExp(`.{1,${DELTA_LENGTH}}`, 'gsu')) ?? [];
+}
+
+function estimateTokens(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / 4);
+}
+
+function lastWords(transcript: StoredEntry[]): string {
+  return JSON.stringify(transcript.at(-1)?.entry ?? null).slice(0, 300);
+}
+
+function mismatch(file: string, step: number, problem: string): Error {
+  return failure('MODEL_SCRIPT_MISMATCH', { file, step, problem });
+}
