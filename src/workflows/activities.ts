@@ -1,0 +1,60 @@
+import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** Said everywhere, since the SDK's own default reports a cancellation at once, and we must learn how the work really ended. */
+const cancellationType = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
+
+// The short ones do not heartbeat: their timeout is how a dead worker is noticed. They are idempotent, so they are tried until they succeed.
+const records = proxyActivities<ConversationActivities>({
+  startToCloseTimeout: 10_000,
+  retry: { initialInterval: 200, maximumInterval: 10_000 },
+});
+const models = (summary: string) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: 30 * MINUTE,
+    heartbeatTimeout: 5_000,
+    cancellationType,
+    // A deploy or a crash counts as an attempt too; this many outlast a bad quarter of an hour.
+    retry: { initialInterval: 500, maximumInterval: MINUTE, maximumAttempts: 20 },
+    summary,
+  });
+const sandboxes = (summary: string, maximumAttempts?: number) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: MINUTE,
+    retry: { initialInterval: 200, maximumInterval: 30_000, ...(maximumAttempts !== undefined && { maximumAttempts }) },
+    summary,
+  });
+
+export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval, editArguments } = records;
+
+/** Calls the model for a step; the summary names the step. */
+export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`).callModel(args);
+
+/** Resting is a saving, never a duty: it is tried a few times and then left to the next rest. */
+export const freezeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).freezeSandbox({ conversationId });
+export const stopSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).stopSandbox({ conversationId });
+export const wakeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).wakeSandbox({ conversationId });
+/** Cleaning up is a duty: it is tried until it succeeds or is refused for good. */
+export const destroySandbox = (summary: string, conversationId: string) => sandboxes(summary).destroySandbox({ conversationId });
+export const keepSandbox = (summary: string, conversationId: string) => sandboxes(summary).stopSandbox({ conversationId });
+export const interruptCall = (summary: string, conversationId: string, callId: string) => sandboxes(summary, 8).interruptCall({ conversationId, callId });
+
+/** Attaches to a tool call; its activity type is the tool's own id, so that the Temporal UI shows it. */
+export function executeTool(call: ProposedCall, args: ExecuteToolArgs): Promise<ExecuteToolResult> {
+  const tools = proxyActivities<Record<string, (args: ExecuteToolArgs) => Promise<ExecuteToolResult>>>(toolOptions(call));
+  const tool = tools[call.tool];
+  if (tool === undefined) throw new TypeError(`no proxy for ${call.tool}`);
+  return tool(args);
+}
+
+function toolOptions({ retry, timeoutMs, summary }: ProposedCall): ActivityOptions {
+  const shared: ActivityOptions = { cancellationType, ...(summary !== '' && { summary }) };
+  // The tool's own timeout is enforced inside, where frozen time does not count; these only catch an executor gone astray.
+  const startToCloseTimeout = timeoutMs + 10 * MINUTE;
+  if (retry === 'once') return { startToCloseTimeout, heartbeatTimeout: 30_000, retry: { maximumAttempts: 1 }, ...shared };
+  const patience = { initialInterval: 200, maximumInterval: 5_000 };
+  if (retry === 'repeat') return { startToCloseTimeout, heartbeatTimeout: 5_000, retry: { ...patience, maximumAttempts: 5 }, ...shared };
+  return { startToCloseTimeout: 24 * HOUR, heartbeatTimeout: 5_000, retry: patience, ...shared };
+}

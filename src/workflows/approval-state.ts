@@ -1,0 +1,73 @@
+import type { ApprovalAnswer, PendingApproval, ResolveApprovalArgs } from '../contracts/conversation.ts';
+import type { ProposedCall } from '../contracts/activities.ts';
+import type { ConversationData } from './conversation-state.ts';
+
+/** Why an approval is over; `withdrawn` when its turn ended before anybody answered. */
+export interface Resolution {
+  answer: ApprovalAnswer | 'expired' | 'withdrawn';
+  reason?: string;
+}
+
+/** An approval of the running step. It is single use: `claimed` while an answer to it is being recorded. */
+export interface Approval {
+  pending: PendingApproval;
+  claimed: boolean;
+  answer?: Resolution;
+}
+
+export type ApprovalVerdict = { outcome: 'accept'; approval: Approval } | { outcome: 'missing' } | { outcome: 'mismatch'; expected: string };
+
+/** Asks a person about a call; `timeoutMs` 0 waits for ever. */
+export function askApproval(data: ConversationData, turnId: string, call: ProposedCall, nowMs: number): PendingApproval {
+  const { callId, tool, hash, why } = call;
+  const timeoutMs = data.limits.approvalTimeoutMs;
+  const pending: PendingApproval = {
+    callId,
+    tool,
+    turnId,
+    hash,
+    ...(call.arguments && { arguments: call.arguments }),
+    why,
+    requestedAtMs: nowMs,
+    expiresAtMs: timeoutMs > 0 ? nowMs + timeoutMs : 0,
+  };
+  data.approvals.push({ pending, claimed: false });
+  return pending;
+}
+
+/** Says whether an answer fits a pending approval. */
+export function judgeAnswer(data: ConversationData, { callId, hash }: ResolveApprovalArgs): ApprovalVerdict {
+  const approval = data.approvals.find(({ pending }) => pending.callId === callId);
+  if (approval === undefined || approval.claimed || approval.answer !== undefined || data.closing) return { outcome: 'missing' };
+  if (approval.pending.hash !== hash) return { outcome: 'mismatch', expected: approval.pending.hash };
+  return { outcome: 'accept', approval };
+}
+
+/** The other approvals that an `allow` of this tool answers too, since it holds for the rest of the conversation. */
+export function sameTool(data: ConversationData, approval: Approval): Approval[] {
+  return data.approvals.filter((other) => other !== approval && other.pending.tool === approval.pending.tool && !other.claimed && other.answer === undefined);
+}
+
+/** Closes an approval; `allow` is remembered for the tool. Returns false when it had been closed meanwhile. */
+export function answerApproval(data: ConversationData, approval: Approval, resolution: Resolution): boolean {
+  if (approval.answer !== undefined || !data.approvals.includes(approval)) return false;
+  approval.answer = resolution;
+  const { tool } = approval.pending;
+  if (resolution.answer === 'allow' && !data.allowedTools.includes(tool)) data.allowedTools.push(tool);
+  return true;
+}
+
+/** Approvals that nobody is answering and whose time is over. */
+export function dueApprovals(data: ConversationData, nowMs: number): Approval[] {
+  return openApprovals(data).filter(({ claimed, pending }) => !claimed && pending.expiresAtMs > 0 && pending.expiresAtMs <= nowMs);
+}
+
+/** When the next approval expires; undefined when none does. */
+export function nextExpiry(data: ConversationData): number | undefined {
+  const times = openApprovals(data).flatMap(({ claimed, pending }) => (claimed || pending.expiresAtMs === 0 ? [] : [pending.expiresAtMs]));
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+export function openApprovals(data: ConversationData): Approval[] {
+  return data.approvals.filter(({ answer }) => answer === undefined);
+}

@@ -1,0 +1,87 @@
+import type { ApprovalEventArgs, ProposedCall } from '../contracts/activities.ts';
+import { recordApproval } from './activities.ts';
+import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, type Approval, type Resolution } from './approval-state.ts';
+import { startWork, stopWork } from './budget-state.ts';
+import { mustEnd } from './conversation-state.ts';
+import { beginPause } from './pause.ts';
+import { rest } from './rest.ts';
+import { settle, type StepPlace } from './run-calls.ts';
+import type { RunningConversation } from './running.ts';
+
+const WITHDRAWN = 'The turn was ended before anybody answered.';
+
+/**
+ * Decides which of a step's calls may run. All that need a person are asked about at once; the answer takes as long as it takes.
+ * Refused, denied and expired calls get their results here. When the turn has to end, the calls not yet decided are returned for settling.
+ */
+export async function approveCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<ProposedCall[]> {
+  const { data } = running;
+  const asked = calls.filter(({ decision, tool }) => decision === 'ask' && !data.allowedTools.includes(tool));
+  if (asked.length > 0) await askAll(running, place, asked);
+  const approved: ProposedCall[] = [];
+  for (const call of calls) {
+    const answer = data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer;
+    if (call.decision === 'invalid') continue;
+    if (call.decision === 'deny') await settle(running, place, call, 'denied', `Denied by policy: ${call.why}`);
+    else if (answer?.answer === 'deny')
+      await settle(running, place, call, 'denied', `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}`);
+    else if (answer?.answer === 'expired') await settle(running, place, call, 'expired', 'Nobody approved this call in time; it was not run.');
+    else approved.push(call);
+  }
+  data.approvals = [];
+  return approved;
+}
+
+async function askAll(running: RunningConversation, { turnId }: StepPlace, asked: ProposedCall[]): Promise<void> {
+  const { data } = running;
+  if (mustEnd(data)) return;
+  for (const call of asked) askApproval(data, turnId, call, Date.now());
+  stopWork(data, Date.now());
+  running.show();
+  await Promise.all(data.approvals.map(({ pending }) => record(running, pending, { type: 'requested', why: pending.why, expiresAtMs: pending.expiresAtMs })));
+  await running.save();
+  await untilAnswered(running);
+  for (const call of asked) takeOverEdits(data.approvals, call);
+  if (!data.paused) startWork(data, Date.now());
+  await running.save();
+}
+
+async function untilAnswered(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  const answered = () => openApprovals(data).length === 0;
+  while (!answered() && !mustEnd(data)) {
+    const pauses = () => data.pauseWish !== undefined && data.paused === undefined;
+    if (pauses()) await beginPause(running);
+    const expiry = nextExpiry(data);
+    const changed = () => answered() || mustEnd(data) || pauses() || nextExpiry(data) !== expiry;
+    await rest(running, changed, expiry === undefined ? undefined : { atMs: expiry, summary: 'approval expires' });
+    await Promise.all(dueApprovals(data, Date.now()).map((approval) => resolve(running, approval, { answer: 'expired' })));
+  }
+  const left = openApprovals(data).filter(({ claimed }) => !claimed);
+  await Promise.all(left.map((approval) => resolve(running, approval, { answer: 'withdrawn' })));
+}
+
+/** The call runs with what the operator made of it. */
+function takeOverEdits(approvals: Approval[], call: ProposedCall): void {
+  const pending = approvals.find((approval) => approval.pending.callId === call.callId)?.pending;
+  if (pending) call.hash = pending.hash;
+}
+
+/** Records how an approval ended, then lets it take effect. Returns false when it was closed meanwhile. */
+export async function resolve(running: RunningConversation, approval: Approval, resolution: Resolution, by?: string): Promise<boolean> {
+  approval.claimed = true;
+  const { answer, reason = answer === 'withdrawn' ? WITHDRAWN : undefined } = resolution;
+  await record(running, approval.pending, {
+    type: 'resolved',
+    answer: answer === 'withdrawn' ? 'deny' : answer,
+    ...(by !== undefined && { by }),
+    ...(reason !== undefined && { reason }),
+  });
+  const effective = answerApproval(running.data, approval, resolution);
+  running.show();
+  return effective;
+}
+
+function record(running: RunningConversation, { callId, tool, turnId, hash }: Approval['pending'], event: ApprovalEventArgs['event']): Promise<void> {
+  return running.inOrder(() => recordApproval({ conversationId: running.data.conversationId, turnId, callId, tool, hash, event }));
+}

@@ -1,0 +1,41 @@
+import type { BudgetKind } from '../contracts/conversation.ts';
+import type { ConversationData } from './conversation-state.ts';
+
+/** Work begins, or goes on after a rest. */
+export function startWork(data: ConversationData, nowMs: number): void {
+  data.workingSinceMs ??= nowMs;
+}
+/** Work ends, or rests: what follows does not count as work. */
+export function stopWork(data: ConversationData, nowMs: number): void {
+  data.workedMs = workedMs(data, nowMs);
+  delete data.workingSinceMs;
+}
+/** Time at work so far, the running stretch included. */
+export function workedMs(data: ConversationData, nowMs: number): number {
+  return data.workedMs + (data.workingSinceMs === undefined ? 0 : Math.max(0, nowMs - data.workingSinceMs));
+}
+
+/** What is left of each limited part of the budget; in a turn, of its steps too. */
+export function budgetLeft(data: ConversationData, nowMs: number): { kind: BudgetKind; limit: number; left: number }[] {
+  const { turns, steps, tokens, wallTimeMs } = data.limits.budget;
+  const parts: [BudgetKind, number | undefined, number, number][] = [
+    ['turns', turns, data.extraTurns, data.turnsUsed],
+    ['steps', data.turn && steps, data.turn?.extraSteps ?? 0, data.turn?.steps ?? 0],
+    ['tokens', tokens, data.extraTokens, data.tokensUsed],
+    ['wallTime', wallTimeMs, data.extraWallTimeMs, workedMs(data, nowMs)],
+  ];
+  return parts.flatMap(([kind, limit, extra, used]) => (limit === undefined ? [] : [{ kind, limit: limit + extra, left: limit + extra - used }]));
+}
+
+/** The part of the budget that forbids the next turn or, in a turn, the next step. */
+export function exhaustedBudget(data: ConversationData, nowMs: number): { exhausted: BudgetKind; limit: number } | undefined {
+  // A turn that runs was paid for when it started.
+  const spent = budgetLeft(data, nowMs).find(({ kind, left }) => left <= 0 && !(kind === 'turns' && data.turn));
+  return spent && { exhausted: spent.kind, limit: spent.limit };
+}
+
+/** Pauses because a part of the budget ran out. */
+export function pauseForBudget(data: ConversationData, spent: { exhausted: BudgetKind; limit: number }): void {
+  data.outbox.push({ type: 'budget.exhausted', ...(data.turn && { turnId: data.turn.turnId }), data: { ...spent } });
+  data.pauseWish = { reason: { by: 'budget', ...spent }, mode: 'step' };
+}

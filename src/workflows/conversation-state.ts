@@ -1,0 +1,295 @@
+import type { AgentLimits } from '../contracts/agent.ts';
+import type {
+  CarriedConversation,
+  ConversationInput,
+  ConversationState,
+  ConversationStatus,
+  PauseArgs,
+  PauseReason,
+  QueuedMessage,
+  ResumeArgs,
+  SandboxTier,
+  SendMessageArgs,
+  TurnOutcome,
+  Usage,
+} from '../contracts/conversation.ts';
+import type { SaveStatusArgs } from '../contracts/activities.ts';
+import type { Approval } from './approval-state.ts';
+import { startWork, stopWork, workedMs } from './budget-state.ts';
+
+/** Message ids remembered for deduplication. */
+export const RECENT_MESSAGES = 200;
+/** Messages that may wait; with the longest texts an operator can type they still fit into one continue-as-new. */
+export const MAX_QUEUED = 100;
+
+/** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
+export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'stopped'>;
+
+export interface Turn {
+  turnId: string;
+  message: QueuedMessage;
+  /** Model calls made. */
+  steps: number;
+  /** Steps granted by resuming after the budget of steps ran out. */
+  extraSteps: number;
+  /** Messages that join at the next step. */
+  steers: QueuedMessage[];
+  ending?: TurnEnding;
+}
+
+export interface PauseWish {
+  reason: PauseReason;
+  mode: 'step' | 'now';
+}
+
+/** All that a conversation knows; changed only by the functions of this folder's state modules. */
+export interface ConversationData {
+  readonly conversationId: string;
+  readonly agentId: string;
+  readonly userId: string;
+  readonly tenantId: string;
+  readonly limits: AgentLimits;
+  queue: QueuedMessage[];
+  /** How many messages at the head of the queue came with `interrupt`; the next such message goes behind them. */
+  urgent: number;
+  recentMessages: { messageId: string; turnId: string }[];
+  turn?: Turn;
+  /** A pause that waits for its moment. */
+  pauseWish?: PauseWish;
+  paused?: PauseReason;
+  closing: boolean;
+  closed: boolean;
+  turnsUsed: number;
+  tokensUsed: number;
+  /** Work done before `workingSinceMs`. */
+  workedMs: number;
+  workingSinceMs?: number;
+  sandboxTier: SandboxTier;
+  allowedTools: string[];
+  extraTurns: number;
+  extraTokens: number;
+  extraWallTimeMs: number;
+  approvals: Approval[];
+  runningCalls: { callId: string; tool: string }[];
+  /** Calls let go of by a pause, whose commands wait in the sandbox. */
+  detachedCalls: number;
+  /** Events that wait to be saved with the status. */
+  outbox: SaveStatusArgs['events'];
+}
+
+export type MessageVerdict =
+  { outcome: 'accept' } | { outcome: 'duplicate'; turnId: string } | { outcome: 'busy'; turnId: string } | { outcome: 'full' } | { outcome: 'closed' };
+
+/** The state at the start of a run, whether its first or one that continues another. */
+export function openConversation(input: ConversationInput): ConversationData {
+  const { conversationId, agentId, userId, tenantId, limits, carried, firstMessage } = input;
+  const data: ConversationData = {
+    conversationId,
+    agentId,
+    userId,
+    tenantId,
+    limits,
+    queue: [],
+    urgent: 0,
+    recentMessages: [],
+    closing: false,
+    closed: false,
+    turnsUsed: 0,
+    tokensUsed: 0,
+    workedMs: 0,
+    sandboxTier: 'none',
+    allowedTools: [],
+    extraTurns: 0,
+    extraTokens: 0,
+    extraWallTimeMs: 0,
+    approvals: [],
+    runningCalls: [],
+    detachedCalls: 0,
+    outbox: [],
+    ...(carried && copy(carried)),
+  };
+  if (carried === undefined && firstMessage !== undefined) enqueue(data, firstMessage, 'queue');
+  return data;
+}
+
+/** What the next run has to know; only between turns. */
+export function carryConversation(data: ConversationData): CarriedConversation {
+  const { queue, recentMessages, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
+  const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
+  return copy({ ...kept, ...(paused && { paused }) });
+}
+
+/** The workflow's sandbox has no `structuredClone`; all of this is JSON. */
+function copy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+/** Says what would become of a message, without taking it. */
+export function judgeMessage(data: ConversationData, message: SendMessageArgs): MessageVerdict {
+  const known = [...data.recentMessages, ...data.queue].find(({ messageId }) => messageId === message.messageId);
+  if (known) return { outcome: 'duplicate', turnId: known.turnId };
+  if (data.closing) return { outcome: 'closed' };
+  const busyWith = data.turn?.turnId ?? data.queue[0]?.turnId;
+  if (message.whenBusy === 'reject' && busyWith !== undefined) return { outcome: 'busy', turnId: busyWith };
+  if (data.queue.length + (data.turn?.steers.length ?? 0) >= MAX_QUEUED) return { outcome: 'full' };
+  return { outcome: 'accept' };
+}
+
+/** Takes a message that `judgeMessage` accepts, and returns the turn that will answer it: the running one for a steering message. */
+export function takeMessage(data: ConversationData, message: SendMessageArgs, newTurnId: string): string {
+  const turn = data.turn;
+  const joins = message.whenBusy === 'steer' && turn !== undefined && turn.ending === undefined;
+  const turnId = joins ? turn.turnId : newTurnId;
+  const queued: QueuedMessage = { messageId: message.messageId, turnId, ...(message.text !== undefined && { text: message.text }) };
+  if (joins) {
+    turn.steers.push(queued);
+    remember(data, queued);
+    return turnId;
+  }
+  const urgent = message.whenBusy === 'interrupt';
+  if (urgent) endTurn(data, 'interrupted');
+  enqueue(data, queued, urgent ? 'interrupt' : 'queue');
+  return turnId;
+}
+
+function enqueue(data: ConversationData, message: QueuedMessage, whenBusy: 'queue' | 'interrupt'): void {
+  if (whenBusy === 'interrupt') data.queue.splice(data.urgent++, 0, message);
+  else data.queue.push(message);
+  remember(data, message);
+}
+
+function remember(data: ConversationData, { messageId, turnId }: QueuedMessage): void {
+  data.recentMessages = [...data.recentMessages.filter((known) => known.messageId !== messageId), { messageId, turnId }].slice(-RECENT_MESSAGES);
+}
+
+/** Starts the turn of the message that waits longest. Undefined while a turn runs, when nothing waits, and when no turn may start. */
+export function startTurn(data: ConversationData, nowMs: number): Turn | undefined {
+  if (data.turn !== undefined || data.paused !== undefined || data.closing) return undefined;
+  const message = data.queue.shift();
+  if (message === undefined) return undefined;
+  data.urgent = Math.max(0, data.urgent - 1);
+  data.turnsUsed += 1;
+  data.turn = { turnId: message.turnId, message, steps: 0, extraSteps: 0, steers: [] };
+  startWork(data, nowMs);
+  return data.turn;
+}
+
+/** Ends the running turn in the books. Steering messages that found no step any more become turns of their own, first in the queue. */
+export function finishTurn(data: ConversationData, nowMs: number, newTurnId: () => string): void {
+  const left = data.turn?.steers ?? [];
+  delete data.turn;
+  stopWork(data, nowMs);
+  data.approvals = [];
+  data.runningCalls = [];
+  data.detachedCalls = 0;
+  const requeued = left.map((message) => ({ ...message, turnId: newTurnId() }));
+  data.queue.unshift(...requeued);
+  data.urgent += data.urgent > 0 ? requeued.length : 0;
+  for (const message of requeued) remember(data, message);
+}
+
+/** Takes the steering messages for the step that starts now. */
+export function takeSteers(data: ConversationData): QueuedMessage[] {
+  return data.turn?.steers.splice(0) ?? [];
+}
+
+export function countStep(data: ConversationData, usage: Usage): void {
+  data.tokensUsed += usage.inputTokens + usage.outputTokens;
+}
+
+/** Asks the running turn to end; asking for less than was asked before changes nothing. */
+export function endTurn(data: ConversationData, ending: TurnEnding): void {
+  const turn = data.turn;
+  if (turn === undefined) return;
+  const order: TurnEnding[] = ['stopped', 'interrupted', 'cancelled'];
+  if (turn.ending === undefined || order.indexOf(ending) > order.indexOf(turn.ending)) turn.ending = ending;
+}
+
+/** Drops all waiting messages; each of their turns is reported as cancelled. */
+export function dropQueue(data: ConversationData): void {
+  for (const { turnId } of data.queue.splice(0)) data.outbox.push({ type: 'turn.finished', turnId, data: { outcome: 'cancelled' } });
+  if (data.turn) data.turn.steers = [];
+  data.urgent = 0;
+}
+
+/** Begins the end of the conversation: nothing new is taken, what runs is interrupted. */
+export function closeConversation(data: ConversationData): void {
+  if (data.closing) return;
+  data.closing = true;
+  endTurn(data, 'interrupted');
+  dropQueue(data);
+}
+
+/** True when what runs now has to end at once. */
+export function mustEnd(data: ConversationData): boolean {
+  return data.closing || data.turn?.ending === 'interrupted' || data.turn?.ending === 'cancelled';
+}
+
+/** An operator's wish to pause; a wish to pause now is not weakened by a later, softer one. */
+export function wishPause(data: ConversationData, { mode, note }: PauseArgs): void {
+  if (data.closing || data.paused) return;
+  const reason: PauseReason = { by: 'operator', ...(typeof note === 'string' && note !== '' && { note: note.slice(0, 500) }) };
+  data.pauseWish = { reason, mode: mode === 'now' || data.pauseWish?.mode === 'now' ? 'now' : 'step' };
+}
+
+/** True when the conversation has to rest here: it is paused, or a wish to pause has found its moment. */
+export function pauseIsDue(data: ConversationData, moment: 'step' | 'call'): boolean {
+  return data.paused !== undefined || (data.pauseWish !== undefined && (moment === 'step' || data.pauseWish.mode === 'now'));
+}
+
+/** Turns the wish into a pause. */
+export function enterPause(data: ConversationData, nowMs: number): PauseWish | undefined {
+  const wish = data.pauseWish;
+  if (wish === undefined) return undefined;
+  delete data.pauseWish;
+  data.paused = wish.reason;
+  stopWork(data, nowMs);
+  data.outbox.push({ type: 'conversation.paused', ...(data.turn && { turnId: data.turn.turnId }), data: { ...wish.reason } });
+  return wish;
+}
+
+/** Ends a pause or the wish for one, and adds what the operator grants. Resuming after the steps ran out grants as many again. */
+export function resumeConversation(data: ConversationData, grants: ResumeArgs): void {
+  data.extraTurns += amount(grants.extraTurns);
+  data.extraTokens += amount(grants.extraTokens);
+  data.extraWallTimeMs += amount(grants.extraWallTimeMs);
+  delete data.pauseWish;
+  const { paused, turn } = data;
+  if (paused === undefined) return;
+  if (paused.by === 'budget' && paused.exhausted === 'steps' && turn) turn.extraSteps += data.limits.budget.steps ?? 0;
+  delete data.paused;
+  data.outbox.push({ type: 'conversation.resumed', ...(turn && { turnId: turn.turnId }), data: {} });
+}
+function amount(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
+}
+
+export function stateOf(data: ConversationData): ConversationState {
+  if (data.closed) return 'closed';
+  if (data.closing) return 'closing';
+  if (data.paused) return 'paused';
+  if (data.approvals.some(({ answer }) => answer === undefined)) return 'awaiting-approval';
+  return data.turn ? 'running' : 'idle';
+}
+
+/** The status as clients and operators see it. */
+export function statusOf(data: ConversationData, nowMs: number): ConversationStatus {
+  const { conversationId, agentId, userId, tenantId, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
+  return {
+    conversationId,
+    agentId,
+    userId,
+    tenantId,
+    state: stateOf(data),
+    ...(paused && { paused }),
+    ...(turn && { turnId: turn.turnId }),
+    queued: data.queue.length + (turn?.steers.length ?? 0),
+    turnsUsed,
+    stepsUsed: turn?.steps ?? 0,
+    tokensUsed,
+    workedMs: workedMs(data, nowMs),
+    sandboxTier,
+    pendingApprovals: data.approvals.filter(({ answer }) => answer === undefined).map(({ pending }) => pending),
+    runningCalls: [...data.runningCalls],
+  };
+}

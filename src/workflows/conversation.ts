@@ -1,0 +1,82 @@
+import { allHandlersFinished, CancelledFailure, CancellationScope, condition, continueAsNew, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import type { ConversationInput } from '../contracts/conversation.ts';
+import { closeSandbox } from './close-sandbox.ts';
+import { exhaustedBudget, pauseForBudget } from './budget-state.ts';
+import { carryConversation, closeConversation, enterPause, openConversation, startTurn } from './conversation-state.ts';
+import { registerHandlers } from './register-handlers.ts';
+import { restWhilePaused } from './pause.ts';
+import { rest } from './rest.ts';
+import { runConversation, type RunningConversation } from './running.ts';
+import { runTurn } from './run-turn.ts';
+
+/**
+ * One conversation of one user with one agent: takes messages, answers each with a turn, rests in between, and ends when it is closed.
+ * Cancelling the workflow closes it too. It never has a retry policy of its own: that would run finished work again.
+ */
+export async function conversation(input: ConversationInput): Promise<void> {
+  const running = runConversation(openConversation(input));
+  registerHandlers(running);
+  const scope = CancellationScope.current();
+  // Nothing below is cancelled from outside: whoever cancels asks for an orderly end.
+  scope.cancelRequested.catch(() => closeConversation(running.data));
+  await CancellationScope.nonCancellable(() => converse(running, input));
+  if (scope.consideredCancelled) throw new CancelledFailure('The conversation was closed by cancelling its workflow');
+}
+
+async function converse(running: RunningConversation, input: ConversationInput): Promise<void> {
+  const { data } = running;
+  try {
+    if (data.queue.length === 0) running.show();
+    await answerMessages(running);
+  } catch (error) {
+    // A fault in this code is no reason to give up a conversation: Temporal tries the task again until the fault is mended.
+    if (!(error instanceof TemporalFailure)) throw error;
+    closeConversation(data);
+    await endConversation(running);
+    throw error;
+  }
+  if (data.closing) return endConversation(running);
+  await settleDown(running);
+  if (data.closing) return endConversation(running);
+  const { firstMessage: _, ...same } = input;
+  await continueAsNew<(input: ConversationInput) => Promise<void>>({ ...same, carried: carryConversation(data) });
+}
+
+/** Takes messages until the conversation is closed, or its history has grown enough to go on in a fresh run. */
+async function answerMessages(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  const historyIsLong = () => workflowInfo().continueAsNewSuggested;
+  const mayStart = () => data.queue.length > 0;
+  while (!data.closing && !historyIsLong()) {
+    await restWhilePaused(running, 'step', historyIsLong);
+    if (data.paused || data.closing) continue;
+    if (!mayStart()) {
+      await rest(running, () => mayStart() || data.closing || data.pauseWish !== undefined || historyIsLong());
+      continue;
+    }
+    const spent = exhaustedBudget(data, Date.now());
+    const turn = spent ? pauseForBudget(data, spent) : startTurn(data, Date.now());
+    if (turn) await runTurn(running, turn);
+  }
+}
+
+/** Waits until nothing is under way that the next run would not know of. */
+async function settleDown(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  do {
+    enterPause(data, Date.now());
+    await running.save();
+    await condition(() => allHandlersFinished() && running.isSaved());
+  } while (data.pauseWish !== undefined && !data.closing);
+}
+
+/** The obligation at the end, however it came: no sandbox stays behind, and everybody can see that it is over. */
+async function endConversation(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  await running.save();
+  await closeSandbox(running);
+  data.closed = true;
+  data.outbox.push({ type: 'conversation.closed', data: {} });
+  await running.save();
+  await condition(allHandlersFinished);
+}

@@ -1,0 +1,37 @@
+import { freezeSandbox, wakeSandbox } from './activities.ts';
+import { startWork } from './budget-state.ts';
+import { enterPause, mustEnd, pauseIsDue } from './conversation-state.ts';
+import { changeTier, rest } from './rest.ts';
+import type { RunningConversation } from './running.ts';
+
+/**
+ * Rests while a pause is due at this moment (`step`: between steps; `call`: a step is under way, only a pause `now` counts).
+ * Returns when it is over, or when the turn has to end; the conversation may then still be paused.
+ */
+export async function restWhilePaused(running: RunningConversation, moment: 'step' | 'call', until: () => boolean = () => false): Promise<void> {
+  const { data } = running;
+  const ended = () => until() || mustEnd(data) || (moment === 'step' && data.turn?.ending !== undefined);
+  while (pauseIsDue(data, moment) && !ended()) {
+    const froze = await beginPause(running);
+    await rest(running, () => data.paused === undefined || ended());
+    const asleep = data.sandboxTier === 'frozen' || data.sandboxTier === 'stopped';
+    if (asleep && !ended() && (froze || data.turn)) await changeTier(running, () => wakeSandbox('resume', data.conversationId));
+    if (data.turn) startWork(data, Date.now());
+    await running.save();
+  }
+}
+
+/** Turns a wish for a pause into a pause, says so, and for a pause `now` freezes the sandbox; returns whether it was a pause `now`. */
+export async function beginPause(running: RunningConversation): Promise<boolean> {
+  const { data } = running;
+  const wish = enterPause(data, Date.now());
+  if (wish === undefined) return false;
+  if (wish.mode === 'now' && data.sandboxTier === 'running') await freeze(running);
+  await running.save();
+  return wish.mode === 'now';
+}
+
+/** Freezes the sandbox for a pause `now`. */
+export function freeze(running: RunningConversation): Promise<void> {
+  return changeTier(running, () => freezeSandbox('pause', running.data.conversationId));
+}

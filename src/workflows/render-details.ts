@@ -1,0 +1,47 @@
+import type { PendingApproval } from '../contracts/conversation.ts';
+import { budgetLeft } from './budget-state.ts';
+import { statusOf, type ConversationData } from './conversation-state.ts';
+
+const SHOWN_APPROVALS = 8;
+const SHOWN_ARGUMENTS = 600;
+
+/** What an operator reads in the Temporal UI: the state, and what to press. Markdown; stays far below Temporal's 20 000 bytes. */
+export function renderDetails(data: ConversationData, nowMs: number): string {
+  const status = statusOf(data, nowMs);
+  const budget = budgetLeft(data, nowMs).map(({ kind, left }) => `${kind} ${kind === 'wallTime' ? `${Math.round(left / 1000)} s` : left}`);
+  const lines = [
+    `**${status.state}**${status.turnId === undefined ? '' : ` · turn ${status.turnId}, step ${status.stepsUsed}`} · sandbox ${status.sandboxTier} · ${status.queued} waiting`,
+    `Budget left: ${budget.length === 0 ? 'unlimited' : budget.join(', ')}`,
+  ];
+  if (status.runningCalls.length > 0) lines.push(`Running: ${status.runningCalls.map(({ callId, tool }) => code(`${tool} ${callId}`)).join(', ')}`);
+  if (status.paused) lines.push(renderPause(status.paused));
+  const approvals = status.pendingApprovals;
+  lines.push(...approvals.slice(0, SHOWN_APPROVALS).map(renderApproval));
+  if (approvals.length > SHOWN_APPROVALS) lines.push(`… and ${approvals.length - SHOWN_APPROVALS} more: query \`pendingApprovals\`.`);
+  return lines.join('\n\n');
+}
+
+function renderPause(paused: NonNullable<ConversationData['paused']>): string {
+  const why = paused.by === 'budget' ? `${paused.exhausted} ran out (limit ${paused.limit})` : code(paused.note ?? 'by an operator');
+  const press =
+    paused.by === 'budget' && paused.exhausted !== 'steps'
+      ? ' with a grant such as `{"extraTurns": 10, "extraTokens": 100000, "extraWallTimeMs": 600000}`'
+      : '';
+  return `**Paused:** ${why}. To go on, send the signal \`resume\`${press}.`;
+}
+
+function renderApproval({ callId, tool, hash, why, arguments: given }: PendingApproval): string {
+  const shown = given === undefined ? 'too large to show here; see the transcript' : code(JSON.stringify(given).slice(0, SHOWN_ARGUMENTS));
+  const answer = JSON.stringify({ callId, hash, answer: 'allow-once' });
+  return [
+    `**Approve ${code(tool)}?** ${code(why)}`,
+    `Arguments: ${shown}`,
+    'Send the update `resolveApproval` (answer `allow`, `allow-once` or `deny`):',
+    `\`\`\`json\n${answer}\n\`\`\``,
+  ].join('\n\n');
+}
+
+/** Text that others wrote must not become Markdown. */
+function code(text: string): string {
+  return `\`${text.replaceAll('`', "'").replaceAll(/\s+/g, ' ')}\``;
+}

@@ -1,0 +1,65 @@
+import { ActivityFailure, condition, log } from '@temporalio/workflow';
+import type { SandboxActionResult } from '../contracts/activities.ts';
+import type { SandboxTier } from '../contracts/conversation.ts';
+import { freezeSandbox, stopSandbox } from './activities.ts';
+import type { RunningConversation } from './running.ts';
+
+/** A moment at which a rest is interrupted by the clock. */
+export interface Deadline {
+  atMs: number;
+  /** For the Temporal UI. */
+  summary: string;
+}
+interface Rung {
+  afterMs: number;
+  from: SandboxTier[];
+  summary: string;
+  act: () => Promise<SandboxActionResult>;
+}
+
+/**
+ * Waits until `done`, or until the deadline. A sandbox that is left waiting steps down on the way: frozen, then stopped,
+ * but not stopped while a paused command waits in it, which would end the command.
+ */
+export async function rest(running: RunningConversation, done: () => boolean, deadline?: Deadline): Promise<'done' | 'deadline'> {
+  const startedMs = Date.now();
+  const rungs = ladder(running);
+  for (;;) {
+    if (done()) return 'done';
+    const rung = rungs.find(({ afterMs, from }) => afterMs > 0 && from.includes(running.data.sandboxTier));
+    const alarms: Deadline[] = [...(rung ? [{ atMs: startedMs + rung.afterMs, summary: rung.summary }] : []), ...(deadline ? [deadline] : [])];
+    const next = alarms.reduce<Deadline | undefined>((first, alarm) => (first === undefined || alarm.atMs < first.atMs ? alarm : first), undefined);
+    if (next === undefined) {
+      await condition(done);
+      return 'done';
+    }
+    if (await condition(done, Math.max(1, next.atMs - Date.now()), { summary: next.summary })) return 'done';
+    if (next === deadline) return 'deadline';
+    if (rung === undefined) continue;
+    rungs.splice(rungs.indexOf(rung), 1);
+    await changeTier(running, rung.act);
+    await running.save();
+  }
+}
+
+function ladder({ data }: RunningConversation): Rung[] {
+  const { freezeAfterMs, stopAfterMs } = data.limits;
+  const rungs: Rung[] = [
+    { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox('idle', data.conversationId) },
+  ];
+  if (data.detachedCalls === 0) {
+    rungs.push({ afterMs: stopAfterMs, from: ['running', 'frozen'], summary: 'idle: stop the sandbox', act: () => stopSandbox('idle', data.conversationId) });
+  }
+  return rungs.toSorted((a, b) => a.afterMs - b.afterMs);
+}
+
+/** Does something to the sandbox and notes its tier. A sandbox that cannot be reached now stays as it is: the next tool call will tell. */
+export async function changeTier(running: RunningConversation, act: () => Promise<SandboxActionResult>): Promise<void> {
+  try {
+    running.data.sandboxTier = (await act()).sandboxTier;
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    log.warn('The sandbox could not be changed', { error: error.cause?.message ?? error.message });
+  }
+  running.show();
+}

@@ -1,0 +1,99 @@
+import { ActivityFailure, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
+import type { CallModelResult } from '../contracts/activities.ts';
+import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
+import { acceptMessage, callModel, finishTurn as recordFinish } from './activities.ts';
+import { approveCalls } from './approve-calls.ts';
+import { exhaustedBudget, pauseForBudget } from './budget-state.ts';
+import { countStep, finishTurn, mustEnd, takeSteers, type Turn } from './conversation-state.ts';
+import { restWhilePaused } from './pause.ts';
+import { runCalls } from './run-calls.ts';
+import { newId, type RunningConversation } from './running.ts';
+
+interface TurnEnd {
+  outcome: TurnOutcome;
+  /** Why, when the turn did not end by itself. */
+  message?: string;
+}
+
+/** Answers one message: step after step, until the model asks for nothing more, or the turn is ended, or fails. */
+export async function runTurn(running: RunningConversation, turn: Turn): Promise<void> {
+  const { data } = running;
+  const end = await answer(running, turn);
+  finishTurn(data, Date.now(), () => newId('turn'));
+  await running.saveWith((status) => recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, status }));
+}
+
+async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd> {
+  try {
+    await accept(running, turn, turn.message, false);
+    for (;;) {
+      await restBeforeStep(running);
+      if (turn.ending !== undefined) return { outcome: turn.ending };
+      if (mustEnd(running.data)) return { outcome: 'interrupted' };
+      for (const message of takeSteers(running.data)) await accept(running, turn, message, true);
+      const end = await runStep(running, turn);
+      if (end !== undefined) return end;
+    }
+  } catch (error) {
+    // What a worker refuses for good (a message without a text, a broken agent) is the turn's failure; the conversation goes on.
+    if (!(error instanceof ActivityFailure)) throw error;
+    return { outcome: 'failed', message: error.cause?.message ?? error.message };
+  }
+}
+
+async function accept(running: RunningConversation, { turnId }: Turn, message: QueuedMessage, steers: boolean): Promise<void> {
+  const { messageId, text } = message;
+  const { conversationId } = running.data;
+  await running.saveWith((status) => acceptMessage({ conversationId, turnId, messageId, ...(text !== undefined && { text }), steers, status }));
+}
+
+/** The boundary between two steps: pauses take effect here, and the budget is checked as often as somebody resumes without granting enough. */
+async function restBeforeStep(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  for (;;) {
+    await restWhilePaused(running, 'step');
+    if (mustEnd(data) || data.turn?.ending !== undefined) return;
+    const spent = exhaustedBudget(data, Date.now());
+    if (spent === undefined) return;
+    pauseForBudget(data, spent);
+  }
+}
+
+/** One model call and the tool calls it asks for. Returns how the turn ended, or undefined when another step follows. */
+async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEnd | undefined> {
+  const { data } = running;
+  const stepId = newId('step');
+  const step = turn.steps++;
+  running.show();
+  const answered = await callModelUnlessEnded(running, turn, stepId, step);
+  if (answered === 'ended') return { outcome: endingOf(turn) };
+  if (answered.outcome === 'failed') return { outcome: 'failed', message: answered.message };
+  countStep(data, answered.usage);
+  const place = { turnId: turn.turnId, stepId };
+  const approved = await approveCalls(running, place, answered.calls);
+  const succeeded = await runCalls(running, place, approved);
+  if (mustEnd(data)) return { outcome: endingOf(turn) };
+  const onlyNoted = answered.calls.every((call) => call.kind === 'behavior' && succeeded.includes(call));
+  if (onlyNoted && turn.steers.length === 0) return { outcome: 'finished' };
+  return undefined;
+}
+
+function endingOf(turn: Turn): TurnOutcome {
+  return turn.ending ?? 'interrupted';
+}
+
+async function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: string, step: number): Promise<CallModelResult | 'ended'> {
+  const { data } = running;
+  const scope = new CancellationScope();
+  let over = false;
+  const watching = condition(() => over || mustEnd(data)).then(() => (over ? undefined : scope.cancel()));
+  try {
+    return await scope.run(() => callModel({ conversationId: data.conversationId, agentId: data.agentId, turnId: turn.turnId, stepId, step }));
+  } catch (error) {
+    if (isCancellation(error)) return 'ended';
+    throw error;
+  } finally {
+    over = true;
+    await watching;
+  }
+}

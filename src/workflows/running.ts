@@ -1,0 +1,126 @@
+import { log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { ConversationStatus } from '../contracts/conversation.ts';
+import { makeId } from '../contracts/ids.ts';
+import { saveStatus } from './activities.ts';
+import { stateOf, statusOf, type ConversationData } from './conversation-state.ts';
+import { renderDetails } from './render-details.ts';
+
+/** A conversation at work: its state, and the one way in which that state reaches the world. */
+export interface RunningConversation {
+  readonly data: ConversationData;
+  /** Shows the state to operators; cheap, called after every change. */
+  show(): void;
+  /** Saves the status and the waiting events, unless nothing changed. */
+  save(): Promise<void>;
+  /** Saves in the background; what fails is saved again with the next change. */
+  saveSoon(): void;
+  /** True when nothing waits to be written. */
+  isSaved(): boolean;
+  /** Runs an activity that itself saves the given status. */
+  saveWith(work: (status: ConversationStatus) => Promise<void>): Promise<void>;
+  /** Runs work one after the other with all that is saved, so that nothing older is written after something newer. */
+  inOrder: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** Pairs the state with its projections. */
+export function runConversation(data: ConversationData): RunningConversation {
+  const show = showToOperators(data);
+  const { inOrder, isIdle } = sequence();
+  let saved = '';
+  /** A save in the background is on its way; it will see all that changes until it starts. */
+  let saving = false;
+
+  /** Everything in the status but the clock: time alone is no reason to save. */
+  function facts(): string {
+    return JSON.stringify({ ...statusOf(data, Date.now()), workedMs: 0 });
+  }
+
+  function changed(): boolean {
+    return data.outbox.length > 0 || facts() !== saved;
+  }
+
+  async function saveChanges(): Promise<void> {
+    if (!changed()) return;
+    const events = data.outbox.splice(0);
+    saved = facts();
+    try {
+      await saveStatus({ status: statusOf(data, Date.now()), events });
+    } catch (error) {
+      data.outbox.unshift(...events);
+      saved = '';
+      throw error;
+    }
+  }
+
+  function save(): Promise<void> {
+    show();
+    return inOrder(saveChanges);
+  }
+
+  return {
+    data,
+    show,
+    save,
+    inOrder,
+    isSaved: () => isIdle() && data.outbox.length === 0,
+    saveSoon() {
+      // A flood of messages that change nothing must stay cheap: all of it is gone through again in every replay.
+      if (saving || !changed()) return;
+      show();
+      saving = true;
+      const done = inOrder(() => {
+        saving = false;
+        return saveChanges();
+      });
+      done.catch((error: unknown) => log.warn('The status could not be saved', { error: String(error) }));
+    },
+    saveWith(work) {
+      show();
+      return inOrder(async () => {
+        if (data.outbox.length > 0) await saveChanges();
+        saved = facts();
+        await work(statusOf(data, Date.now()));
+      });
+    },
+  };
+}
+
+/** Details and search attributes for the Temporal UI; the latter only when they change, since each change is an event of the history. */
+function showToOperators(data: ConversationData): () => void {
+  let shown = '';
+  return () => {
+    setCurrentDetails(renderDetails(data, Date.now()));
+    const state = stateOf(data);
+    const awaitsApproval = data.approvals.some(({ answer }) => answer === undefined);
+    const facts = [state, data.sandboxTier, awaitsApproval].join();
+    if (facts === shown) return;
+    shown = facts;
+    upsertSearchAttributes([
+      { key: { name: 'ConversationState', type: 'KEYWORD' }, value: state },
+      { key: { name: 'SandboxTier', type: 'KEYWORD' }, value: data.sandboxTier },
+      { key: { name: 'AwaitingApproval', type: 'BOOL' }, value: awaitsApproval },
+    ]);
+  };
+}
+
+/** Runs works one after the other; one that fails does not hold up the next. */
+function sequence(): Pick<RunningConversation, 'inOrder'> & { isIdle: () => boolean } {
+  let tail: Promise<unknown> = Promise.resolve();
+  let inFlight = 0;
+  return {
+    isIdle: () => inFlight === 0,
+    inOrder(work) {
+      inFlight += 1;
+      const done = tail.then(work).finally(() => {
+        inFlight -= 1;
+      });
+      tail = done.catch(() => undefined);
+      return done;
+    },
+  };
+}
+
+/** An id from the workflow's own clock and randomness, the same on every replay. */
+export function newId(prefix: 'turn' | 'step' | 'msg'): string {
+  return makeId(prefix, Date.now(), Math.random);
+}

@@ -1,0 +1,91 @@
+import { ApplicationFailure } from '@temporalio/workflow';
+import { failure, type ErrorCode, type ErrorValues } from '../contracts/errors.ts';
+import { MAX_INLINE_ARGUMENTS, type ApprovalAnswer, type ResolveApprovalArgs, type SendMessageArgs, type WhenBusy } from '../contracts/conversation.ts';
+import { judgeAnswer, type Approval } from './approval-state.ts';
+import { judgeMessage, MAX_QUEUED, type ConversationData } from './conversation-state.ts';
+
+const MAX_ID_LENGTH = 200;
+const WHEN_BUSY: readonly WhenBusy[] = ['queue', 'steer', 'interrupt', 'reject'];
+const ANSWERS: readonly ApprovalAnswer[] = ['allow', 'allow-once', 'deny'];
+
+/** A refusal that reaches the caller with its code and values, and is not retried. */
+export function refusal<C extends ErrorCode>(code: C, values: ErrorValues<C>): ApplicationFailure {
+  const error = failure(code, values);
+  return ApplicationFailure.nonRetryable(error.message, error.code, error.values);
+}
+
+/** Checks the arguments of `sendMessage`, whoever made them, and whether the conversation takes the message now. */
+export function checkMessage(data: ConversationData, given: unknown): Partial<SendMessageArgs> {
+  const args = flatObject(given, 'MESSAGE_INVALID');
+  const { messageId, text, whenBusy } = args;
+  if (messageId !== undefined && !isId(messageId)) {
+    throw refusal('MESSAGE_INVALID', { problem: `messageId must be a text of 1 to ${MAX_ID_LENGTH} characters`, fix: 'Leave it out to have one made' });
+  }
+  if (text === undefined && messageId === undefined) {
+    throw refusal('MESSAGE_INVALID', { problem: 'it has no text', fix: 'Send {"text": "…"}' });
+  }
+  if (text !== undefined) checkText(text);
+  if (whenBusy !== undefined && !WHEN_BUSY.includes(whenBusy as WhenBusy)) {
+    throw refusal('MESSAGE_INVALID', { problem: `whenBusy is ${JSON.stringify(whenBusy)}`, fix: `Use one of ${WHEN_BUSY.join(', ')}` });
+  }
+  const message = args as Partial<SendMessageArgs>;
+  const verdict = judgeMessage(data, { ...message, messageId: message.messageId ?? '' });
+  if (verdict.outcome === 'busy') throw refusal('CONVERSATION_BUSY', { conversationId: data.conversationId, turnId: verdict.turnId });
+  if (verdict.outcome === 'closed') throw refusal('CONVERSATION_CLOSED', { conversationId: data.conversationId });
+  if (verdict.outcome === 'full') throw refusal('MESSAGE_INVALID', { problem: `${MAX_QUEUED} messages wait already`, fix: 'Send it when some are answered' });
+  return message;
+}
+
+function checkText(text: unknown): void {
+  if (typeof text !== 'string' || text.trim() === '') {
+    throw refusal('MESSAGE_INVALID', { problem: 'its text is empty or not a text', fix: 'Send {"text": "…"}' });
+  }
+  if (text.length > MAX_INLINE_ARGUMENTS) {
+    throw refusal('MESSAGE_INVALID', {
+      problem: `its text has ${text.length} characters, ${MAX_INLINE_ARGUMENTS} fit into a message typed here`,
+      fix: 'Send longer ones with the client or the command line',
+    });
+  }
+}
+
+/** Checks the arguments of `resolveApproval` and finds the approval they answer. */
+export function checkAnswer(data: ConversationData, given: unknown): { args: ResolveApprovalArgs; approval: Approval } {
+  const args = flatObject(given, 'INVALID_ARGUMENT');
+  const { callId, answer, hash, editedArguments } = args;
+  if (!isId(callId)) throw badArgument('callId', callId, 'Copy it from the pending approval');
+  if (typeof hash !== 'string') throw badArgument('hash', hash, 'Copy it from the pending approval');
+  if (!ANSWERS.includes(answer as ApprovalAnswer)) throw badArgument('answer', answer, `Use one of ${ANSWERS.join(', ')}`);
+  if (editedArguments !== undefined && !isObject(editedArguments)) throw badArgument('editedArguments', editedArguments, 'Give a JSON object, or leave it out');
+  for (const name of ['reason', 'by']) {
+    if (args[name] !== undefined && typeof args[name] !== 'string') throw badArgument(name, args[name], 'Give a text, or leave it out');
+  }
+  const valid = args as unknown as ResolveApprovalArgs;
+  const verdict = judgeAnswer(data, valid);
+  if (verdict.outcome === 'missing') throw refusal('APPROVAL_NOT_FOUND', { callId, conversationId: data.conversationId });
+  if (verdict.outcome === 'mismatch') throw refusal('APPROVAL_MISMATCH', { callId, expected: verdict.expected, given: hash });
+  return { args: valid, approval: verdict.approval };
+}
+
+function badArgument(name: string, value: unknown, fix: string): ApplicationFailure {
+  return refusal('INVALID_ARGUMENT', { what: name, problem: value === undefined ? 'is missing' : `${JSON.stringify(value)} cannot be used`, fix });
+}
+
+function flatObject(given: unknown, code: 'MESSAGE_INVALID' | 'INVALID_ARGUMENT'): Record<string, unknown> {
+  if (given === undefined || given === null) return {};
+  if (isObject(given)) return given;
+  const problem = `the arguments are ${JSON.stringify(given).slice(0, 100)}`;
+  const fix = 'Give one JSON object';
+  throw code === 'MESSAGE_INVALID' ? refusal(code, { problem, fix }) : refusal(code, { what: 'arguments', problem, fix });
+}
+
+/** Arguments of a signal, of which nothing is refused: what cannot be understood counts as not given. */
+export function signalArgs<T extends object>(given: T | undefined): Partial<T> {
+  return isObject(given) ? given : {};
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH;
+}

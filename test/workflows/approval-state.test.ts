@@ -1,0 +1,57 @@
+import type { ProposedCall } from '../../src/contracts/activities.ts';
+import { answerApproval, askApproval, dueApprovals, judgeAnswer, nextExpiry, sameTool } from '../../src/workflows/approval-state.ts';
+import { openConversation, stateOf, type ConversationData } from '../../src/workflows/conversation-state.ts';
+
+const call = (callId: string, tool = 'shell:run') =>
+  ({ callId, tool, hash: `hash-${callId}`, why: 'asked', arguments: { command: 'ls' } }) as unknown as ProposedCall;
+
+function asking(approvalTimeoutMs: number, ...callIds: string[]): ConversationData {
+  const data = openConversation({
+    conversationId: 'conv_1',
+    agentId: 'fixer',
+    userId: 'user',
+    tenantId: 'tenant',
+    limits: { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs },
+  });
+  for (const callId of callIds) askApproval(data, 'turn_1', call(callId), 1_000);
+  return data;
+}
+
+test('an approval is single use', () => {
+  const data = asking(0, 'a');
+  const verdict = judgeAnswer(data, { callId: 'a', hash: 'hash-a', answer: 'allow-once' });
+  expect(verdict.outcome).toBe('accept');
+  expect(stateOf(data)).toBe('awaiting-approval');
+  expect(answerApproval(data, data.approvals[0]!, { answer: 'allow-once' })).toBe(true);
+  expect(answerApproval(data, data.approvals[0]!, { answer: 'deny' })).toBe(false);
+  expect(judgeAnswer(data, { callId: 'a', hash: 'hash-a', answer: 'deny' })).toEqual({ outcome: 'missing' });
+  expect(data.allowedTools).toEqual([]);
+});
+
+test('an approval that is being answered takes no second answer', () => {
+  const data = asking(0, 'a');
+  data.approvals[0]!.claimed = true;
+  expect(judgeAnswer(data, { callId: 'a', hash: 'hash-a', answer: 'deny' })).toEqual({ outcome: 'missing' });
+});
+
+test('an answer to another hash is refused', () => {
+  expect(judgeAnswer(asking(0, 'a'), { callId: 'a', hash: 'other', answer: 'allow' })).toEqual({ outcome: 'mismatch', expected: 'hash-a' });
+});
+
+test('allow is remembered for the tool and answers its other pending calls', () => {
+  const data = asking(0, 'a', 'b');
+  askApproval(data, 'turn_1', call('c', 'files:write'), 1_000);
+  expect(sameTool(data, data.approvals[0]!).map(({ pending }) => pending.callId)).toEqual(['b']);
+  answerApproval(data, data.approvals[0]!, { answer: 'allow' });
+  answerApproval(data, data.approvals[1]!, { answer: 'allow' });
+  expect(data.allowedTools).toEqual(['shell:run']);
+});
+
+test('approvals expire when their time is over, and never when there is none', () => {
+  const data = asking(500, 'a', 'b');
+  expect(nextExpiry(data)).toBe(1_500);
+  expect(dueApprovals(data, 1_499)).toEqual([]);
+  data.approvals[1]!.claimed = true;
+  expect(dueApprovals(data, 1_500).map(({ pending }) => pending.callId)).toEqual(['a']);
+  expect(nextExpiry(asking(0, 'a'))).toBeUndefined();
+});

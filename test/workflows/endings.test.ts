@@ -1,0 +1,94 @@
+import { CancelledFailure, WorkflowFailedError } from '@temporalio/client';
+import { asks, followCommand, Stage, toolCall, until } from './support.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+afterAll(() => stage.close());
+
+test('closing interrupts what runs, drops what waits, and destroys the sandbox', async () => {
+  const call = toolCall();
+  const world = await stage.start((world) => {
+    world.answers.push(asks(call));
+    world.tool = followCommand;
+  });
+  await world.untilAsked('shell:run');
+  const { turnId } = await world.send('too late');
+  await world.close();
+  expect(world.asked('interruptCall')).toMatchObject([{ callId: call.callId }]);
+  expect(world.asked('finishTurn')).toMatchObject([{ outcome: 'interrupted' }]);
+  expect(world.asked('saveStatus').flatMap(({ events }) => events as object[])).toEqual([
+    { type: 'turn.finished', turnId, data: { outcome: 'cancelled' } },
+    { type: 'conversation.closed', data: {} },
+  ]);
+  expect(world.asked('destroySandbox')).toHaveLength(1);
+  expect(world.statuses.map(({ state }) => state).slice(-2)).toEqual(['closing', 'closed']);
+});
+
+test('an agent may keep its sandbox: it is stopped, and its files stay', async () => {
+  const world = await stage.start(undefined, { onClose: 'keep' });
+  await world.close();
+  expect(world.asked('destroySandbox')).toEqual([]);
+  expect(world.saved).toMatchObject({ state: 'closed', sandboxTier: 'stopped' });
+});
+
+test('a paused conversation can be closed', async () => {
+  const world = await stage.start(undefined, {}, false);
+  await world.handle.signal('pause');
+  await world.untilState('paused');
+  await world.close();
+  expect(world.saved?.state).toBe('closed');
+});
+
+test('a conversation that awaits an approval can be closed', async () => {
+  const world = await stage.start((world) => world.answers.push(asks(toolCall({ decision: 'ask' }))));
+  await world.untilState('awaiting-approval');
+  await world.close();
+  expect(world.saved).toMatchObject({ state: 'closed', pendingApprovals: [] });
+});
+
+test('cancelling the workflow cleans up as closing does', async () => {
+  const world = await stage.start((world) => {
+    world.answers.push(asks(toolCall()));
+    world.tool = followCommand;
+  });
+  await world.untilAsked('shell:run');
+  await world.handle.cancel();
+  const failure: unknown = await world.handle.result().catch((error: unknown) => error);
+  expect((failure as WorkflowFailedError).cause).toBeInstanceOf(CancelledFailure);
+  expect(world.asked('destroySandbox')).toHaveLength(1);
+  expect(world.saved?.state).toBe('closed');
+});
+
+test('a failure that nothing can mend still leaves no sandbox behind', async () => {
+  const world = await stage.start((world) => world.broken.set('finishTurn', 'the conversation is unknown'));
+  await expect(world.handle.result()).rejects.toThrow(WorkflowFailedError);
+  expect(world.asked('destroySandbox')).toHaveLength(1);
+  expect(world.saved?.state).toBe('closed');
+});
+
+test('a sandbox that cannot be destroyed for good does not keep the conversation open', async () => {
+  const world = await stage.start((world) => world.broken.set('destroySandbox', 'gone'));
+  await world.close();
+  expect(world.saved?.state).toBe('closed');
+});
+
+test('a long history goes on in a fresh run, and nothing is forgotten', async () => {
+  const call = toolCall({ decision: 'ask' });
+  const world = await stage.start((world) => world.answers.push(asks(call), asks(), asks(toolCall({ decision: 'ask' })), asks()));
+  await world.untilState('awaiting-approval');
+  await world.handle.executeUpdate('resolveApproval', { args: [{ callId: call.callId, hash: call.hash, answer: 'allow' }] });
+  await world.untilAsked('finishTurn');
+  const { runId } = await world.handle.describe();
+  // Temporal suggests a fresh run at 4 MiB.
+  const moved = async () => (await world.handle.describe()).runId !== runId;
+  for (let sent = 0; sent < 40 && !(await moved()); sent++) await world.handle.signal('stopAfterStep', 'x'.repeat(400_000));
+  await until(moved, () => 'no fresh run');
+  expect(await world.handle.executeUpdate('sendMessage', { args: [{ messageId: 'msg_first' }] })).toEqual({ turnId: 'turn_first', duplicate: true });
+  await world.send('again');
+  await world.untilAsked('finishTurn', 2);
+  // The tool was allowed for good in the first run.
+  expect(world.asked('shell:run')).toHaveLength(2);
+  expect(world.saved).toMatchObject({ turnsUsed: 2, tokensUsed: 60, state: 'idle', sandboxTier: 'running' });
+});

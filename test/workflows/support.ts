@@ -1,0 +1,241 @@
+import { fileURLToPath } from 'node:url';
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
+import type {
+  CallModelArgs,
+  CallModelResult,
+  ConversationActivities,
+  EditArgumentsResult,
+  ExecuteToolArgs,
+  ExecuteToolResult,
+  ProposedCall,
+} from '../../src/contracts/activities.ts';
+import type { AgentLimits } from '../../src/contracts/agent.ts';
+import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
+import { makeId } from '../../src/contracts/ids.ts';
+
+export const WORKFLOWS = fileURLToPath(new URL('../../src/workflows/conversation.ts', import.meta.url));
+
+/** One activity as the workflow asked for it. */
+export interface Recorded {
+  activity: string;
+  args: Record<string, unknown>;
+}
+export type Answer = (args: CallModelArgs) => CallModelResult | Promise<CallModelResult>;
+export type ToolScript = (args: ExecuteToolArgs, world: World) => Promise<ExecuteToolResult>;
+
+/** The world outside one conversation: a scripted model, scripted tools, and a book of all that was asked. */
+export class World {
+  readonly conversationId = makeId('conv', Date.now(), Math.random);
+  readonly book: Recorded[] = [];
+  readonly statuses: ConversationStatus[] = [];
+  readonly events: string[] = [];
+  answers: Answer[] = [];
+  tool: ToolScript = async () => ({ outcome: 'finished', isError: false, sandboxTier: 'running' });
+  edit: EditArgumentsResult = { outcome: 'edited', hash: 'edited' };
+  /** Activities that fail for good, with what they say. */
+  readonly broken = new Map<string, string>();
+  sandboxTier: SandboxTier = 'none';
+  readonly commands = new Map<string, Command>();
+  handle!: WorkflowHandle;
+
+  /** Names of the activities in the order in which they were asked for; tools as `tool callId`. */
+  names(): string[] {
+    return this.book.map(({ activity, args }) => (activity.includes(':') ? `${activity} ${String(args['callId'])}` : activity));
+  }
+  asked(activity: string): Record<string, unknown>[] {
+    return this.book.filter((entry) => entry.activity === activity).map(({ args }) => args);
+  }
+  /** The state last saved for readers. */
+  get saved(): ConversationStatus | undefined {
+    return this.statuses.at(-1);
+  }
+  status(): Promise<ConversationStatus> {
+    return this.handle.query<ConversationStatus>('status');
+  }
+  send(text: string, more: object = {}): Promise<{ turnId: string; duplicate: boolean }> {
+    return this.handle.executeUpdate('sendMessage', { args: [{ text, ...more }] });
+  }
+  async close(): Promise<void> {
+    await this.handle.signal('close');
+    await this.handle.result();
+  }
+  untilState(state: ConversationState): Promise<void> {
+    return until(
+      async () => this.saved?.state === state,
+      () => `saved state ${this.saved?.state}, not ${state}; ${this.names().join(', ')}`,
+    );
+  }
+  /** Waits until the activity was asked for `times` times. */
+  untilAsked(activity: string, times = 1): Promise<void> {
+    return until(
+      async () => this.asked(activity).length >= times,
+      () => `${activity} not asked for ${times} times; ${this.names().join(', ')}`,
+    );
+  }
+}
+
+/** A command in the world's sandbox; it runs on whoever watches, until the test or a kill ends it. */
+export class Command {
+  state: 'running' | 'ended' | 'killed' = 'running';
+  attaches = 0;
+}
+
+/** A tool that starts a command and follows it as the real executor does: a cancelled one lets go, a killed command is interrupted. */
+export const followCommand: ToolScript = async ({ callId }, world) => {
+  const command = world.commands.get(callId) ?? new Command();
+  world.commands.set(callId, command);
+  command.attaches += 1;
+  if (world.sandboxTier !== 'running') world.sandboxTier = 'running';
+  const context = Context.current();
+  for (;;) {
+    if (command.state === 'ended') return { outcome: 'finished', isError: false, sandboxTier: world.sandboxTier };
+    if (command.state === 'killed') return { outcome: 'interrupted', sandboxTier: world.sandboxTier };
+    if (context.cancellationSignal.aborted) return { outcome: 'detached', sandboxTier: world.sandboxTier };
+    context.heartbeat();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+};
+
+let calls = 0;
+/** A tool call of a scripted model. */
+export function toolCall(more: Partial<ProposedCall> = {}): ProposedCall {
+  const callId = `call_${++calls}`;
+  return {
+    callId,
+    tool: 'shell:run',
+    arguments: { command: 'true' },
+    hash: `hash-${callId}`,
+    decision: 'allow',
+    why: 'allowed by the test',
+    kind: 'tool',
+    readOnly: false,
+    needsSandbox: true,
+    timeoutMs: 60_000,
+    retry: 'attach',
+    summary: 'true',
+    ...more,
+  };
+}
+/** A model's answer that asks for calls, or for none. */
+export function asks(...proposed: ProposedCall[]): Answer {
+  return () => ({ outcome: 'answered', calls: proposed, usage: { inputTokens: 10, outputTokens: 5 }, spoke: true });
+}
+
+/** A worker on the test's Temporal server with scripted activities, shared by the tests of one file. */
+export class Stage {
+  readonly taskQueue = `test-workflows-${Math.random().toString(36).slice(2)}`;
+  private readonly worlds = new Map<string, World>();
+  private readonly stops: (() => Promise<unknown>)[] = [];
+  client!: Client;
+
+  static async open(): Promise<Stage> {
+    const stage = new Stage();
+    const address = process.env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233';
+    const connection = await Connection.connect({ address });
+    stage.client = new Client({ connection, identity: 'test' });
+    stage.stops.push(() => connection.close());
+    const native = await NativeConnection.connect({ address });
+    stage.stops.unshift(() => native.close());
+    const worker = await Worker.create({
+      connection: native,
+      taskQueue: stage.taskQueue,
+      identity: 'test',
+      workflowBundle: await bundle(),
+      activities: stage.activities(),
+      maxHeartbeatThrottleInterval: 50,
+      defaultHeartbeatThrottleInterval: 50,
+      shutdownGraceTime: 100,
+    });
+    const done = worker.run();
+    stage.stops.unshift(async () => {
+      worker.shutdown();
+      await done;
+    });
+    return stage;
+  }
+
+  /** Ends all conversations of the tests, then the worker and its connections. */
+  async close(): Promise<void> {
+    await Promise.all([...this.worlds.values()].map(({ handle }) => handle.terminate('test is over').catch(() => undefined)));
+    for (const stop of this.stops) await stop();
+  }
+
+  /** Starts a conversation; the world is prepared before its first message is seen. */
+  async start(prepare: (world: World) => void = () => undefined, limits: Partial<AgentLimits> = {}, message = true): Promise<World> {
+    const world = new World();
+    prepare(world);
+    this.worlds.set(world.conversationId, world);
+    const input: ConversationInput = {
+      conversationId: world.conversationId,
+      agentId: 'fixer',
+      userId: 'user',
+      tenantId: 'tenant',
+      limits: { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs: 0, ...limits },
+      ...(message && { firstMessage: { messageId: 'msg_first', turnId: 'turn_first' } }),
+    };
+    world.handle = await this.client.workflow.start('conversation', { taskQueue: this.taskQueue, workflowId: world.conversationId, args: [input] });
+    return world;
+  }
+
+  private activities(): ConversationActivities & { default: (args: ExecuteToolArgs) => Promise<ExecuteToolResult> } {
+    const enter = (activity: string, args: { conversationId?: string; status?: ConversationStatus } & object): World => {
+      const world = this.worlds.get(args.conversationId ?? args.status?.conversationId ?? '');
+      if (world === undefined) throw ApplicationFailure.nonRetryable('no such conversation in this test');
+      world.book.push({ activity, args: { ...args } });
+      const problem = world.broken.get(activity);
+      if (problem !== undefined) throw ApplicationFailure.nonRetryable(problem);
+      if (args.status) world.statuses.push(args.status);
+      return world;
+    };
+    const tier = (activity: string, to: SandboxTier) => async (args: { conversationId: string }) => {
+      const world = enter(activity, args);
+      world.sandboxTier = to;
+      return { sandboxTier: to };
+    };
+    return {
+      callModel: async (args) => {
+        const answer = enter('callModel', args).answers.shift() ?? asks();
+        return await answer(args);
+      },
+      settleCall: async (args) => void enter('settleCall', args),
+      recordApproval: async (args) => void enter('recordApproval', args),
+      editArguments: async (args) => enter('editArguments', args).edit,
+      acceptMessage: async (args) => void enter('acceptMessage', args),
+      finishTurn: async (args) => void enter('finishTurn', args),
+      saveStatus: async (args) => void enter('saveStatus', args).events.push(...args.events.map(({ type }) => type)),
+      freezeSandbox: tier('freezeSandbox', 'frozen'),
+      wakeSandbox: tier('wakeSandbox', 'running'),
+      stopSandbox: tier('stopSandbox', 'stopped'),
+      destroySandbox: tier('destroySandbox', 'destroyed'),
+      interruptCall: async (args) => {
+        const command = enter('interruptCall', args).commands.get(args.callId);
+        if (command?.state === 'running') command.state = 'killed';
+      },
+      default: async (args) => {
+        const world = enter(Context.current().info.activityType, args);
+        return await world.tool(args, world);
+      },
+    };
+  }
+}
+
+let bundled: Promise<WorkflowBundle> | undefined;
+/** The workflow's code, built once per test file. */
+export function bundle(): Promise<WorkflowBundle> {
+  bundled ??= bundleWorkflowCode({ workflowsPath: WORKFLOWS, logger: quiet });
+  return bundled;
+}
+/** Says nothing but errors. */
+export const quiet = new DefaultLogger('ERROR');
+Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
+
+/** Waits for a condition, up to half a minute. */
+export async function until(condition: () => Promise<boolean>, problem: () => string): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`Waited in vain: ${problem()}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
