@@ -1,0 +1,39 @@
+import type { ConversationActivities, ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
+import { createAcceptMessage } from './accept-message.ts';
+import { createCallModel } from './call-model.ts';
+import type { ActivityDependencies } from './dependencies.ts';
+import { createEditArguments } from './edit-arguments.ts';
+import { createExecuteTool } from './execute-tool.ts';
+import { translated } from './failures.ts';
+import { createFinishTurn } from './finish-turn.ts';
+import { createInterruptCall } from './interrupt-call.ts';
+import { createRecordApproval } from './record-approval.ts';
+import { createConversationSandboxes } from './sandbox-of-conversation.ts';
+import { createSandboxLifecycle } from './sandbox-lifecycle.ts';
+import { createSaveStatus } from './save-status.ts';
+import { createSettleCall } from './settle-call.ts';
+
+/** All activities of a worker. `default` takes every type without a name of its own: tool calls run under the tool's id. */
+export interface WorkerActivities extends ConversationActivities {
+  default(args: ExecuteToolArgs): Promise<ExecuteToolResult>;
+}
+
+export function createActivities(dependencies: ActivityDependencies): WorkerActivities {
+  const parts = { ...dependencies, opened: createConversationSandboxes(dependencies) };
+  const lifecycle = createSandboxLifecycle(parts);
+  return {
+    default: translated(createExecuteTool(parts)),
+    callModel: translated(createCallModel(parts)),
+    settleCall: translated(createSettleCall(parts)),
+    recordApproval: translated(createRecordApproval(parts)),
+    editArguments: translated(createEditArguments(parts)),
+    acceptMessage: translated(createAcceptMessage(parts)),
+    finishTurn: translated(createFinishTurn(parts)),
+    saveStatus: translated(createSaveStatus(parts)),
+    freezeSandbox: translated(lifecycle.freezeSandbox),
+    wakeSandbox: translated(lifecycle.wakeSandbox),
+    stopSandbox: translated(lifecycle.stopSandbox),
+    destroySandbox: translated(lifecycle.destroySandbox),
+    interruptCall: translated(createInterruptCall(parts)),
+  };
+}

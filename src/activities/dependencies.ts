@@ -1,0 +1,17 @@
+import type { Agent } from '../contracts/agent.ts';
+import type { Logger } from '../log.ts';
+import type { Models } from '../models/create-models.ts';
+import type { Registry } from '../plugins/registry.ts';
+import type { Sandboxes } from '../sandbox/sandbox.ts';
+import type { Store } from '../store/store.ts';
+
+/** All that the activities of a worker work with. */
+export interface ActivityDependencies {
+  store: Store;
+  sandboxes: Sandboxes;
+  registry: Registry;
+  /** By agent id. */
+  agents: ReadonlyMap<string, Agent>;
+  models: Models;
+  log: Logger;
+}

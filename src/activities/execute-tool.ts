@@ -1,0 +1,77 @@
+import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
+import { failure } from '../contracts/errors.ts';
+import type { NewEvent, ToolCallRow } from '../store/store.ts';
+import type { ActivityDependencies } from './dependencies.ts';
+import { createOutputEvents } from './output-events.ts';
+import { startProgress } from './progress.ts';
+import { runContainerTool } from './run-container-tool.ts';
+import { runHostTool } from './run-host-tool.ts';
+import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
+import { createSettleCall } from './settle-call.ts';
+import { storeOutcome, tellStored } from './store-outcome.ts';
+import type { RunOutcome, ToolRun } from './tool-run.ts';
+
+type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'log'> & { opened: ConversationSandboxes };
+
+/**
+ * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has its result gives it again, and commands in
+ * the sandbox are followed from wherever they are. However often it is called, the call takes effect once.
+ */
+export function createExecuteTool(parts: Parts) {
+  const { store, registry } = parts;
+  return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
+    using progress = startProgress(args.callId);
+    const claim = await store.toolCalls.claim(args.callId, args.hash, [startedEvent(args)]);
+    const tool = registry.get(args.tool);
+    switch (claim.outcome) {
+      case 'missing':
+        throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
+      case 'settled':
+        return tellStored({ args, store, tool }, claim.call);
+      case 'mismatch':
+        return refuseMismatch(args, claim.call);
+      case 'claimed': {
+        const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
+        if (!tool) return settleUnknownTool(args);
+        const run: ToolRun = { args, claim, tool, store, opened: parts.opened, progress, output: outputOf(args, log), log };
+        return storeOutcome(run, await runTool(run));
+      }
+    }
+  };
+
+  function outputOf({ conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {
+    return createOutputEvents({
+      ...{ callId, turnId, stepId },
+      append: (events) => store.events.append(conversationId, events),
+      onProblem: (error) => log.warn({ err: error }, 'output was not told to the events'),
+    });
+  }
+
+  /** The id was used for other arguments: an edit that came too late, or a forged call. A call that runs keeps its own result. */
+  async function refuseMismatch(args: ExecuteToolArgs, call: ToolCallRow): Promise<ExecuteToolResult> {
+    const mismatch = failure('TOOL_CALL_MISMATCH', { callId: args.callId, expected: call.hash, given: args.hash });
+    if (call.state !== 'proposed') throw mismatch;
+    return settleFailed(args, mismatch.message);
+  }
+
+  /** The worker that proposed the call knew the tool; this one has other plugins. */
+  async function settleUnknownTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
+    const known = registry.tools.map(({ id }) => id).join(', ') || 'none';
+    return settleFailed(args, failure('TOOL_NOT_FOUND', { tool: args.tool, known }).message);
+  }
+
+  async function settleFailed(args: ExecuteToolArgs, message: string): Promise<ExecuteToolResult> {
+    await createSettleCall({ store })({ ...args, settlement: 'failed', message });
+    const call = await store.toolCalls.get(args.callId);
+    if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
+    return tellStored({ args, store, tool: registry.get(args.tool) }, call);
+  }
+}
+
+function runTool(run: ToolRun): Promise<RunOutcome> {
+  return run.tool.isolation === 'container' ? runContainerTool(run) : runHostTool(run);
+}
+
+function startedEvent({ callId, tool, turnId, stepId }: ExecuteToolArgs): NewEvent {
+  return { type: 'tool.started', turnId, stepId, data: { callId, tool } };
+}

@@ -1,0 +1,36 @@
+import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
+import { ERRORS, isFailure } from '../contracts/errors.ts';
+import { redact } from './redact.ts';
+
+type Activity<Args extends unknown[], Result> = (...args: Args) => Promise<Result>;
+
+/**
+ * Wraps an activity so that whatever it throws leaves as Temporal's own failure, once: `type` is the error code, `details` its values,
+ * and the table decides whether Temporal may retry.
+ */
+export function translated<Args extends unknown[], Result>(activity: Activity<Args, Result>): Activity<Args, Result> {
+  return async (...args) => {
+    try {
+      return await activity(...args);
+    } catch (error) {
+      throw toTemporalFailure(error);
+    }
+  };
+}
+
+/** What Temporal is told about an error. Errors that are Temporal's already pass through; unknown ones are `INTERNAL` and may be retried. */
+export function toTemporalFailure(error: unknown): unknown {
+  if (error instanceof TemporalFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError) return error;
+  if (!isFailure(error)) {
+    const problem = redact(error instanceof Error ? error.message : String(error));
+    return ApplicationFailure.create({ message: `Unexpected: ${problem}`, type: 'INTERNAL', details: [{ problem }] });
+  }
+  const retryAfterMs = error.values['retryAfterMs'];
+  return ApplicationFailure.create({
+    message: redact(error.message),
+    type: error.code,
+    nonRetryable: !ERRORS[error.code].retryable,
+    details: [error.values],
+    ...(typeof retryAfterMs === 'number' ? { nextRetryDelay: retryAfterMs } : {}),
+  });
+}

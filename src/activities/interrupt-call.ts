@@ -1,0 +1,63 @@
+import type { InterruptCallArgs } from '../contracts/activities.ts';
+import { isFailure } from '../contracts/errors.ts';
+import type { SandboxHandle } from '../sandbox/sandbox.ts';
+import type { ToolCallRow } from '../store/store.ts';
+import type { ActivityDependencies } from './dependencies.ts';
+import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
+import { settleInterrupted } from './settle-call.ts';
+
+/** Takes the exec id that the call would use next: a command that does nothing, recognised by whoever finds the id taken. */
+export const INTERRUPTED_MARK = ': interrupted before it was started';
+
+/**
+ * Ends what a call runs, wherever it is attached. Killing is all it does to a running command: the attached `executeTool`, now or at its next
+ * attempt, sees the kill and stores the result with the output so far. A call that has not started is settled here.
+ */
+export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> & { opened: ConversationSandboxes }) {
+  return async function interruptCall({ conversationId, callId }: InterruptCallArgs): Promise<void> {
+    const call = await parts.store.toolCalls.get(callId);
+    if (!call || call.content) return;
+    if (call.state === 'proposed' && (await settledUnclaimed(call))) return;
+    const handle = await openIfThere(conversationId);
+    // Without a sandbox nothing runs: an attempt that is about to create one looks at the ledger after it has done so.
+    if (handle) await killCommandsOf(handle, callId);
+    else await settleInterrupted(parts.store, call);
+  };
+
+  /** True when nobody had claimed the call before it was settled; then nobody will. */
+  async function settledUnclaimed(call: ToolCallRow): Promise<boolean> {
+    await settleInterrupted(parts.store, call);
+    return (await parts.store.toolCalls.get(call.callId))?.fence === 0;
+  }
+
+  async function openIfThere(conversationId: string): Promise<SandboxHandle | undefined> {
+    const [row, conversation] = await Promise.all([parts.store.sandboxes.ofConversation(conversationId), parts.store.conversations.get(conversationId)]);
+    if (!row || !conversation || row.state === 'destroyed') return undefined;
+    const { tenantId, agentId } = conversation;
+    return (await parts.opened.open({ conversationId, tenantId, agentId })).handle;
+  }
+}
+
+/** Kills what runs and bars the next command; whichever of the two a starting command meets, it does not get through. */
+async function killCommandsOf(handle: SandboxHandle, callId: string): Promise<void> {
+  for (;;) {
+    const commands = (await handle.execs()).filter(({ execId }) => isExecOf(callId, execId));
+    await Promise.all(commands.filter(({ state }) => state === 'running').map(({ execId }) => handle.kill(execId, 'SIGTERM')));
+    if (await barNextCommand(handle, `${callId}-${commands.length + 1}`)) return;
+  }
+}
+
+async function barNextCommand(handle: SandboxHandle, execId: string): Promise<boolean> {
+  try {
+    await handle.start(INTERRUPTED_MARK, { execId });
+    return true;
+  } catch (error) {
+    if (isFailure(error, 'EXEC_MISMATCH')) return false;
+    throw error;
+  }
+}
+
+/** True for the commands named after a call. */
+export function isExecOf(callId: string, execId: string): boolean {
+  return execId.startsWith(`${callId}-`) && /^\d+$/.test(execId.slice(callId.length + 1));
+}

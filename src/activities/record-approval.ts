@@ -1,0 +1,21 @@
+import type { ApprovalEventArgs } from '../contracts/activities.ts';
+import type { NewEvent, Store } from '../store/store.ts';
+import { withoutAppended } from './append-once.ts';
+
+/** Tells readers of the events that a person is asked, and what the answer was. */
+export function createRecordApproval({ store }: { store: Store }) {
+  return async function recordApproval(args: ApprovalEventArgs): Promise<void> {
+    const events = await withoutAppended(store, args.conversationId, [await toEvent(args)]);
+    if (events.length > 0) await store.events.append(args.conversationId, events);
+  };
+
+  async function toEvent({ turnId, callId, tool, hash, event }: ApprovalEventArgs): Promise<NewEvent> {
+    if (event.type === 'resolved') {
+      const { answer, by, reason } = event;
+      return { type: 'tool.approval-resolved', turnId, data: { callId, tool, answer, ...(by && { by }), ...(reason && { reason }) } };
+    }
+    const call = await store.toolCalls.get(callId);
+    const { why, expiresAtMs } = event;
+    return { type: 'tool.approval-requested', turnId, data: { callId, tool, hash, why, arguments: call?.arguments ?? {}, expiresAtMs } };
+  }
+}

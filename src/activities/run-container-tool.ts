@@ -1,0 +1,130 @@
+import { Context } from '@temporalio/activity';
+import { failure, isFailure } from '../contracts/errors.ts';
+import type { ExecInfo, SandboxHandle } from '../sandbox/sandbox.ts';
+import { comeBackLater, whyCancelled } from './cancellation.ts';
+import { deferred } from './deferred.ts';
+import { isExecOf } from './interrupt-call.ts';
+import { contextFor, failedBy, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import type { CallSandbox, Ending } from './tool-sandbox.ts';
+
+/** Containers that may die under one call before it is given up; each time it is certain that no command had started. */
+const MAX_REBUILDS = 3;
+const TAIL_BYTES = 4000;
+
+/**
+ * Runs a tool whose effects are commands of the sandbox. Running it again is always safe: its commands are named after the call, and the
+ * supervisor attaches to those that were started. Cancellation lets go of them; only an interruption kills.
+ */
+export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
+  for (let rebuilds = 0; rebuilds <= MAX_REBUILDS; rebuilds += 1) {
+    const sandbox = sandboxFor(run);
+    const outcome = await execute(run, sandbox);
+    const ending = sandbox.ending();
+    if (!ending) return outcome;
+    if (ending.kind !== 'lost') return outcomeOf(run, ending, outcome);
+    const broken = await findBroken(run);
+    if (broken) return broken;
+  }
+  return {
+    outcome: 'failed',
+    text: failure('TOOL_FAILED', { tool: run.args.tool, problem: 'its sandbox died again and again before it could start' }).message,
+  };
+}
+
+async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> {
+  const { cancellationSignal } = Context.current();
+  const ended = new AbortController();
+  const context = contextFor(run, sandbox, AbortSignal.any([cancellationSignal, ended.signal]));
+  const answer = Promise.resolve()
+    .then(() => run.tool.execute(run.claim.call.arguments, context))
+    .then(
+      (result): RunOutcome => ({ outcome: 'returned', result }),
+      (error: unknown): RunOutcome => {
+        sandbox.note(error);
+        return failedBy(run, error);
+      },
+    );
+  const released = deferred<RunOutcome>();
+  const letGo = () => {
+    sandbox.detach();
+    released.resolve({ outcome: 'detached' });
+  };
+  if (cancellationSignal.aborted) letGo();
+  cancellationSignal.addEventListener('abort', letGo, { once: true });
+  const overdue = watchIdle(run, sandbox, released.resolve);
+  try {
+    return await Promise.race([answer, released.promise]);
+  } finally {
+    clearInterval(overdue);
+    cancellationSignal.removeEventListener('abort', letGo);
+    ended.abort();
+  }
+}
+
+/** Commands have a timeout of their own, which does not count frozen time; this one is for what the tool does between them. */
+function watchIdle(run: ToolRun, sandbox: CallSandbox, resolve: (outcome: RunOutcome) => void): NodeJS.Timeout {
+  const { timeoutMs, tool } = run.args;
+  let idleMs = 0;
+  const tickMs = Math.min(1000, Math.max(10, timeoutMs / 4));
+  return setInterval(() => {
+    idleMs = sandbox.isBusy() ? 0 : idleMs + tickMs;
+    if (idleMs < timeoutMs) return;
+    resolve({ outcome: 'failed', text: failure('TOOL_FAILED', { tool, problem: `it did nothing for ${timeoutMs} ms and was given up` }).message });
+  }, tickMs);
+}
+
+function outcomeOf(run: ToolRun, ending: Exclude<Ending, { kind: 'lost' }>, outcome: RunOutcome): RunOutcome {
+  switch (ending.kind) {
+    case 'interrupted': {
+      const { stdout, stderr } = ending.result ?? {};
+      const shown = [stdout?.text, stderr?.text].filter((text) => text).join('\n');
+      return { outcome: 'interrupted', text: `Interrupted on request.${shown ? ` Its output until then:\n${shown}` : ''}` };
+    }
+    case 'unreachable':
+      run.opened.forget(run.args.conversationId);
+      return { outcome: 'later', error: ending.error };
+    case 'detached': {
+      // A tool that had its answer when the cancellation came keeps it.
+      if (outcome.outcome === 'returned') return outcome;
+      const cancellation = whyCancelled();
+      return cancellation === 'requested' ? { outcome: 'detached' } : { outcome: 'later', error: comeBackLater(run.args.callId, cancellation) };
+    }
+  }
+}
+
+/** After the container's death: the journal lies on the volume and tells whether a command of this call was under way. */
+async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
+  const { callId, conversationId } = run.args;
+  run.opened.forget(conversationId);
+  try {
+    const handle = await openFor(run);
+    const broken = (await handle.execs()).find(({ execId, state }) => state === 'lost' && isExecOf(callId, execId));
+    return broken && { outcome: 'unknown', why: await describe(handle, broken) };
+  } catch (error) {
+    run.opened.forget(conversationId);
+    return withoutSandbox(error);
+  }
+}
+
+function withoutSandbox(error: unknown): RunOutcome {
+  if (isFailure(error, 'INTERRUPTED')) return { outcome: 'interrupted', text: 'Interrupted on request.' };
+  if (!isFailure(error) || error.retryable) return { outcome: 'later', error };
+  return { outcome: 'unknown', why: `the sandbox's container died, and it cannot be looked into: ${error.message}` };
+}
+
+async function describe(handle: SandboxHandle, broken: ExecInfo): Promise<string> {
+  const begun = `the sandbox's container died while this command ran, and it was not run again: ${broken.command.slice(0, 300)}`;
+  const tail = await readTail(handle, broken);
+  return tail ? `${begun}\nLast output before that:\n${tail}` : `${begun}\nIt had written nothing.`;
+}
+
+/** The journal is readable in the sandbox; a tail that cannot be read is no reason to keep the model waiting. */
+async function readTail(handle: SandboxHandle, { execId }: ExecInfo): Promise<string> {
+  try {
+    const journal = `/home/.longshore/execs/${execId}`;
+    const result = await handle.run(`tail -c ${TAIL_BYTES} ${journal}/stdout; tail -c ${TAIL_BYTES} ${journal}/stderr`, { timeoutMs: 10_000 });
+    return result.stdout.text.trim();
+  } catch {
+    return '';
+  }
+}

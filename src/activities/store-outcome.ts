@@ -1,0 +1,116 @@
+import { Context } from '@temporalio/activity';
+import type { ExecuteToolResult } from '../contracts/activities.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
+import type { SandboxHandle } from '../sandbox/sandbox.ts';
+import type { CallResult, NewEvent, ToolCallRow } from '../store/store.ts';
+import { cutText } from './cut-text.ts';
+import { tierOf, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { errorContent, shorten, textOf, toContent } from './tool-result.ts';
+
+const MAX_EVENT_BYTES = 4000;
+const SETTLE_TRIES = 8;
+
+/** Stores how a call ended, in one transaction with its transcript entry and events, and tells the workflow. Throws what is to be tried later. */
+export async function storeOutcome(run: ToolRun, outcome: RunOutcome): Promise<ExecuteToolResult> {
+  const told = await run.output.drain();
+  if (outcome.outcome === 'detached' || outcome.outcome === 'later') {
+    if (told.length > 0) await run.store.events.append(run.args.conversationId, told).catch((error: unknown) => warn(run, error));
+    if (outcome.outcome === 'later') throw outcome.error;
+    return { outcome: 'detached', sandboxTier: await tierOf(run) };
+  }
+  run.progress.phase('storing');
+  const result = await resultOf(run, outcome);
+  const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
+  if (!settled) return storedByOther(run);
+  return { ...verdictOf(run, result), sandboxTier: await tierOf(run) };
+}
+
+/** What the workflow is told about a call that has its result. */
+export async function tellStored(run: Pick<ToolRun, 'args' | 'store'> & { tool: ToolRun['tool'] | undefined }, call: ToolCallRow): Promise<ExecuteToolResult> {
+  const { state, content = [], isError } = call;
+  if (state === 'proposed' || state === 'running') throw failure('DETACHED', { execId: call.callId });
+  return { ...verdictOf(run, { state, content, isError }), sandboxTier: await tierOf(run) };
+}
+
+type Verdict = ExecuteToolResult extends infer R ? (R extends { sandboxTier: unknown } ? Omit<R, 'sandboxTier'> : never) : never;
+
+function verdictOf({ tool }: { tool: ToolRun['tool'] | undefined }, { state, content, isError }: CallResult): Verdict {
+  if (state === 'interrupted') return { outcome: 'interrupted' };
+  if (state === 'unknown') return { outcome: 'unknown', why: cut(textOf(content)) };
+  return { outcome: 'finished', isError, ...(tool?.kind === 'behavior' && { kind: 'behavior' as const }) };
+}
+
+async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'later' }>): Promise<CallResult> {
+  switch (outcome.outcome) {
+    case 'returned': {
+      const { content, isError } = toContent(run.args.tool, outcome.result);
+      return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError };
+    }
+    case 'failed':
+      return { state: 'failed', ...errorContent(cut(outcome.text)) };
+    case 'interrupted':
+      return { state: 'interrupted', content: await shorten(errorContent(outcome.text).content, (whole) => keepWhole(run, whole)), isError: true };
+    case 'unknown':
+      return {
+        state: 'unknown',
+        ...errorContent(`It is not known whether this call took effect: ${outcome.why}\nLook at the state of things before you repeat it.`),
+      };
+  }
+}
+
+function closingEvent(run: ToolRun, outcome: RunOutcome, { content, isError }: CallResult): NewEvent {
+  const { callId, tool, turnId, stepId } = run.args;
+  if (outcome.outcome === 'unknown') return { type: 'tool.unknown', turnId, stepId, data: { callId, tool, why: outcome.why } };
+  const { startedAt } = run.claim.call;
+  const durationMs = startedAt ? Math.max(0, Date.now() - Date.parse(startedAt)) : 0;
+  return { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: cut(textOf(content)), durationMs } };
+}
+
+/** A database that is away for some seconds must not cost a result that only this process has. */
+async function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events);
+    } catch (error) {
+      if (!isFailure(error, 'POSTGRES_UNAVAILABLE') || tries === SETTLE_TRIES) throw error;
+      warn(run, error);
+      await pause(Math.min(250 * 2 ** tries, 5000));
+    }
+  }
+}
+
+/** Somebody else has stored a result, or has claimed the call after us and will. */
+async function storedByOther(run: ToolRun): Promise<ExecuteToolResult> {
+  const call = await run.store.toolCalls.get(run.args.callId);
+  if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: run.args.callId });
+  return tellStored(run, call);
+}
+
+async function keepWhole(run: ToolRun, whole: string): Promise<string | undefined> {
+  const path = `/home/user/.longshore-results/${run.args.callId}.txt`;
+  try {
+    const handle = run.handle ?? (await openIfThere(run));
+    await handle?.writeFile(path, whole);
+    return handle && path;
+  } catch (error) {
+    warn(run, error);
+    return undefined;
+  }
+}
+
+async function openIfThere(run: ToolRun): Promise<SandboxHandle | undefined> {
+  const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
+  return row?.state === 'running' || row?.state === 'frozen' ? (await run.opened.open(run.args)).handle : undefined;
+}
+
+function cut(text: string): string {
+  return cutText(text, MAX_EVENT_BYTES, (omitted) => `\n[… ${omitted} bytes left out …]\n`);
+}
+
+function warn(run: ToolRun, error: unknown): void {
+  run.log.warn({ err: error, callId: run.args.callId }, 'could not store; trying again or going on without it');
+}
+
+async function pause(milliseconds: number): Promise<void> {
+  await Context.current().sleep(milliseconds);
+}

@@ -1,0 +1,112 @@
+import type { ExecuteToolArgs } from '../contracts/activities.ts';
+import type { SandboxTier } from '../contracts/conversation.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
+import type { Logger } from '../log.ts';
+import type { ToolContext } from '../plugins/define-plugin.ts';
+import type { RegisteredTool } from '../plugins/registry.ts';
+import type { SandboxHandle } from '../sandbox/sandbox.ts';
+import type { ClaimResult, Store } from '../store/store.ts';
+import type { OutputEvents } from './output-events.ts';
+import { earlierOf, type Progress } from './progress.ts';
+import { redact } from './redact.ts';
+import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
+import { createCallSandbox, type CallSandbox } from './tool-sandbox.ts';
+import { isExecOf } from './interrupt-call.ts';
+
+/** One claimed call under way in this worker. */
+export interface ToolRun {
+  args: ExecuteToolArgs;
+  claim: Extract<ClaimResult, { outcome: 'claimed' }>;
+  tool: RegisteredTool;
+  store: Store;
+  opened: ConversationSandboxes;
+  progress: Progress;
+  output: OutputEvents;
+  log: Logger;
+  /** Set once the sandbox was reached. */
+  handle?: SandboxHandle;
+}
+
+/** How an attempt at a call ended. */
+export type RunOutcome =
+  | { outcome: 'returned'; result: unknown }
+  /** An error result, for the model. */
+  | { outcome: 'failed'; text: string }
+  | { outcome: 'interrupted'; text: string }
+  | { outcome: 'unknown'; why: string }
+  | { outcome: 'detached' }
+  /** Nothing can be said now; thrown, so that Temporal comes back. */
+  | { outcome: 'later'; error: unknown };
+
+/** The sandbox for one execution of the tool; opened at its first use. */
+export function sandboxFor(run: ToolRun): CallSandbox {
+  let opening: Promise<SandboxHandle> | undefined;
+  return createCallSandbox({
+    args: run.args,
+    open: () => (opening ??= openFor(run)),
+    onOutput(stream, chunk) {
+      run.output.push(stream, chunk);
+      const { stdout, stderr } = run.output.seen();
+      run.progress.output(stdout, stderr, lastLineOf(chunk));
+    },
+  });
+}
+
+/** Opens the conversation's sandbox; what an earlier life of it lost is told to the model. */
+export async function openFor(run: ToolRun): Promise<SandboxHandle> {
+  const { args, store, claim } = run;
+  const opened = await run.opened.open(args);
+  if (opened.lost !== undefined) await tellLost(run, opened.lost);
+  // An interruption that found no sandbox could not bar the first command; it left its word in the ledger.
+  if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
+  if (claim.attempt > 1) await skipTold(run, opened.handle);
+  run.progress.phase('running');
+  run.handle = opened.handle;
+  return opened.handle;
+}
+
+/** What the tool is given besides its arguments. */
+export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
+  const { conversationId, userId, tenantId, agentId, turnId, callId, tool } = run.args;
+  const log = run.log.child({ tool });
+  return {
+    ...{ conversationId, userId, tenantId, agentId, turnId, callId, signal, sandbox },
+    logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
+    heartbeat: (line) => run.progress.line(line),
+  };
+}
+
+/** What the model reads about an error that a tool threw. */
+export function failedBy(run: ToolRun, error: unknown): RunOutcome {
+  if (isFailure(error)) return { outcome: 'failed', text: redact(error.message) };
+  const problem = error instanceof Error ? error.message || error.name : String(error);
+  return { outcome: 'failed', text: failure('TOOL_FAILED', { tool: run.args.tool, problem: redact(problem) }).message };
+}
+
+/** Tier for the workflow: a sandbox that was just used runs. */
+export async function tierOf(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): Promise<SandboxTier> {
+  if (run.handle) return 'running';
+  const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
+  if (!row) return 'none';
+  return row.state === 'creating' ? 'running' : row.state;
+}
+
+async function tellLost({ args, store }: ToolRun, lost: string): Promise<void> {
+  const { conversationId, turnId, stepId, callId } = args;
+  const text = `The sandbox had to be rebuilt; its files are there, its processes are not. ${lost}`;
+  await store.transcript.append(conversationId, turnId, stepId, `lost-${callId}-${Date.now()}`, { role: 'note', text });
+  await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text } }]);
+}
+
+/** Output that was told before is not told again: up to the last heartbeat after a crash, up to now after a pause. */
+async function skipTold({ args, output }: ToolRun, handle: SandboxHandle): Promise<void> {
+  const earlier = earlierOf(args.callId);
+  if (earlier) return output.skip(earlier.stdoutBytes, earlier.stderrBytes);
+  const mine = (await handle.execs()).filter(({ execId }) => isExecOf(args.callId, execId));
+  const sum = (of: 'stdoutBytes' | 'stderrBytes') => mine.reduce((total, exec) => total + exec[of], 0);
+  output.skip(sum('stdoutBytes'), sum('stderrBytes'));
+}
+
+function lastLineOf(chunk: Buffer): string {
+  return chunk.subarray(-400).toString().trimEnd().split('\n').at(-1) ?? '';
+}

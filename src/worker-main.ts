@@ -1,0 +1,14 @@
+import { exitCodeOf } from './cli/exit-code-of.ts';
+import { loadConfig } from './config.ts';
+import { isFailure } from './contracts/errors.ts';
+import { createLogger } from './log.ts';
+import { runWorker } from './run-worker.ts';
+
+try {
+  const config = loadConfig();
+  await runWorker(config, createLogger(config));
+} catch (error) {
+  const text = isFailure(error) ? error.message : error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`${text}\n`);
+  process.exitCode = exitCodeOf(error);
+}

@@ -1,0 +1,95 @@
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { createActivities } from './activities/create-activities.ts';
+import type { ActivityDependencies } from './activities/dependencies.ts';
+import type { Config } from './config.ts';
+import { failure } from './contracts/errors.ts';
+import type { Logger } from './log.ts';
+import type { Sandboxes } from './sandbox/sandbox.ts';
+import { loadWorkflowBundle } from './workflow-bundle.ts';
+
+export interface WorkerOptions extends ActivityDependencies {
+  config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME'>;
+  /** Made from the config, and closed with the worker, when absent. */
+  connection?: NativeConnection;
+}
+
+/** One worker: polls the conversations' task queue and keeps its host's sandboxes in order. */
+export interface LongshoreWorker {
+  /** Works until `shutdown`; then lets go of running commands, which run on, and resolves. */
+  run(): Promise<void>;
+  shutdown(): void;
+}
+
+const REAP_EVERY_MS = 5 * 60_000;
+
+/** @throws TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace. */
+export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
+  const { config, log, sandboxes } = options;
+  const workflowBundle = await loadWorkflowBundle({ home: config.LONGSHORE_HOME, log });
+  const connection = options.connection ?? (await connectTo(config));
+  const worker = await Worker.create({
+    connection,
+    namespace: config.TEMPORAL_NAMESPACE,
+    taskQueue: config.LONGSHORE_TASK_QUEUE,
+    workflowBundle,
+    activities: { ...createActivities(options) },
+    // A cancellation comes back with a heartbeat; the default lets up to a minute pass between two.
+    maxHeartbeatThrottleInterval: '1s',
+    defaultHeartbeatThrottleInterval: '1s',
+    // Short calls may end by themselves; then the rest is detached, and by the force time the process ends whatever it waits for.
+    shutdownGraceTime: '5s',
+    shutdownForceTime: '60s',
+    // After a worker's death its conversations wait this long for it before another one takes them over.
+    stickyQueueScheduleToStartTimeout: '2s',
+  }).catch(async (error: unknown) => {
+    if (!options.connection) await connection.close();
+    throw unavailable(config.TEMPORAL_ADDRESS, error);
+  });
+  return {
+    async run() {
+      const reaper = startReaper(sandboxes, log);
+      try {
+        await worker.run();
+      } finally {
+        await reaper.stop();
+        if (!options.connection) await connection.close();
+      }
+    },
+    shutdown: () => worker.shutdown(),
+  };
+}
+
+async function connectTo({ TEMPORAL_ADDRESS: address }: Pick<Config, 'TEMPORAL_ADDRESS'>): Promise<NativeConnection> {
+  try {
+    return await NativeConnection.connect({ address });
+  } catch (error) {
+    throw unavailable(address, error);
+  }
+}
+
+function unavailable(address: string, error: unknown): Error {
+  return failure('TEMPORAL_UNAVAILABLE', { address, problem: error instanceof Error ? error.message : String(error) }, error);
+}
+
+/** Removes what no row owns, now and from time to time. A failed round is told and left to the next. */
+function startReaper(sandboxes: Sandboxes, log: Logger): { stop(): Promise<void> } {
+  let round = Promise.resolve();
+  const reap = () => {
+    round = round.then(async () => {
+      try {
+        const found = await sandboxes.reap();
+        if (Object.values(found).some((names) => names.length > 0)) log.info(found, 'sandboxes reaped');
+      } catch (error) {
+        log.warn({ err: error }, 'sandboxes could not be reaped');
+      }
+    });
+  };
+  reap();
+  const timer = setInterval(reap, REAP_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await round;
+    },
+  };
+}

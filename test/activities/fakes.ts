@@ -1,0 +1,285 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { pino } from 'pino';
+import { createExecuteTool } from '../../src/activities/execute-tool.ts';
+import { createInterruptCall } from '../../src/activities/interrupt-call.ts';
+import { createConversationSandboxes } from '../../src/activities/sandbox-of-conversation.ts';
+import type { ExecuteToolArgs, ExecuteToolResult } from '../../src/contracts/activities.ts';
+import type { Agent } from '../../src/contracts/agent.ts';
+import { failure } from '../../src/contracts/errors.ts';
+import type { ConversationEvent } from '../../src/contracts/events.ts';
+import type { TranscriptEntry } from '../../src/contracts/transcript.ts';
+import { definePlugin, defineTool, type ToolDefinition } from '../../src/plugins/define-plugin.ts';
+import { createRegistry } from '../../src/plugins/registry.ts';
+import type { CommandResult, ExecInfo, RunOptions, SandboxHandle, Sandboxes } from '../../src/sandbox/sandbox.ts';
+import type { NewEvent, Store, ToolCallRow } from '../../src/store/store.ts';
+
+const NOTHING = { text: '', totalBytes: 0, truncated: false, path: '' };
+
+interface FakeExec {
+  info: ExecInfo;
+  chunks: Buffer[];
+  followers: Set<(chunk: Buffer) => void>;
+  ended: Promise<CommandResult>;
+  end(result: Partial<CommandResult>): void;
+  lose(): void;
+}
+
+/** A sandbox in memory: commands end when the test says so; `echo …` ends at once. */
+export function createFakeSandbox() {
+  const execs = new Map<string, FakeExec>();
+  const starts: string[] = [];
+  const files = new Map<string, string>();
+  let dead = false;
+  const begin = (execId: string, command: string): FakeExec => {
+    const known = execs.get(execId);
+    if (known && known.info.command !== command) throw failure('EXEC_MISMATCH', { execId });
+    if (known) return known;
+    starts.push(command);
+    let settle: (result: CommandResult) => void = () => undefined;
+    let reject: (error: unknown) => void = () => undefined;
+    const ended = new Promise<CommandResult>((resolve, fail) => {
+      settle = resolve;
+      reject = fail;
+    });
+    ended.catch(() => undefined);
+    const info: ExecInfo = { execId, command, state: 'running', stdoutBytes: 0, stderrBytes: 0, startedAt: new Date().toISOString() };
+    const exec: FakeExec = {
+      info,
+      chunks: [],
+      followers: new Set(),
+      ended,
+      end(result) {
+        info.state = 'ended';
+        settle({
+          execId,
+          status: 'exited',
+          exitCode: 0,
+          stdout: { ...NOTHING, text: Buffer.concat(exec.chunks).toString() },
+          stderr: NOTHING,
+          durationMs: 1,
+          ...result,
+        });
+      },
+      lose() {
+        info.state = 'lost';
+        reject(failure('SANDBOX_LOST', { sandboxId: 'sbx_1', problem: 'it was killed' }));
+      },
+    };
+    execs.set(execId, exec);
+    if (command.startsWith('echo ')) {
+      write(exec, command.slice(5));
+      exec.end({});
+    }
+    if (/^(: |tail )/.test(command)) exec.end({});
+    return exec;
+  };
+  const write = (exec: FakeExec, text: string) => {
+    const chunk = Buffer.from(text);
+    exec.chunks.push(chunk);
+    exec.info.stdoutBytes += chunk.length;
+    for (const follower of exec.followers) follower(chunk);
+  };
+  const follow = async (exec: FakeExec, options: Pick<RunOptions, 'onStdout' | 'signal'> = {}): Promise<CommandResult> => {
+    const { onStdout = () => undefined, signal } = options;
+    for (const chunk of exec.chunks) onStdout(chunk);
+    exec.followers.add(onStdout);
+    if (exec.info.state === 'lost') exec.lose();
+    const released = new Promise<never>((_, reject) => {
+      const letGo = () => reject(failure('DETACHED', { execId: exec.info.execId }));
+      if (signal?.aborted) letGo();
+      signal?.addEventListener('abort', letGo);
+    });
+    released.catch(() => undefined);
+    return Promise.race([exec.ended, released]).finally(() => exec.followers.delete(onStdout));
+  };
+  const alive = () => {
+    if (dead) throw failure('SANDBOX_LOST', { sandboxId: 'sbx_1', problem: 'it was killed' });
+  };
+  const handle: Partial<SandboxHandle> = {
+    sandboxId: 'sbx_1',
+    async run(command, options = {}) {
+      alive();
+      const exec = begin(options.execId ?? `made-up-${execs.size}`, command);
+      return follow(exec, options);
+    },
+    async start(command, options = {}) {
+      alive();
+      return begin(options.execId ?? `made-up-${execs.size}`, command).info;
+    },
+    async attach(execId, _from, options) {
+      alive();
+      const exec = execs.get(execId);
+      if (!exec) throw failure('EXEC_NOT_FOUND', { execId, sandboxId: 'sbx_1' });
+      return follow(exec, options);
+    },
+    async execs() {
+      alive();
+      return [...execs.values()].map(({ info }) => ({ ...info }));
+    },
+    async kill(execId) {
+      const exec = execs.get(execId);
+      if (exec?.info.state !== 'running') return false;
+      exec.end({ status: 'killed', signal: 'SIGTERM' });
+      return true;
+    },
+    async writeFile(path, data) {
+      alive();
+      files.set(path, String(data));
+    },
+  };
+  return {
+    handle: handle as SandboxHandle,
+    execs,
+    /** Commands really started, in order. */
+    starts,
+    files,
+    write: (execId: string, text: string) => write(execs.get(execId)!, text),
+    end: (execId: string, result: Partial<CommandResult> = {}) => execs.get(execId)!.end(result),
+    /** The container dies; the journal stays. */
+    die() {
+      dead = true;
+      for (const exec of execs.values()) if (exec.info.state === 'running') exec.lose();
+    },
+    revive() {
+      dead = false;
+    },
+    isDead: () => dead,
+  };
+}
+export type FakeSandbox = ReturnType<typeof createFakeSandbox>;
+
+/** The ledger, transcript and events in memory, with the rules of the real store. */
+export function createFakeStore() {
+  const calls = new Map<string, ToolCallRow>();
+  const events: ConversationEvent[] = [];
+  const transcript = new Map<string, TranscriptEntry>();
+  const messages = new Map<string, string>();
+  const faults = { settle: [] as Error[] };
+  let sandboxState: 'none' | 'running' = 'none';
+  const append = (more: NewEvent[]) => {
+    for (const event of more) events.push({ ...event, seq: events.length + 1, at: new Date().toISOString(), conversationId: 'conv_1' });
+  };
+  const store = {
+    toolCalls: {
+      async propose(more: Pick<ToolCallRow, 'callId' | 'conversationId' | 'turnId' | 'stepId' | 'tool' | 'arguments' | 'hash'>[]) {
+        for (const call of more) calls.set(call.callId, { ...call, state: 'proposed', fence: 0, isError: false, requestedAt: new Date().toISOString() });
+      },
+      async get(callId: string) {
+        const call = calls.get(callId);
+        return call && { ...call };
+      },
+      async claim(callId: string, hash: string, started: NewEvent[] = []) {
+        const call = calls.get(callId);
+        if (!call) return { outcome: 'missing' as const };
+        if (call.hash !== hash) return { outcome: 'mismatch' as const, call: { ...call } };
+        if (call.state !== 'proposed' && call.state !== 'running') return { outcome: 'settled' as const, call: { ...call } };
+        call.state = 'running';
+        call.fence += 1;
+        call.startedAt ??= new Date().toISOString();
+        if (call.fence === 1) append(started);
+        return { outcome: 'claimed' as const, fence: call.fence, attempt: call.fence, call: { ...call } };
+      },
+      async settle(
+        callId: string,
+        fence: number | undefined,
+        result: { state: ToolCallRow['state']; content: ToolCallRow['content']; isError: boolean },
+        more: NewEvent[],
+      ) {
+        const fault = faults.settle.shift();
+        if (fault) throw fault;
+        const call = calls.get(callId);
+        if (!call || (call.state !== 'proposed' && call.state !== 'running') || (fence !== undefined && fence !== call.fence)) return false;
+        Object.assign(call, result);
+        transcript.set(callId, { role: 'tool', callId, tool: call.tool, content: result.content ?? [], isError: result.isError });
+        append(more);
+        return true;
+      },
+      async edit(callId: string, argumentsEdited: ToolCallRow['arguments'], hash: string) {
+        const call = calls.get(callId);
+        if (call?.state !== 'proposed') return false;
+        Object.assign(call, { arguments: argumentsEdited, hash });
+        return true;
+      },
+    },
+    events: {
+      append: async (_conversationId: string, more: NewEvent[]) => append(more),
+      read: async (_conversationId: string, after: number) => events.filter(({ seq }) => seq > after).slice(0, 500),
+    },
+    transcript: {
+      async append(_conversationId: string, _turnId: string, _stepId: string | undefined, key: string, entry: TranscriptEntry) {
+        if (transcript.has(key)) return false;
+        transcript.set(key, entry);
+        return true;
+      },
+    },
+    messages: { get: async (_conversationId: string, messageId: string) => messages.get(messageId) },
+    conversations: {
+      get: async () => ({ tenantId: 'tenant', agentId: 'agent' }),
+      saveStatus: async (_status: unknown, more: NewEvent[]) => append(more),
+    },
+    sandboxes: {
+      ofConversation: async () => (sandboxState === 'none' ? undefined : { sandboxId: 'sbx_1', state: sandboxState }),
+    },
+  };
+  return {
+    store: store as unknown as Store,
+    ...{ calls, events, transcript, messages, faults },
+    typesOf: () => events.map(({ type }) => type),
+    opened() {
+      sandboxState = 'running';
+    },
+  };
+}
+
+/** One call of one tool, with fakes all around it. */
+export function setUpCall(definition: Partial<ToolDefinition<{ type: 'object' }>> & Pick<ToolDefinition<{ type: 'object' }>, 'execute'>) {
+  const tool = defineTool<{ type: 'object' }>({ id: 'tool', description: 'a tool', parameters: { type: 'object' }, isolation: 'container', ...definition });
+  const registry = createRegistry([definePlugin({ id: 'test', version: '1.0.0', description: 'tools under test', tools: [tool] })]);
+  const sandbox = createFakeSandbox();
+  const ledger = createFakeStore();
+  const opens: string[] = [];
+  const sandboxes = {
+    async open({ sandboxId }: { sandboxId: string }) {
+      opens.push(sandboxId);
+      ledger.opened();
+      if (!sandbox.isDead()) return { handle: sandbox.handle };
+      sandbox.revive();
+      return { handle: sandbox.handle, lost: 'The container was killed.' };
+    },
+  } as unknown as Sandboxes;
+  const agents = new Map([['agent', { id: 'agent', sandbox: {} } as Agent]]);
+  const log = pino({ level: 'silent' });
+  const args: ExecuteToolArgs = {
+    ...{ conversationId: 'conv_1', agentId: 'agent', userId: 'user', tenantId: 'tenant', turnId: 'turn_1', stepId: 'step_1', callId: 'call_1' },
+    ...{ tool: 'test:tool', hash: 'h1', timeoutMs: 60_000, needsSandbox: tool.isolation === 'container' },
+  };
+  const propose = (input = {}) =>
+    ledger.store.toolCalls.propose([
+      { callId: 'call_1', conversationId: 'conv_1', turnId: 'turn_1', stepId: 'step_1', tool: 'test:tool', arguments: input, hash: 'h1' },
+    ]);
+  /** A worker of its own: what it holds dies with it. */
+  const worker = () => {
+    const parts = { store: ledger.store, registry, log, opened: createConversationSandboxes({ sandboxes, agents }) };
+    const environment = new MockActivityEnvironment();
+    const executeTool = createExecuteTool(parts);
+    return {
+      environment,
+      execute: (more: Partial<ExecuteToolArgs> = {}): Promise<ExecuteToolResult> => environment.run(executeTool, { ...args, ...more }),
+      interrupt: () => new MockActivityEnvironment().run(createInterruptCall(parts), { conversationId: 'conv_1', callId: 'call_1' }),
+    };
+  };
+  return { ...ledger, sandbox, opens, propose, worker, args, resultText: () => textOf(ledger.transcript.get('call_1')) };
+}
+
+function textOf(entry: TranscriptEntry | undefined): string {
+  return entry?.role === 'tool' ? entry.content.map((part) => (part.type === 'text' ? part.text : part.type)).join('\n') : '';
+}
+
+/** Waits until something is so. */
+export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`waited too long for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
