@@ -1,0 +1,33 @@
+# The image of a worker. Builds on any Debian 12 base: docker build -t longshore-worker .
+# Where no registry can be reached: npm run setup, then the same with --build-arg BASE=longshore-base:bookworm --network=host
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS build
+RUN command -v npm >/dev/null \
+  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates npm && rm -rf /var/lib/apt/lists/*; }
+# Debian 12's own Node is too old for the worker; the npm registry has current ones.
+ARG NODE_VERSION=22.23.3
+RUN npm install --silent --prefix /opt/node "node-linux-$(dpkg --print-architecture | sed s/amd64/x64/)@${NODE_VERSION}" \
+  && install -D /opt/node/node_modules/node-linux-*/bin/node /opt/bin/node
+ENV PATH=/opt/bin:$PATH
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --no-fund --no-audit
+COPY . .
+RUN npm run --silent build && npm prune --omit=dev --ignore-scripts
+
+FROM ${BASE}
+RUN dpkg-query -W ca-certificates >/dev/null 2>&1 \
+  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*; }
+RUN useradd --uid 10001 --user-group --create-home longshore
+COPY --from=build /opt/bin/node /usr/local/bin/node
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY --from=build /app/images images
+COPY --from=build /app/schemas schemas
+USER longshore
+ENV NODE_ENV=production
+ENTRYPOINT ["node", "dist/cli/main.js"]
+CMD ["worker"]

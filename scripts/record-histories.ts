@@ -1,0 +1,91 @@
+/**
+ * Records the conversations of the replay tests into test/histories, on the Temporal server at TEMPORAL_ADDRESS.
+ * Run it after a change of the workflow that running conversations need not survive; others go behind `patched`.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { asks, followCommand, Stage, toolCall, until, type World } from '../test/workflows/support.ts';
+
+const DIRECTORY = new URL('../test/histories/', import.meta.url);
+
+const scenes: Record<string, (stage: Stage) => Promise<World>> = {
+  async 'tools-and-close'(stage) {
+    const world = await stage.start((world) => world.answers.push(asks(toolCall({ readOnly: true }), toolCall({ readOnly: true }), toolCall()), asks()));
+    await world.untilAsked('finishTurn');
+    await world.send('once more');
+    await world.untilAsked('finishTurn', 2);
+    await world.close();
+    return world;
+  },
+  async approval(stage) {
+    const [first, second] = [toolCall({ decision: 'ask' }), toolCall({ decision: 'ask', tool: 'files:write' })];
+    const world = await stage.start((world) => world.answers.push(asks(first, second), asks()), { approvalTimeoutMs: 3_600_000 });
+    await world.untilState('awaiting-approval');
+    await world.handle.executeUpdate('resolveApproval', {
+      args: [{ callId: first.callId, hash: first.hash, answer: 'allow', editedArguments: { command: 'ls' } }],
+    });
+    await world.handle.executeUpdate('resolveApproval', { args: [{ callId: second.callId, hash: second.hash, answer: 'deny', reason: 'no' }] });
+    await world.untilAsked('finishTurn');
+    await world.close();
+    return world;
+  },
+  async 'pause-now'(stage) {
+    const call = toolCall();
+    const world = await stage.start(
+      (world) => {
+        world.answers.push(asks(call), asks());
+        world.tool = followCommand;
+      },
+      { freezeAfterMs: 3_600_000 },
+    );
+    await world.untilAsked('shell:run');
+    await world.handle.signal('pause', { mode: 'now', note: 'look' });
+    await world.untilState('paused');
+    await world.handle.signal('resume');
+    await until(
+      async () => world.commands.get(call.callId)?.attaches === 2,
+      () => 'not attached again',
+    );
+    world.commands.get(call.callId)!.state = 'ended';
+    await world.untilAsked('finishTurn');
+    await world.close();
+    return world;
+  },
+  async 'interrupt-and-steer'(stage) {
+    const calls = [toolCall(), toolCall()];
+    const world = await stage.start((world) => {
+      world.answers.push(asks(...calls));
+      world.tool = followCommand;
+    });
+    await world.untilAsked('shell:run');
+    await world.send('left', { whenBusy: 'steer' });
+    await world.send('now', { whenBusy: 'interrupt' });
+    await world.untilAsked('finishTurn', 3);
+    await world.close();
+    return world;
+  },
+  async 'budget-and-cancel'(stage) {
+    const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks(toolCall())), {
+      budget: { tokens: 20, steps: 5, wallTimeMs: 3_600_000 },
+    });
+    await world.untilState('paused');
+    await world.handle.signal('resume', { extraTokens: 100 });
+    await world.untilAsked('finishTurn');
+    await world.handle.cancel();
+    await world.handle.result().catch(() => undefined);
+    return world;
+  },
+};
+
+await mkdir(DIRECTORY, { recursive: true });
+const stage = await Stage.open();
+try {
+  for (const [name, play] of Object.entries(scenes)) {
+    const world = await play(stage);
+    const { events } = JSON.parse(historyToJSON(await world.handle.fetchHistory())) as { events: unknown[] };
+    await writeFile(new URL(`${name}.json`, DIRECTORY), `${JSON.stringify({ events })}\n`);
+    console.log(`${name}: ${events.length} events`);
+  }
+} finally {
+  await stage.close();
+}

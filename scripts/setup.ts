@@ -1,0 +1,63 @@
+/** Makes this machine ready: engine, sandbox image, Temporal, Postgres. Every step says what it did and how long it took. */
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { loadConfig } from '../src/config.ts';
+import { ensureDockerEngine } from '../src/dev/docker-engine.ts';
+import { findPostgresFiles, serverUser } from '../src/dev/postgres-files.ts';
+import { ensureSandboxImage } from '../src/dev/sandbox-image.ts';
+import { registerSearchAttributes } from '../src/dev/search-attributes.ts';
+import { ensureTemporalCli, findTemporalCli } from '../src/dev/temporal-cli.ts';
+
+const quiet = process.argv.includes('--quiet');
+const config = loadConfig();
+const home = config.LONGSHORE_HOME;
+
+/** What a step found or did; `anew` when the machine is not as it was. */
+interface StepOutcome {
+  anew: boolean;
+  text: string;
+}
+
+async function step(name: string, work: (log: (line: string) => void) => Promise<StepOutcome>): Promise<void> {
+  const started = performance.now();
+  const { anew, text } = await work((line) => console.log(`setup: ${name}: ${line}`));
+  if (anew || !quiet) console.log(`setup: ${name}: ${text} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+}
+
+async function engineAndImage(): Promise<void> {
+  await step('Docker engine', async (log) => {
+    const outcome = await ensureDockerEngine({ logFile: join(home, 'dockerd.log'), log });
+    return { anew: outcome === 'started', text: outcome };
+  });
+  await step('sandbox image', async (log) => {
+    const outcome = await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log });
+    return { anew: outcome === 'built', text: `${config.LONGSHORE_SANDBOX_IMAGE} ${outcome}` };
+  });
+}
+
+async function temporal(): Promise<void> {
+  const address = process.env['TEMPORAL_ADDRESS'];
+  await step('Temporal', async (log) => {
+    if (address) {
+      const connection = await Connection.connect({ address });
+      const added = await registerSearchAttributes(connection, config.TEMPORAL_NAMESPACE);
+      await connection.close();
+      return { anew: added.length > 0, text: `${address}, search attributes ${added.length > 0 ? `added: ${added.join(', ')}` : 'present'}` };
+    }
+    const found = await findTemporalCli(home);
+    return { anew: found === undefined, text: found ?? (await ensureTemporalCli({ home, log })) };
+  });
+}
+
+async function postgres(): Promise<void> {
+  await step('Postgres', async () => {
+    if (process.env['DATABASE_URL']) return { anew: false, text: 'DATABASE_URL is set' };
+    return { anew: false, text: `embedded, ${await findPostgresFiles(await serverUser())}` };
+  });
+}
+
+const outcomes = await Promise.allSettled([engineAndImage(), temporal(), postgres()]);
+const failed = outcomes.filter((outcome) => outcome.status === 'rejected');
+for (const { reason } of failed) console.error(`setup: ${reason instanceof Error ? reason.message : String(reason)}`);
+// The SDK's native client may hold the process for a while after a failed connection.
+process.exit(failed.length === 0 ? 0 : 1);

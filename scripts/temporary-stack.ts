@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig, type Config } from '../src/config.ts';
+import { freePort } from '../src/dev/ports.ts';
+import { startPostgres } from '../src/dev/postgres.ts';
+import { runCommand } from '../src/dev/run-command.ts';
+import { ensureSandboxImage } from '../src/dev/sandbox-image.ts';
+import { ensureTemporalCli } from '../src/dev/temporal-cli.ts';
+import { startTemporal } from '../src/dev/temporal.ts';
+
+export interface TemporaryStack extends AsyncDisposable {
+  config: Config;
+  /** The settings as the environment of a child process. */
+  environment: Record<string, string>;
+  uiUrl: string | undefined;
+}
+
+/** Temporal, Postgres and the sandbox image for one run of a script: servers that the environment names are used, others are started and end with it. */
+export async function startTemporaryStack(purpose: string, settings: Record<string, string>, log: (line: string) => void): Promise<TemporaryStack> {
+  const directory = await mkdtemp(join(tmpdir(), `longshore-${purpose}-`));
+  const installation = `${purpose}-${randomBytes(4).toString('hex')}`;
+  const named = { LONGSHORE_INSTALLATION: installation, LONGSHORE_TASK_QUEUE: installation };
+  const given: Record<string, string> = { ...definedOnly(process.env), ...settings, ...named };
+  const config = loadConfig(given);
+  const stops = [() => rm(directory, { recursive: true, force: true }), () => removeContainers(installation)];
+  const stop = async () => {
+    for (const step of stops.splice(0).toReversed()) await step();
+  };
+  const postgres = async () => {
+    if (given.DATABASE_URL) return {};
+    const server = await startPostgres({ dataDir: join(directory, 'postgres'), port: await freePort(), durable: false });
+    stops.push(() => server.stop());
+    return { DATABASE_URL: server.url };
+  };
+  const temporal = async () => {
+    if (given.TEMPORAL_ADDRESS) return {};
+    const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log });
+    const ports = { port: await freePort(), uiPort: await freePort() };
+    const server = await startTemporal({ program, ...ports, namespace: config.TEMPORAL_NAMESPACE, stateDir: directory });
+    stops.push(() => server.stop());
+    return { TEMPORAL_ADDRESS: server.address, ...(server.uiUrl && { UI_URL: server.uiUrl }) };
+  };
+  const started = await Promise.allSettled([postgres(), temporal(), ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log })]);
+  const failed = started.find((outcome) => outcome.status === 'rejected');
+  if (failed) {
+    await stop();
+    throw failed.reason;
+  }
+  const [database, orchestrator] = started.map((outcome) => (outcome.status === 'fulfilled' && typeof outcome.value === 'object' ? outcome.value : {}));
+  const { UI_URL: uiUrl, ...environment }: Record<string, string> = { ...given, ...database, ...orchestrator };
+  return { config: loadConfig(environment), environment, uiUrl, [Symbol.asyncDispose]: stop };
+}
+
+/** Containers and volumes of an installation, also those that ended. */
+export async function listLeftovers(installation: string): Promise<string[]> {
+  const filter = ['--quiet', '--filter', `label=longshore.installation=${installation}`];
+  const [containers, volumes] = await Promise.all([runCommand('docker', ['ps', '--all', ...filter]), runCommand('docker', ['volume', 'ls', ...filter])]);
+  return `${containers.stdout}\n${volumes.stdout}`.split('\n').filter((line) => line !== '');
+}
+
+/** What Docker says about the containers of an installation, such as `Up 12 seconds (Paused)`. */
+export async function containerStatus(installation: string): Promise<string> {
+  const { stdout } = await runCommand('docker', ['ps', '--filter', `label=longshore.installation=${installation}`, '--format', '{{.Status}}']);
+  return stdout.trim();
+}
+
+/** The conversation removes its own sandbox; this is for a run that was broken off. */
+async function removeContainers(installation: string): Promise<void> {
+  const filter = ['--quiet', '--filter', `label=longshore.installation=${installation}`];
+  const containers = (await runCommand('docker', ['ps', '--all', ...filter])).stdout.split('\n').filter(Boolean);
+  if (containers.length > 0) await runCommand('docker', ['rm', '--force', ...containers]);
+  const volumes = (await runCommand('docker', ['volume', 'ls', ...filter])).stdout.split('\n').filter(Boolean);
+  if (volumes.length > 0) await runCommand('docker', ['volume', 'rm', '--force', ...volumes]);
+}
+
+function definedOnly(environment: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(environment).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value]])));
+}

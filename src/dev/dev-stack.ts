@@ -1,0 +1,81 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readEnvironment, type Config } from '../config.ts';
+import { ensureDockerEngine } from './docker-engine.ts';
+import { startPostgres } from './postgres.ts';
+import { ensureSandboxImage } from './sandbox-image.ts';
+import { ensureTemporalCli } from './temporal-cli.ts';
+import { startTemporal } from './temporal.ts';
+
+export interface DevStack extends AsyncDisposable {
+  config: Config;
+  /** Absent when Temporal is not ours. */
+  uiUrl?: string;
+}
+
+/** What is left to the environment when a port cannot be read from an address. */
+const DEFAULT_TEMPORAL_PORT = 7233;
+const DEFAULT_POSTGRES_PORT = 5433;
+/** The UI's port beside the server's, as Temporal itself has it. */
+const UI_PORT_OFFSET = 1000;
+
+/**
+ * Starts the servers of a development machine on the addresses of the configuration, with their data under `LONGSHORE_HOME`: a later start finds
+ * the conversations again. Servers that the environment names are used as they are.
+ */
+export async function startDevStack(config: Config, log: (line: string) => void): Promise<DevStack> {
+  const home = join(config.LONGSHORE_HOME, 'dev');
+  await mkdir(home, { recursive: true });
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const step of stops.splice(0).toReversed()) await step();
+  };
+  const started = await Promise.allSettled([temporal(config, home, stops, log), postgres(config, home, stops), sandboxes(config, log)]);
+  const failed = started.find((outcome) => outcome.status === 'rejected');
+  if (failed) {
+    await stop();
+    throw failed.reason;
+  }
+  const [orchestrator, database] = started.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined));
+  return {
+    config: { ...config, TEMPORAL_ADDRESS: orchestrator?.address ?? config.TEMPORAL_ADDRESS, DATABASE_URL: database?.url ?? config.DATABASE_URL },
+    ...(orchestrator?.uiUrl !== undefined && { uiUrl: orchestrator.uiUrl }),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+interface Started {
+  address?: string;
+  uiUrl?: string;
+  url?: string;
+}
+
+async function temporal(config: Config, home: string, stops: (() => Promise<void>)[], log: (line: string) => void): Promise<Started> {
+  if (readEnvironment('TEMPORAL_ADDRESS')) return {};
+  const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log });
+  const port = Number(config.TEMPORAL_ADDRESS.split(':').at(-1)) || DEFAULT_TEMPORAL_PORT;
+  const server = await startTemporal({
+    program,
+    port,
+    uiPort: port + UI_PORT_OFFSET,
+    databaseFile: join(home, 'temporal.sqlite'),
+    namespace: config.TEMPORAL_NAMESPACE,
+    stateDir: home,
+  });
+  stops.push(server.stop);
+  return { address: server.address, ...(server.uiUrl !== undefined && { uiUrl: server.uiUrl }) };
+}
+
+async function postgres(config: Config, home: string, stops: (() => Promise<void>)[]): Promise<Started> {
+  if (readEnvironment('DATABASE_URL')) return {};
+  const port = Number(new URL(config.DATABASE_URL).port) || DEFAULT_POSTGRES_PORT;
+  const server = await startPostgres({ dataDir: join(home, 'postgres'), port });
+  stops.push(server.stop);
+  return { url: server.url };
+}
+
+async function sandboxes(config: Config, log: (line: string) => void): Promise<Started> {
+  await ensureDockerEngine({ logFile: join(config.LONGSHORE_HOME, 'dockerd.log'), log });
+  await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log });
+  return {};
+}

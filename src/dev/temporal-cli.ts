@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { failure } from '../contracts/errors.ts';
+import { ensureGo } from './go.ts';
+import { withLock } from './lock.ts';
+import { freePort } from './ports.ts';
+import { mustRun, runCommand } from './run-command.ts';
+
+/** The newest version whose module `go install` accepts. */
+const MODULE = 'github.com/temporalio/cli/cmd/temporal@v1.5.1';
+const DOWNLOAD_SITE = 'https://temporal.download/';
+const REACH_TIMEOUT_MS = 5_000;
+const DOWNLOAD_TIMEOUT_MS = 300_000;
+
+export interface TemporalCliOptions {
+  /** The directory of caches; the program goes into its `bin`. */
+  home: string;
+  log: (line: string) => void;
+}
+
+/** The `temporal` program on PATH or in the cache, if there is one that runs. */
+export async function findTemporalCli(home: string): Promise<string | undefined> {
+  for (const program of ['temporal', cached(home)]) {
+    if ((await runCommand(program, ['--version'])).code === 0) return program;
+  }
+  return undefined;
+}
+
+/** Finds the `temporal` program, or gets it: by the SDK's download, or built from its Go module. Returns its name or path. */
+export async function ensureTemporalCli({ home, log }: TemporalCliOptions): Promise<string> {
+  const found = await findTemporalCli(home);
+  if (found !== undefined) return found;
+  return await withLock(join(home, 'temporal.lock'), async () => {
+    if (existsSync(cached(home))) return cached(home);
+    await mkdir(join(home, 'bin'), { recursive: true });
+    if (!(await download(home, log))) await buildFromModule(home, log);
+    return cached(home);
+  });
+}
+
+function cached(home: string): string {
+  return join(home, 'bin', 'temporal');
+}
+
+async function download(home: string, log: (line: string) => void): Promise<boolean> {
+  const reachable = await fetch(DOWNLOAD_SITE, { signal: AbortSignal.timeout(REACH_TIMEOUT_MS) }).then(
+    () => true,
+    () => false,
+  );
+  if (!reachable) return false;
+  log('downloading the Temporal CLI');
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-temporal-'));
+  try {
+    await Promise.race([downloadBySdk(directory), rejectAfter(DOWNLOAD_TIMEOUT_MS)]);
+    const [name] = await readdir(directory);
+    if (name === undefined) return false;
+    await install(join(directory, name), home);
+    return true;
+  } catch (error) {
+    log(`the download did not work (${error instanceof Error ? error.message : String(error)})`);
+    return false;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** The SDK downloads only what it starts, so a server is started for a moment. */
+async function downloadBySdk(directory: string): Promise<void> {
+  const { TestWorkflowEnvironment } = await import('@temporalio/testing');
+  const environment = await TestWorkflowEnvironment.createLocal({
+    server: { executable: { type: 'cached-download', downloadDir: directory }, port: await freePort(), ui: false },
+  });
+  await environment.teardown();
+}
+
+async function buildFromModule(home: string, log: (line: string) => void): Promise<void> {
+  const go = await ensureGo(log);
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-go-'));
+  log('building the Temporal CLI from its Go module (about 3 minutes, once)');
+  let modules = 0;
+  try {
+    await mustRun('Building the Temporal CLI', go.program, ['install', MODULE], {
+      env: {
+        ...go.env,
+        GOBIN: directory,
+        // Both are large and of no further use; only the program is kept.
+        GOMODCACHE: join(directory, 'modules'),
+        GOCACHE: join(directory, 'objects'),
+        GOFLAGS: '-modcacherw',
+      },
+      onLine: (line) => {
+        if (line.startsWith('go: downloading') && ++modules % 40 === 0) log(`  ${modules} modules downloaded`);
+      },
+      fix: 'The Go module proxy has to be reachable. Or put a temporal CLI on PATH, or set TEMPORAL_ADDRESS',
+    });
+    await install(join(directory, 'temporal'), home);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+    await go.dispose();
+  }
+}
+
+/** Copied beside and renamed: a cache that holds the program holds all of it. */
+async function install(from: string, home: string): Promise<void> {
+  const beside = `${cached(home)}.${process.pid}`;
+  await copyFile(from, beside);
+  await chmod(beside, 0o755);
+  await rename(beside, cached(home));
+}
+
+function rejectAfter(milliseconds: number): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const late = failure('SETUP_FAILED', { step: 'Downloading the Temporal CLI', problem: `not done after ${milliseconds / 1000} s`, fix: 'Try again' });
+    setTimeout(() => reject(late), milliseconds).unref();
+  });
+}

@@ -1,0 +1,50 @@
+import { linesOfEngine } from '../../src/cli/doctor.ts';
+import { adviceFor } from '../../src/dev/docker-engine.ts';
+import { readEngineInfo } from '../../src/dev/engine-facts.ts';
+
+const info = (change: object) =>
+  JSON.stringify({
+    ServerVersion: '27.1.0',
+    OperatingSystem: 'Debian',
+    Runtimes: { runc: {}, 'io.containerd.runc.v2': {} },
+    ExperimentalBuild: false,
+    CgroupVersion: '2',
+    Driver: 'overlay2',
+    DriverStatus: [['Backing Filesystem', 'extfs']],
+    ...change,
+  });
+const levels = (stdout: string, stderr = '') => Object.fromEntries(linesOfEngine(readEngineInfo(stdout, stderr)).map((line) => [line.name, line.ok]));
+
+describe('what the doctor says of an engine', () => {
+  test('an engine without extras works, and each thing it lacks is a warning with advice', () => {
+    const lines = linesOfEngine(readEngineInfo(info({}), ''));
+    expect(levels(info({}))).toEqual({ 'Docker engine': 'ok', Runtimes: 'warning', Checkpoint: 'warning', Cgroups: 'ok', 'Storage quota': 'warning' });
+    for (const line of lines) expect(line.todo !== undefined).toBe(line.ok !== 'ok');
+  });
+
+  test('an engine with gVisor, checkpoints and quotas has nothing to do', () => {
+    const full = info({ Runtimes: { runc: {}, runsc: {} }, ExperimentalBuild: true, DriverStatus: [['Backing Filesystem', 'xfs']] });
+    expect(new Set(Object.values(levels(full)))).toEqual(new Set(['ok']));
+  });
+
+  test('the names of shims are not runtimes', () => {
+    expect(readEngineInfo(info({}), '')).toMatchObject({ runtimes: ['runc'] });
+  });
+
+  test('no engine is a missing one, in its own words', () => {
+    const facts = readEngineInfo(JSON.stringify({ ServerErrors: ['Cannot connect to the Docker daemon'] }), '');
+    expect(linesOfEngine(facts)).toMatchObject([{ ok: 'missing', found: 'Cannot connect to the Docker daemon' }]);
+    expect(levels('', 'docker: broken')).toEqual({ 'Docker engine': 'missing' });
+  });
+});
+
+describe('advice about an engine that does not start', () => {
+  test.each([
+    ['failed to start daemon: error initializing graphdriver: driver not supported', 'storage-driver'],
+    ['failed to create NAT chain DOCKER: iptables failed', 'iptables'],
+    ["Devices cgroup isn't mounted", 'privileged'],
+    ['something else', '/some/log'],
+  ])('%s', (log, advice) => {
+    expect(adviceFor(log, '/some/log')).toContain(advice);
+  });
+});

@@ -1,0 +1,85 @@
+import { mkdtemp, rm, chmod } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { loadConfig } from '../../src/config.ts';
+import { isAlive } from '../../src/dev/lock.ts';
+import { freePort, isListening } from '../../src/dev/ports.ts';
+import { startPostgres } from '../../src/dev/postgres.ts';
+import { registerSearchAttributes, SEARCH_ATTRIBUTES } from '../../src/dev/search-attributes.ts';
+import { startServerProcess } from '../../src/dev/server-process.ts';
+import { createTestDatabase } from '../support/stack.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'longshore-servers-'));
+  await chmod(directory, 0o755);
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const server = async (name: string, script: string) => {
+  const port = await freePort();
+  return {
+    name,
+    program: process.execPath,
+    args: ['-e', script, String(port)],
+    stateFile: join(directory, `${name}.json`),
+    logFile: join(directory, `${name}.log`),
+    port,
+    facts: { port },
+    isReady: (facts: { port: number }) => isListening(facts.port),
+    readyTimeoutMs: 30_000,
+    stopSignal: 'SIGTERM' as const,
+  };
+};
+const LISTEN = 'require("net").createServer().listen(Number(process.argv[1]), "127.0.0.1")';
+
+describe('a server of the development stack', () => {
+  test('a second start from the same state shares the first, and only the first stops it', async () => {
+    const first = await startServerProcess(await server('shared', LISTEN));
+    const second = await startServerProcess(await server('shared', LISTEN));
+    expect(second).toMatchObject({ pid: first.pid, facts: first.facts, shared: true });
+    await second.stop();
+    expect(isAlive(first.pid)).toBe(true);
+    await first.stop();
+    expect(isAlive(first.pid)).toBe(false);
+  });
+
+  test('one that ends at once says why', async () => {
+    const failing = startServerProcess(await server('failing', 'console.error("no such database"); process.exit(1)'));
+    await expect(failing).rejects.toMatchObject({ code: 'SETUP_FAILED', message: expect.stringContaining('no such database') as string });
+  });
+
+  test('a port that is taken is an error before anything is started', async () => {
+    const options = await server('taken', LISTEN);
+    const running = await startServerProcess(options);
+    const other = { ...options, stateFile: join(directory, 'other.json') };
+    await expect(startServerProcess(other)).rejects.toMatchObject({ message: expect.stringContaining('is taken') as string });
+    await running.stop();
+  });
+});
+
+test('Postgres keeps its data directory over a restart', async () => {
+  const dataDir = join(directory, 'postgres');
+  for (const turn of [1, 2]) {
+    const postgres = await startPostgres({ dataDir, port: await freePort(), durable: false });
+    expect({ turn, shared: postgres.shared }).toEqual({ turn, shared: false });
+    await postgres.stop();
+    expect(await isListening(Number(new URL(postgres.url).port))).toBe(false);
+  }
+});
+
+test('search attributes are registered once', async () => {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = loadConfig();
+  const connection = await Connection.connect({ address });
+  expect(await registerSearchAttributes(connection, namespace)).toEqual([]);
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  expect(customAttributes).toMatchObject(SEARCH_ATTRIBUTES);
+  await connection.close();
+});
+
+test('every test database is a new one', async () => {
+  await using first = await createTestDatabase();
+  await using second = await createTestDatabase();
+  expect(first.url).not.toBe(second.url);
+});

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { loadConfig } from '../../src/config.ts';
+import { isAlive } from '../../src/dev/lock.ts';
+import { freePort } from '../../src/dev/ports.ts';
+import { startPostgres } from '../../src/dev/postgres.ts';
+import { ensureSandboxImage } from '../../src/dev/sandbox-image.ts';
+import { endProcess } from '../../src/dev/server-process.ts';
+import { ensureTemporalCli } from '../../src/dev/temporal-cli.ts';
+import { startTemporal } from '../../src/dev/temporal.ts';
+import { removeLeftovers } from './leftovers.ts';
+
+const RUNS = join(tmpdir(), 'longshore-test-runs');
+const CONNECTIONS_CLOSE_TIMEOUT_MS = 10_000;
+
+export interface TestStack {
+  run: string;
+  /** Ids of other test runs that are going on, whose containers are none of our business. */
+  otherRuns: () => Promise<string[]>;
+  stop: () => Promise<void>;
+}
+
+/** Starts what the tests need, or uses what the environment names; publishes it through the environment of the test processes. */
+export async function startTestStack(): Promise<TestStack> {
+  const config = loadConfig();
+  const log = (line: string) => console.log(line);
+  await endDeadRuns();
+  const run = `test-${randomBytes(3).toString('hex')}`;
+  const directory = join(RUNS, run);
+  await mkdir(directory, { recursive: true, mode: 0o755 });
+  await writeFile(join(directory, 'pid'), String(process.pid));
+  const stops: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })];
+  const stop = async () => {
+    for (const step of stops.toReversed()) await step();
+  };
+  try {
+    const temporal = async () => {
+      if (process.env['TEMPORAL_ADDRESS']) return process.env['TEMPORAL_ADDRESS'];
+      const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log });
+      const server = await startTemporal({ program, port: await freePort(), namespace: 'default', stateDir: directory });
+      stops.push(server.stop);
+      return server.address;
+    };
+    const postgres = async () => {
+      if (process.env['DATABASE_URL']) return process.env['DATABASE_URL'];
+      const server = await startPostgres({ dataDir: join(directory, 'postgres'), port: await freePort(), durable: false });
+      stops.push(server.stop);
+      return server.url;
+    };
+    const image = config.LONGSHORE_SANDBOX_IMAGE;
+    const [address, url] = await settleAll([temporal(), postgres(), ensureSandboxImage({ image, log })]);
+    Object.assign(process.env, { TEMPORAL_ADDRESS: address, DATABASE_URL: url, LONGSHORE_TEST_IMAGE: image, LONGSHORE_TEST_RUN: run });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { run, stop, otherRuns: async () => (await listRuns()).filter((other) => other.run !== run && isAlive(other.pid)).map((other) => other.run) };
+}
+
+/** A name for an installation of one test file; what it leaves behind is found by it. */
+export function testInstallation(): string {
+  return `${process.env['LONGSHORE_TEST_RUN'] ?? 'test-alone'}-${randomBytes(4).toString('hex')}`;
+}
+
+export interface TestDatabase {
+  url: string;
+  /** Drops it; fails when connections to it are still open, since whoever opened them forgot to close them. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Makes an empty database for one test file. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const admin = process.env['DATABASE_URL'] ?? '';
+  const name = testInstallation().replaceAll('-', '_');
+  await query(admin, `CREATE DATABASE ${name}`);
+  const url = new URL(admin);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    [Symbol.asyncDispose]: async () => {
+      const open = await openConnections(admin, name);
+      await query(admin, `DROP DATABASE ${name} WITH (FORCE)`);
+      if (open.length > 0) throw new Error(`${open.length} connections to the test database were left open, last doing: ${open.join('; ')}`);
+    },
+  };
+}
+
+async function openConnections(admin: string, name: string): Promise<string[]> {
+  const deadline = Date.now() + CONNECTIONS_CLOSE_TIMEOUT_MS;
+  for (;;) {
+    const rows = await query(admin, `SELECT query FROM pg_stat_activity WHERE datname = '${name}'`);
+    // A closed socket takes the server a moment to notice.
+    if (rows.length === 0 || Date.now() > deadline) return rows.map((row) => String(row['query']));
+    await sleep(50);
+  }
+}
+
+async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** Ends what runs that were killed have left: servers, containers, volumes. */
+async function endDeadRuns(): Promise<void> {
+  for (const { run, pid } of await listRuns()) {
+    if (isAlive(pid)) continue;
+    const directory = join(RUNS, run);
+    for (const file of (await readdir(directory)).filter((name) => name.endsWith('.process.json'))) {
+      const state = JSON.parse(await readFile(join(directory, file), 'utf8')) as { pid: number };
+      await endProcess(state.pid, 'SIGINT');
+    }
+    await removeLeftovers(run);
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function listRuns(): Promise<{ run: string; pid: number }[]> {
+  const names = await readdir(RUNS).catch(() => []);
+  return await Promise.all(names.map(async (run) => ({ run, pid: Number(await readFile(join(RUNS, run, 'pid'), 'utf8').catch(() => process.pid)) })));
+}
+
+/** As `Promise.all`, but waits for all before it fails: nothing may start after the clean-up. */
+async function settleAll<T extends unknown[]>(promises: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  const settled = await Promise.allSettled(promises);
+  for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
+  return (await Promise.all(promises)) as T;
+}
