@@ -1,0 +1,40 @@
+import { NativeConnection } from '@temporalio/worker';
+import { loadAgents } from '../src/agents/load-agents.ts';
+import { createModels } from '../src/models/create-models.ts';
+import { BUILTIN_PLUGINS } from '../src/plugins/builtin/builtin-plugins.ts';
+import { createRegistry } from '../src/plugins/registry.ts';
+import { createWorker } from '../src/worker.ts';
+import { connect, type Longshore } from '../src/client.ts';
+import { AGENTS, type BenchParts } from './parts.ts';
+
+/** A worker in this process, as in production but for its agents, with a client and the connection it uses. */
+export interface BenchWorker extends AsyncDisposable {
+  longshore: Longshore;
+  connection: NativeConnection;
+}
+
+export async function startBenchWorker({ stack, store, sandboxes, log }: BenchParts): Promise<BenchWorker> {
+  const { config } = stack;
+  const agents = await loadAgents(AGENTS);
+  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const models = createModels({ readEnvironment: () => undefined, log });
+  const worker = await createWorker({ config, store, sandboxes, registry: createRegistry(BUILTIN_PLUGINS), agents, models, log, connection });
+  const running = worker.run();
+  const longshore = await connect({
+    temporalAddress: config.TEMPORAL_ADDRESS,
+    databaseUrl: config.DATABASE_URL,
+    taskQueue: config.LONGSHORE_TASK_QUEUE,
+    agents: AGENTS,
+    log,
+  });
+  return {
+    longshore,
+    connection,
+    async [Symbol.asyncDispose]() {
+      await longshore[Symbol.asyncDispose]();
+      worker.shutdown();
+      await running;
+      await connection.close();
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** A benchmark's outcome: `ratio` compares the subject with a baseline measured in the same run; `p50` and `p95` are the subject's. */
+export interface Measurement {
+  name: string;
+  ratio: number;
+  /** The ratio should not be above this. */
+  goal: number;
+  p50: number;
+  p95: number;
+  unit: 'ms' | 'bytes';
+  /** The same of the baseline, for people. */
+  baseline: { what: string; p50: number; p95: number };
+}
+
+/** Makes a measurement from the samples of subject and baseline; the ratio is that of the medians. */
+export function compare(
+  head: Pick<Measurement, 'name' | 'goal' | 'unit'> & { baselineIs: string },
+  samples: { subject: number[]; baseline: number[] },
+): Measurement {
+  const { baselineIs, ...rest } = head;
+  const [p50, base] = [percentile(samples.subject, 50), percentile(samples.baseline, 50)];
+  const baseline = { what: baselineIs, p50: base, p95: percentile(samples.baseline, 95) };
+  return { ...rest, ratio: p50 / base, p50, p95: percentile(samples.subject, 95), baseline };
+}
+
+/** Milliseconds that a piece of work takes. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+export function percentile(samples: number[], percent: number): number {
+  const sorted = samples.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN;
+}

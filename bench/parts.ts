@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import type { TemporaryStack } from '../scripts/temporary-stack.ts';
+import { createLogger, type Logger } from '../src/log.ts';
+import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
+import type { Sandboxes } from '../src/sandbox/sandbox.ts';
+import { openStore } from '../src/store/open-store.ts';
+import type { Store } from '../src/store/store.ts';
+
+/** What every benchmark works with. */
+export interface BenchParts extends AsyncDisposable {
+  stack: TemporaryStack;
+  log: Logger;
+  store: Store;
+  sandboxes: Sandboxes;
+  /** The engine as anybody would use it; for baselines. */
+  docker: Docker;
+}
+
+export const AGENTS = join(import.meta.dirname, 'agents');
+
+export async function openParts(stack: TemporaryStack): Promise<BenchParts> {
+  const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
+  const store = await openStore({ url: stack.config.DATABASE_URL, log });
+  const sandboxes = createDockerSandboxes({ config: stack.config, store, log });
+  return {
+    stack,
+    log,
+    store,
+    sandboxes,
+    docker: connectDocker(stack.config.DOCKER_HOST),
+    async [Symbol.asyncDispose]() {
+      await sandboxes[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function connectDocker(host: string | undefined): Docker {
+  const url = new URL(host ?? 'unix:///var/run/docker.sock');
+  return url.protocol === 'unix:' ? new Docker({ socketPath: url.pathname }) : new Docker({ protocol: 'http', host: url.hostname, port: url.port || '2375' });
+}

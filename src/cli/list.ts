@@ -1,0 +1,64 @@
+import { Command, Option } from 'commander';
+import type { ConversationState } from '../contracts/conversation.ts';
+import type { ConversationRow } from '../store/store.ts';
+import { printJson, printLine, withClient, type Cli } from './cli.ts';
+import { wholeNumber } from './whole-number.ts';
+
+const STATES: ConversationState[] = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'];
+
+interface ListOptions {
+  state?: ConversationState;
+  agent?: string;
+  user?: string;
+  tenant?: string;
+  limit: number;
+  json?: boolean;
+}
+
+export function listCommand(cli: Cli): Command {
+  return new Command('ls')
+    .description('List conversations, newest first')
+    .addOption(new Option('--state <state>').choices(STATES))
+    .option('--agent <id>')
+    .option('--user <id>')
+    .option('--tenant <id>')
+    .option('--limit <number>', 'at most so many', wholeNumber, 50)
+    .option('--json', 'as JSON')
+    .action(({ json, ...filter }: ListOptions) =>
+      withClient(
+        cli,
+        async (longshore) => {
+          const rows = await longshore.list(filter);
+          if (json) printJson(cli, rows);
+          else if (rows.length === 0) printLine(cli, 'No conversations.');
+          else printTable(cli, rows);
+        },
+        { lazy: true },
+      ),
+    );
+}
+
+function printTable(cli: Cli, rows: ConversationRow[]): void {
+  const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'UPDATED'];
+  const lines = [
+    head,
+    ...rows.map((row) => [
+      row.conversationId,
+      row.agentId,
+      row.userId,
+      row.state,
+      row.status.sandboxTier,
+      String(row.status.turnsUsed),
+      row.updatedAt.slice(0, 19).replace('T', ' '),
+    ]),
+  ];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  for (const line of lines)
+    printLine(
+      cli,
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+}

@@ -1,0 +1,65 @@
+import { Command, CommanderError } from 'commander';
+import { isFailure } from '../contracts/errors.ts';
+import { approveCommand } from './approve.ts';
+import { chatCommand } from './chat.ts';
+import type { Cli } from './cli.ts';
+import { closeCommand } from './close.ts';
+import { devCommand } from './dev.ts';
+import { doctorCommand } from './doctor-command.ts';
+import { exitCodeOf } from './exit-code-of.ts';
+import { interruptCommand } from './interrupt.ts';
+import { listCommand } from './list.ts';
+import { pauseCommand } from './pause.ts';
+import { resumeCommand } from './resume.ts';
+import { runCommand } from './run.ts';
+import { setupCommand } from './setup.ts';
+import { showCommand } from './show.ts';
+import { workerCommand } from './worker.ts';
+
+const EXIT_CODES = `
+Exit codes: 0 done, 1 failed, 2 wrong usage or bad configuration, 3 waiting for an approval,
+4 paused, 5 a needed service is away, 130 interrupted.`;
+
+/** Runs one command line and returns its exit code; every error ends as one message on stderr. */
+export async function runCli(argv: string[], cli: Cli): Promise<number> {
+  try {
+    await createProgram(cli).parseAsync(argv, { from: 'user' });
+    return cli.exitCode;
+  } catch (error) {
+    // Commander has said its own errors already.
+    if (!(error instanceof CommanderError)) cli.err.write(`${describe(error)}\n`);
+    return exitCodeOf(error);
+  }
+}
+
+function createProgram(cli: Cli): Command {
+  const program = new Command('longshore')
+    .description('Agent conversations that survive anything.')
+    .addHelpText('after', EXIT_CODES)
+    .showHelpAfterError('Add --help for the usage.');
+  const makers = [
+    devCommand,
+    workerCommand,
+    setupCommand,
+    doctorCommand,
+    chatCommand,
+    runCommand,
+    listCommand,
+    showCommand,
+    pauseCommand,
+    resumeCommand,
+    approveCommand,
+    interruptCommand,
+    closeCommand,
+  ];
+  for (const make of makers) program.addCommand(make(cli));
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride().configureOutput({ writeOut: (text) => cli.out.write(text), writeErr: (text) => cli.err.write(text) });
+  }
+  return program;
+}
+
+function describe(error: unknown): string {
+  if (isFailure(error)) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

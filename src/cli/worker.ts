@@ -1,0 +1,14 @@
+import { Command } from 'commander';
+import { createLogger } from '../log.ts';
+import type { Cli } from './cli.ts';
+
+export function workerCommand(cli: Cli): Command {
+  return new Command('worker')
+    .description('Run a worker until it is told to stop (SIGTERM, Ctrl-C); running commands go on in their sandboxes')
+    .action(async () => {
+      const config = cli.config();
+      // Loaded here: no other command needs Temporal's native core.
+      const { runWorker } = await import('../run-worker.ts');
+      await runWorker(config, createLogger(config));
+    });
+}

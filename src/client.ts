@@ -1,0 +1,46 @@
+import { loadAgents } from './agents/load-agents.ts';
+import { createLongshore } from './client/create-longshore.ts';
+import type { AgentSource } from './client/start-conversation.ts';
+import { createTemporalLink } from './client/temporal.ts';
+import type { ConnectOptions, Longshore } from './client/types.ts';
+import { loadConfig, type Config } from './config.ts';
+import { createLogger } from './log.ts';
+import { openStore } from './store/open-store.ts';
+
+export type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, Longshore, SendOptions, SentMessage, StartOptions } from './client/types.ts';
+export type { ConversationStatus, PendingApproval } from './contracts/conversation.ts';
+export type { ConversationEvent, EventType } from './contracts/events.ts';
+export type { StoredEntry } from './contracts/transcript.ts';
+export { isFailure, LongshoreError } from './contracts/errors.ts';
+export { defineAgent } from './agents/define-agent.ts';
+
+/**
+ * Connects to a Longshore installation: Postgres and Temporal. Fails with `POSTGRES_UNAVAILABLE`, `TEMPORAL_UNAVAILABLE` or `CONFIG_INVALID`.
+ * Dispose the client to close its connections: `await using longshore = await connect()`.
+ */
+export async function connect(options: ConnectOptions = {}): Promise<Longshore> {
+  const config = loadConfig();
+  const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
+  const temporal = createTemporalLink({
+    address: options.temporalAddress ?? config.TEMPORAL_ADDRESS,
+    namespace: options.temporalNamespace ?? config.TEMPORAL_NAMESPACE,
+  });
+  const store = await openStore({ url: options.databaseUrl ?? config.DATABASE_URL, log });
+  const taskQueue = options.taskQueue ?? config.LONGSHORE_TASK_QUEUE;
+  const longshore = createLongshore({ store, temporal, taskQueue, agents: agentSource(options, config) });
+  try {
+    if (!options.lazy) await temporal.client();
+  } catch (error) {
+    await longshore[Symbol.asyncDispose]();
+    throw error;
+  }
+  return longshore;
+}
+
+function agentSource({ agents }: ConnectOptions, config: Config): AgentSource {
+  if (Array.isArray(agents)) {
+    return { directory: 'the agents given to connect()', load: async () => new Map(agents.map((agent) => [agent.id, agent])) };
+  }
+  const directory = agents ?? config.LONGSHORE_AGENTS;
+  return { directory, load: () => loadAgents(directory) };
+}

@@ -1,0 +1,46 @@
+import { failure } from '../contracts/errors.ts';
+import type { ConversationEvent } from '../contracts/events.ts';
+import type { StoredEntry } from '../contracts/transcript.ts';
+import type { Store } from '../store/store.ts';
+import { readEvents } from './read-events.ts';
+
+interface ReplyOptions {
+  /** The newest turn when absent; waits for one if there is none yet. */
+  turnId: string | undefined;
+  signal: AbortSignal;
+}
+
+/** Waits for the turn's end and gives what the agent said last in it; `TURN_FAILED` when it did not finish by itself. */
+export async function awaitReply(store: Store, conversationId: string, options: ReplyOptions): Promise<string> {
+  const turnId = options.turnId ?? (await newestTurn(store, conversationId));
+  const afterSeq = turnId === undefined ? 0 : await store.events.turnStart(conversationId, turnId);
+  for await (const event of readEvents(store, conversationId, { afterSeq, signal: options.signal })) {
+    if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
+    refuseFailure(event);
+    return lastWords(await store.transcript.read(conversationId), event.turnId);
+  }
+  throw failure('CONVERSATION_CLOSED', { conversationId });
+}
+
+async function newestTurn(store: Store, conversationId: string): Promise<string | undefined> {
+  const row = await store.conversations.get(conversationId);
+  if (row?.status.turnId !== undefined) return row.status.turnId;
+  const entries = await store.transcript.read(conversationId);
+  return entries.at(-1)?.turnId;
+}
+
+function refuseFailure(event: ConversationEvent): void {
+  const { outcome, message } = event.data as { outcome?: string; message?: string };
+  if (outcome === 'finished') return;
+  throw failure('TURN_FAILED', { turnId: event.turnId ?? '', outcome: outcome ?? 'failed', problem: message ?? 'no reason was given' });
+}
+
+/** The text of the last thing said in the turn; empty when it ended without a word. */
+export function lastWords(transcript: StoredEntry[], turnId: string | undefined): string {
+  for (const { turnId: of, entry } of transcript.toReversed()) {
+    if (of !== turnId || entry.role !== 'assistant') continue;
+    const text = entry.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+    if (text !== '') return text;
+  }
+  return '';
+}

@@ -1,0 +1,78 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import type { PauseArgs, ResolveApprovalArgs, ResolveApprovalResult, ResumeArgs, SendMessageArgs, SendMessageResult } from '../contracts/conversation.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
+import { makeId } from '../contracts/ids.ts';
+import type { Store } from '../store/store.ts';
+import { checkMessage } from './check-message.ts';
+import { temporalFailure } from './temporal-failures.ts';
+import type { TemporalLink } from './temporal.ts';
+import type { ApproveOptions, SendOptions, SentMessage } from './types.ts';
+
+type SignalName = 'pause' | 'resume' | 'interrupt' | 'stopAfterStep' | 'cancel' | 'close';
+
+export interface ConversationCalls {
+  send(conversationId: string, text: string, options?: SendOptions): Promise<SentMessage>;
+  approve(conversationId: string, options: ApproveOptions): Promise<ResolveApprovalResult>;
+  signal(conversationId: string, name: SignalName, args?: PauseArgs | ResumeArgs): Promise<void>;
+  close(conversationId: string): Promise<void>;
+  /** Runs a call to Temporal about a conversation; its failures leave as errors of the table. */
+  translated<T>(conversationId: string, call: () => Promise<T>): Promise<T>;
+}
+
+/** An update needs a worker to look at it; past this nobody is there. */
+const UPDATE_DEADLINE_MS = 10_000;
+
+/** The messages to a running conversation, with their errors translated. */
+export function createConversationCalls({ store, temporal }: { store: Store; temporal: TemporalLink }): ConversationCalls {
+  const translated: ConversationCalls['translated'] = async (conversationId, call) => {
+    try {
+      return await call();
+    } catch (error) {
+      const isKnown = async () => (await store.conversations.get(conversationId)) !== undefined;
+      throw await temporalFailure(error, { address: temporal.address, conversationId, isKnown });
+    }
+  };
+  const update = <Result>(conversationId: string, name: string, args: SendMessageArgs | ResolveApprovalArgs) =>
+    translated(conversationId, async () => {
+      const client = await temporal.client();
+      const handle: WorkflowHandle = client.workflow.getHandle(conversationId);
+      const deadline = Date.now() + UPDATE_DEADLINE_MS;
+      return client.withDeadline(deadline, () => handle.executeUpdate<Result, [typeof args]>(name, { args: [args] }));
+    });
+  const signal: ConversationCalls['signal'] = (conversationId, name, args = {}) =>
+    translated(conversationId, async () => {
+      const client = await temporal.client();
+      await client.workflow.getHandle(conversationId).signal(name, args);
+    });
+
+  return {
+    translated,
+    signal,
+    async send(conversationId, text, { messageId = makeId('msg', Date.now(), Math.random), whenBusy } = {}) {
+      checkMessage(text);
+      await store.messages.put(conversationId, messageId, text);
+      // The workflow finds duplicates by the message's id. The update has an id of its own: by the same one, the server would repeat its old answer.
+      const args: SendMessageArgs = { messageId, ...(whenBusy && { whenBusy }) };
+      const sent = await update<SendMessageResult>(conversationId, 'sendMessage', args);
+      return { ...sent, messageId };
+    },
+    async approve(conversationId, options) {
+      const hash = options.hash ?? (await hashOf(store, conversationId, options.callId));
+      return update<ResolveApprovalResult>(conversationId, 'resolveApproval', { ...options, hash });
+    },
+    async close(conversationId) {
+      try {
+        await signal(conversationId, 'close');
+      } catch (error) {
+        if (!isFailure(error, 'CONVERSATION_CLOSED')) throw error;
+      }
+    },
+  };
+}
+
+/** From the ledger, not from the status: the status follows a moment later, and an approval may be given at the first sight of its event. */
+async function hashOf(store: Store, conversationId: string, callId: string): Promise<string> {
+  const call = await store.toolCalls.get(callId);
+  if (call?.conversationId === conversationId) return call.hash;
+  throw failure('APPROVAL_NOT_FOUND', { callId, conversationId });
+}

@@ -1,0 +1,126 @@
+import type { Agent } from '../contracts/agent.ts';
+import type {
+  ApprovalAnswer,
+  ConversationState,
+  ConversationStatus,
+  PauseArgs,
+  ResolveApprovalResult,
+  ResumeArgs,
+  SendMessageResult,
+  WhenBusy,
+} from '../contracts/conversation.ts';
+import type { ConversationEvent } from '../contracts/events.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import type { StoredEntry } from '../contracts/transcript.ts';
+import type { Logger } from '../log.ts';
+import type { ConversationRow } from '../store/store.ts';
+
+/** Everything has a default from the environment: see the variables named here in the README. */
+export interface ConnectOptions {
+  /** `TEMPORAL_ADDRESS` */
+  temporalAddress?: string;
+  /** `TEMPORAL_NAMESPACE` */
+  temporalNamespace?: string;
+  /** `DATABASE_URL` */
+  databaseUrl?: string;
+  /** `LONGSHORE_TASK_QUEUE` */
+  taskQueue?: string;
+  /** A directory of agent files (`LONGSHORE_AGENTS`), or the agents themselves. The workers must know the same ones. */
+  agents?: string | Agent[];
+  /** Leave Temporal alone until a call needs it; what is only read from Postgres then works without it. */
+  lazy?: boolean;
+  /** Errors only, to stderr, by default. */
+  log?: Logger;
+}
+
+export interface StartOptions {
+  agent: string;
+  user: string;
+  /** The first message; without one the conversation waits. */
+  message?: string;
+  /** Default `default`. */
+  tenant?: string;
+  /** Made when absent. Starting an id a second time gives the conversation that runs; the message is not sent again. */
+  conversationId?: string;
+}
+
+export interface SendOptions {
+  /** Makes a repeated send safe: the same id twice is one message. Made when absent. */
+  messageId?: string;
+  /** Default `queue`. */
+  whenBusy?: WhenBusy;
+}
+export interface SentMessage extends SendMessageResult {
+  messageId: string;
+}
+
+export interface EventOptions {
+  /** Events after this one; 0 (the default) gives them all. */
+  afterSeq?: number;
+  /** Ends the iteration. */
+  signal?: AbortSignal;
+}
+
+export interface ApproveOptions {
+  callId: string;
+  answer: ApprovalAnswer;
+  /** The hash that the person was shown. Without it, whatever the call is now is answered. */
+  hash?: string;
+  editedArguments?: JsonObject;
+  reason?: string;
+  by?: string;
+}
+
+export interface ListFilter {
+  state?: ConversationState;
+  agent?: string;
+  user?: string;
+  tenant?: string;
+  /** Default 50. */
+  limit?: number;
+}
+
+/** What can be done with one conversation. Every method may fail with `CONVERSATION_NOT_FOUND`, and with what its services raise. */
+export interface Chat extends AsyncDisposable {
+  readonly id: string;
+  /** Resolves when the conversation has taken the message, long before it is answered. */
+  send(text: string, options?: SendOptions): Promise<SentMessage>;
+  /** Every event as it comes, old ones first; ends when the conversation closes. */
+  events(options?: EventOptions): AsyncIterable<ConversationEvent>;
+  /** Waits for a turn to end (the newest one by default) and gives what the agent said last in it. A turn that ends badly is a `TURN_FAILED`. */
+  reply(turnId?: string): Promise<string>;
+  /** From Postgres: works while no worker runs. */
+  status(): Promise<ConversationStatus>;
+  transcript(afterSeq?: number): Promise<StoredEntry[]>;
+  pause(options?: PauseArgs): Promise<void>;
+  resume(grants?: ResumeArgs): Promise<void>;
+  approve(options: ApproveOptions): Promise<ResolveApprovalResult>;
+  /** Ends the running turn now; the queue goes on. */
+  interrupt(): Promise<void>;
+  /** Ends the running turn when its step is done. */
+  stopAfterStep(): Promise<void>;
+  /** Ends the running turn and drops the queue. */
+  cancel(): Promise<void>;
+  /** Ends the conversation; a closed one stays closed. */
+  close(): Promise<void>;
+}
+
+/** The same for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
+export interface Longshore extends AsyncDisposable {
+  start(options: StartOptions): Promise<Chat>;
+  /** A conversation that exists. */
+  chat(conversationId: string): Promise<Chat>;
+  list(filter?: ListFilter): Promise<ConversationRow[]>;
+  send(conversation: string | Chat, text: string, options?: SendOptions): Promise<SentMessage>;
+  events(conversation: string | Chat, options?: EventOptions): AsyncIterable<ConversationEvent>;
+  reply(conversation: string | Chat, turnId?: string): Promise<string>;
+  status(conversation: string | Chat): Promise<ConversationStatus>;
+  transcript(conversation: string | Chat, afterSeq?: number): Promise<StoredEntry[]>;
+  pause(conversation: string | Chat, options?: PauseArgs): Promise<void>;
+  resume(conversation: string | Chat, grants?: ResumeArgs): Promise<void>;
+  approve(conversation: string | Chat, options: ApproveOptions): Promise<ResolveApprovalResult>;
+  interrupt(conversation: string | Chat): Promise<void>;
+  stopAfterStep(conversation: string | Chat): Promise<void>;
+  cancel(conversation: string | Chat): Promise<void>;
+  close(conversation: string | Chat): Promise<void>;
+}

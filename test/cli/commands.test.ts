@@ -1,0 +1,130 @@
+import { install, untilEvent, type Installation } from '../e2e/support.ts';
+import { runLine, type CliResult } from './support.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  const steps = [{ say: 'Hello.' }, { call: 'shell:run', with: { command: 'rm -f old; echo removed' } }, { say: 'It is gone.' }];
+  const approval = [{ tool: 'shell:run', when: { command: 'rm *' }, decide: 'ask' }];
+  installation = await install(steps, { approval });
+  await installation.startWorker().ready;
+});
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+});
+
+const line = (...args: string[]) => runLine(installation.longshore, args);
+const jsonLines = ({ out }: CliResult) =>
+  out
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text) as Record<string, unknown>);
+
+test('run --wait --json prints the events and last the outcome, and exits with 0', async () => {
+  const result = await line('run', 'scripted', '--message', 'Hi', '--wait', '--close', '--json');
+  const lines = jsonLines(result);
+  expect(result).toMatchObject({ code: 0, err: '' });
+  expect(lines[0]).toMatchObject({ seq: 1, type: 'conversation.started' });
+  const { conversationId, turnId } = lines.at(-1) as { conversationId: string; turnId: string };
+  expect(lines.at(-1)).toEqual({
+    ...{ type: 'outcome', outcome: 'finished', conversationId, turnId, reply: 'Hello.', toolCalls: [] },
+    usage: { inputTokens: expect.any(Number) as number, outputTokens: expect.any(Number) as number },
+  });
+  expect(await installation.longshore.status(conversationId)).toMatchObject({ state: 'closed' });
+});
+
+test('run without --wait prints the id of the new conversation', async () => {
+  const { out, code } = await line('run', 'scripted', '--message', 'Hi');
+  expect(code).toBe(0);
+  const chat = await installation.longshore.chat(out.trim());
+  expect(await chat.reply()).toBe('Hello.');
+  await chat.close();
+});
+
+test('an approval is shown with the command that answers it, and answered once', async () => {
+  const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Hi' });
+  await chat.reply();
+  const { turnId } = await chat.send('Remove it');
+  const { data } = await untilEvent(chat, (event) => event.type === 'tool.approval-requested');
+  const callId = String(data['callId'] as string);
+  const answer = ['approve', chat.id, callId, 'allow-once'];
+  await untilEvent(chat, (event) => event.type === 'tool.approval-requested');
+  expect(await line('show', chat.id)).toMatchObject({
+    code: 0,
+    out: expect.stringContaining(`longshore approve ${chat.id} ${callId} allow|allow-once|deny`) as string,
+  });
+  expect(await line(...answer, '--arguments', '[]')).toMatchObject({ code: 2, err: expect.stringContaining('JSON object') as string });
+  expect(await line(...answer, '--by', 'tester')).toEqual({ code: 0, out: `${callId}: allow-once.\n`, err: '' });
+  expect(await chat.reply(turnId)).toBe('It is gone.');
+  expect(await line(...answer)).toMatchObject({ code: 1, err: expect.stringContaining('No pending approval') as string });
+  const shown = await line('show', chat.id, '--transcript');
+  expect(shown.out).toMatch(/user: Remove it[^]*calls shell:run[^]*shell:run answered[^]*agent: It is gone\./);
+  expect(JSON.parse((await line('show', chat.id, '--json')).out)).toMatchObject({ conversationId: chat.id, state: 'idle' });
+  expect(await line('close', chat.id, '--wait')).toEqual({ code: 0, out: `${chat.id} is closed.\n`, err: '' });
+});
+
+test('a run that comes to a pause exits with 4', async () => {
+  const id = `conv_${installation.name}-paused`;
+  const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', conversationId: id });
+  expect(await line('pause', id, '--note', 'lunch')).toMatchObject({ code: 0 });
+  await untilEvent(chat, (event) => event.type === 'conversation.paused');
+  const { code, out } = await line('run', 'scripted', '--message', 'Hi', '--id', id, '--wait', '--json');
+  expect(code).toBe(4);
+  expect(JSON.parse(out.trim().split('\n').at(-1) ?? '')).toMatchObject({ type: 'outcome', outcome: 'paused', message: 'lunch' });
+  expect(await line('resume', id, '--extra-turns', '2', '--extra-time', '10m')).toMatchObject({ code: 0 });
+  await untilEvent(chat, (event) => event.type === 'conversation.resumed');
+  await chat.close();
+});
+
+test('Ctrl-C in a run leaves the conversation at work and exits with 130', async () => {
+  const interrupt = new AbortController();
+  const id = `conv_${installation.name}-interrupted`;
+  await using chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', conversationId: id });
+  const running = runLine(installation.longshore, ['run', 'scripted', '--message', 'Hi', '--id', id, '--wait'], { interrupt: interrupt.signal });
+  // The conversation exists and has no message, so that the run waits until it is interrupted.
+  const stop = setInterval(() => interrupt.signal.dispatchEvent(new Event('abort')), 100);
+  expect(await running).toMatchObject({ code: 130, err: expect.stringContaining(`longshore show ${id}`) as string });
+  clearInterval(stop);
+  expect(await chat.status()).toMatchObject({ state: 'idle' });
+  await chat.close();
+});
+
+test('a chat answers the lines it is given, and names the conversation for later', async () => {
+  const { code, out } = await runLine(installation.longshore, ['chat', 'scripted'], { input: 'Hi\n' });
+  expect(code).toBe(0);
+  expect(out).toContain('Hello.');
+  const id = /longshore chat --conversation (\S+)/.exec(out)?.[1] ?? '';
+  const second = await runLine(installation.longshore, ['chat', '--conversation', id], { input: 'Remove it\n' });
+  expect(second).toMatchObject({ code: 3, out: expect.stringMatching(/! shell:run waits for approval/) as string });
+  await installation.longshore.close(id);
+});
+
+test('conversations are listed as a table and as JSON', async () => {
+  await using chat = await installation.longshore.start({ agent: 'scripted', user: 'lister' });
+  const table = await line('ls', '--user', 'lister');
+  expect(table.out).toMatch(/^CONVERSATION +AGENT +USER +STATE[^\n]*\nconv_\S+ +scripted +lister +idle +none +0 /);
+  expect(JSON.parse((await line('ls', '--user', 'lister', '--json')).out)).toMatchObject([{ conversationId: chat.id }]);
+  expect((await line('ls', '--user', 'nobody')).out).toBe('No conversations.\n');
+  await chat.close();
+});
+
+test.each([
+  ['an unknown command', ['frob'], 2, 'unknown command'],
+  ['a missing option', ['run', 'scripted'], 2, '--message'],
+  ['a bad number', ['ls', '--limit', 'many'], 2, 'whole number'],
+  ['a bad duration', ['resume', 'conv_none', '--extra-time', 'soon'], 2, '30s'],
+  ['an unknown agent', ['run', 'nobody', '--message', 'Hi'], 2, 'No agent named "nobody"'],
+  ['an unknown conversation', ['show', 'conv_none'], 1, 'No conversation "conv_none"'],
+])('%s is said on stderr', async (_name, args, code, said) => {
+  expect(await line(...args)).toMatchObject({ code, err: expect.stringContaining(said) as string });
+});
+
+test('every command explains itself', async () => {
+  const { out, code } = await line('--help');
+  expect(code).toBe(0);
+  const commands = [...out.matchAll(/^ {2}([a-z]+) .{20,}/gm)].map((match) => match[1] ?? '').filter((name) => name !== 'help');
+  expect(commands).toEqual(
+    expect.arrayContaining(['dev', 'worker', 'chat', 'run', 'ls', 'show', 'pause', 'resume', 'approve', 'interrupt', 'close', 'doctor', 'setup']),
+  );
+  for (const command of commands)
+    expect(await line(command, '--help')).toMatchObject({ code: 0, out: expect.stringContaining(`longshore ${command}`) as string });
+});

@@ -1,0 +1,41 @@
+import { ServiceError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } from '@temporalio/common';
+import { temporalFailure } from '../../src/client/temporal-failures.ts';
+
+const context = (known: boolean) => ({ address: '127.0.0.1:7233', conversationId: 'conv_1', isKnown: async () => known });
+const translate = (error: unknown, known = true) => temporalFailure(error, context(known));
+
+function grpc(code: number, details: string): ServiceError {
+  return new ServiceError('failed', { cause: Object.assign(new Error(details), { code, details, metadata: {} }) });
+}
+
+test('a conversation that Temporal does not know is closed if Postgres knows it', async () => {
+  const error = new WorkflowNotFoundError('workflow not found', 'conv_1', undefined);
+  expect(await translate(error, true)).toMatchObject({ code: 'CONVERSATION_CLOSED' });
+  expect(await translate(error, false)).toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
+});
+
+test('a refusal of the workflow arrives as it was raised', async () => {
+  const values = { conversationId: 'conv_1', turnId: 'turn_1' };
+  const cause = ApplicationFailure.nonRetryable('busy', 'CONVERSATION_BUSY', values);
+  const error = await translate(new WorkflowUpdateFailedError('failed', cause));
+  expect(error).toMatchObject({ code: 'CONVERSATION_BUSY', values, retryable: true });
+  expect(error.message).toContain('turn_1');
+});
+
+test.each([
+  [
+    'an update cut off by the end of the workflow',
+    new WorkflowUpdateFailedError('', ApplicationFailure.nonRetryable('', 'AcceptedUpdateCompletedWorkflow')),
+    'CONVERSATION_CLOSED',
+  ],
+  ['a refusal in codes that are not ours', new WorkflowUpdateFailedError('', ApplicationFailure.nonRetryable('odd', 'Odd')), 'INTERNAL'],
+  ['an update that nobody answers', new WorkflowUpdateRPCTimeoutOrCancelledError('timeout'), 'NO_WORKER'],
+  ['a workflow paused by Temporal itself', grpc(9, 'Workflow is paused'), 'CONVERSATION_SUSPENDED'],
+  ['a missing search attribute', grpc(3, 'Namespace default has no mapping defined for search attribute AgentId'), 'CONFIG_INVALID'],
+  ['a missing namespace', new NamespaceNotFoundError('other'), 'CONFIG_INVALID'],
+  ['a server that is away', grpc(14, 'connection refused'), 'TEMPORAL_UNAVAILABLE'],
+  ['anything else', new TypeError('oops'), 'INTERNAL'],
+])('%s is translated', async (_name, error, code) => {
+  expect(await translate(error)).toMatchObject({ code });
+});

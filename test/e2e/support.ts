@@ -1,0 +1,163 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { stringify } from 'yaml';
+import { connect, type Chat, type ConversationEvent, type Longshore } from '../../src/client.ts';
+import { runCommand } from '../../src/dev/run-command.ts';
+import type { JsonObject } from '../../src/contracts/json.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { removeLeftovers } from '../support/leftovers.ts';
+import { createTestDatabase, testInstallation } from '../support/stack.ts';
+
+/** A worker in a process of its own. */
+export interface WorkerProcess {
+  pid: number;
+  ready: Promise<void>;
+  /** Kills it as the kernel would: nothing of it runs any more when this resolves. */
+  kill(): Promise<void>;
+  /** Asks it to stop and waits until it has; gives its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** An installation of its own on the shared servers: database, task queue, agents, workers, containers. */
+export interface Installation extends AsyncDisposable {
+  name: string;
+  longshore: Longshore;
+  store: Store;
+  /** Of its workers; whoever runs with it uses this installation. */
+  environment: NodeJS.ProcessEnv;
+  startWorker(): WorkerProcess;
+  /** Names of its containers, whatever their state. */
+  containers(): Promise<string[]>;
+}
+
+export interface ScriptedStep {
+  say?: string;
+  call?: string;
+  with?: JsonObject;
+  expect?: JsonObject;
+  usage?: { inputTokens: number; outputTokens: number };
+  calls?: { call: string; with?: JsonObject; expect?: JsonObject }[];
+}
+
+/** Sets up an installation whose one agent, `scripted`, follows the steps. */
+export function install(steps: ScriptedStep[], agent: Record<string, unknown> = {}): Promise<Installation> {
+  return installAgents({ scripted: { ...agent, steps } });
+}
+
+/** An agent's keys and the steps it follows; it may call everything, unless it says otherwise. */
+export interface ScriptedAgent {
+  steps: ScriptedStep[];
+  [key: string]: unknown;
+}
+
+/** Sets up an installation with agents by their ids. */
+export async function installAgents(scripted: Record<string, ScriptedAgent>): Promise<Installation> {
+  const name = testInstallation();
+  const database = await createTestDatabase();
+  const agents = await mkdtemp(join(tmpdir(), `${name}-`));
+  await mkdir(join(agents, 'scripts'));
+  for (const [id, { steps, ...keys }] of Object.entries(scripted)) {
+    await writeFile(join(agents, 'scripts', `${id}.yaml`), stringify({ steps }));
+    const defaults = { id, model: `scripted/scripts/${id}.yaml`, instructions: 'Follow the script.', approval: [{ tool: '*', decide: 'allow' }] };
+    await writeFile(join(agents, `${id}.yaml`), stringify({ ...defaults, ...keys }));
+  }
+  const environment = {
+    ...process.env,
+    ...{ DATABASE_URL: database.url, LONGSHORE_TASK_QUEUE: name, LONGSHORE_INSTALLATION: name, LONGSHORE_AGENTS: agents, LONGSHORE_LOG_LEVEL: 'info' },
+  };
+  const workers = new Set<WorkerProcess>();
+  const longshore = await connect({ databaseUrl: database.url, taskQueue: name, agents });
+  const store = await openStore({ url: database.url, log: pino({ level: 'silent' }), poolSize: 2 });
+  return {
+    ...{ name, longshore, store, environment },
+    startWorker() {
+      const worker = startWorker(environment);
+      workers.add(worker);
+      return worker;
+    },
+    async containers() {
+      const { stdout } = await runCommand('docker', ['ps', '--all', '--filter', `label=longshore.installation=${name}`, '--format', '{{.Names}}']);
+      return stdout.split('\n').filter((line) => line !== '');
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...workers].map((worker) => worker.kill()));
+      await longshore[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+      await removeLeftovers(name);
+      await rm(agents, { recursive: true });
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function startWorker(environment: NodeJS.ProcessEnv): WorkerProcess {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/worker-main.ts'], { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(child, 'exit');
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    const [code] = (await ended) as [number | null];
+    return code;
+  };
+  return {
+    pid: child.pid ?? 0,
+    ready: untilReady(child),
+    async kill() {
+      await end('SIGKILL');
+    },
+    stop: () => end('SIGTERM'),
+  };
+}
+
+/** A worker that dies before it is ready fails its `ready`, with what it had to say. */
+function untilReady(child: ChildProcess): Promise<void> {
+  let said = '';
+  const ready = new Promise<void>((resolve, reject) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
+      if (said.length < 100_000) said += chunk.toString();
+      if (said.includes('worker ready')) resolve();
+      if (process.env['LONGSHORE_TEST_SHOW_WORKER']) process.stderr.write(chunk);
+    });
+    child.once('exit', (code, signal) => reject(new Error(`the worker ended before it was ready (${code ?? signal}): ${said.slice(-4000)}`)));
+  });
+  ready.catch(() => undefined);
+  return ready;
+}
+
+/** Waits for the first event, old or new, that is meant. */
+export async function untilEvent(chat: Chat, isMeant: (event: ConversationEvent) => boolean): Promise<ConversationEvent> {
+  const stop = new AbortController();
+  try {
+    for await (const event of chat.events({ signal: stop.signal })) if (isMeant(event)) return event;
+  } finally {
+    stop.abort();
+  }
+  throw new Error('the conversation closed before the event came');
+}
+
+/** Waits until something is so. */
+export async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`waited too long until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** The JSON results of the conversation's calls, in order, by what the model was shown. */
+export async function resultsOf(chat: Chat): Promise<JsonObject[]> {
+  const entries = await chat.transcript();
+  return entries.flatMap(({ entry }) => {
+    if (entry.role !== 'tool') return [];
+    const text = entry.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    try {
+      return [JSON.parse(text) as JsonObject];
+    } catch {
+      return [{ text, isError: entry.isError }];
+    }
+  });
+}
