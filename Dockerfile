@@ -5,6 +5,10 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS build
 RUN command -v npm >/dev/null \
   || { apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates npm && rm -rf /var/lib/apt/lists/*; }
+# Certificates of a proxy on the way to the registry, if there is one.
+COPY images/certificates/ /usr/local/share/ca-certificates/
+RUN update-ca-certificates >/dev/null
+ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
 # Debian 12's own Node is too old for the worker; the npm registry has current ones.
 ARG NODE_VERSION=22.23.3
 RUN npm install --silent --prefix /opt/node "node-linux-$(dpkg --print-architecture | sed s/amd64/x64/)@${NODE_VERSION}" \
@@ -25,7 +29,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-COPY --from=build /app/images images
+COPY --from=build /app/images/sandbox images/sandbox
 COPY --from=build /app/schemas schemas
 USER longshore
 ENV NODE_ENV=production

@@ -13,7 +13,7 @@ export interface BenchWorker extends AsyncDisposable {
   connection: NativeConnection;
 }
 
-export async function startBenchWorker({ stack, store, sandboxes, log }: BenchParts): Promise<BenchWorker> {
+export async function startBenchWorker({ stack, store, sandboxes, log }: Omit<BenchParts, typeof Symbol.asyncDispose>): Promise<BenchWorker> {
   const { config } = stack;
   const agents = await loadAgents(AGENTS);
   const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { startTemporaryStack } from '../scripts/temporary-stack.ts';
 import { measureCommandExec } from './command-exec.ts';
 import { measureHistoryBytes } from './history-bytes.ts';
@@ -26,6 +27,7 @@ if (unknown !== undefined) {
 }
 
 async function runBenchmarks(names: string[], file: string | undefined): Promise<void> {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
   await using stack = await startTemporaryStack('bench', { LONGSHORE_LOG_LEVEL: 'error' }, (line) => console.log(line));
   await using parts = await openParts(stack);
   console.log(await machineFacts(parts.docker));

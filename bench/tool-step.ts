@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import type { Chat } from '../src/client.ts';
+import type { Store } from '../src/store/store.ts';
 import { startBenchWorker, type BenchWorker } from './bench-worker.ts';
 import { compare, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
@@ -12,13 +12,17 @@ const ROUNDS = 8;
 
 /** A tool call (claimed, run in the sandbox, stored, told to readers) against an activity that does nothing, on the same server. */
 export async function measureToolStep(parts: BenchParts): Promise<Measurement[]> {
-  await using worker = await startBenchWorker(parts);
+  const ends: number[] = [];
+  await using worker = await startBenchWorker({ ...parts, store: noting(parts.store, ends) });
   await using bare = await startBareWorker(parts, worker);
   const chat = await worker.longshore.start({ agent: 'stepper', user: 'bench' });
   const samples = { subject: [] as number[], baseline: [] as number[] };
   for (let round = 0; round <= ROUNDS; round++) {
-    const subject = await runTurn(chat);
+    ends.length = 0;
+    await chat.reply((await chat.send('Go.')).turnId);
+    const subject = gaps(ends);
     const baseline = await bare.run();
+    if (subject.length !== STEPS - 1) throw new Error(`${subject.length + 1} calls ended, not ${STEPS}`);
     // The first round starts the sandbox and fills the caches.
     if (round === 0) continue;
     samples.subject.push(...subject);
@@ -29,19 +33,14 @@ export async function measureToolStep(parts: BenchParts): Promise<Measurement[]>
   return [compare({ name: 'tool-step', goal: 1.5, unit: 'ms', baselineIs: 'an activity that does nothing' }, samples)];
 }
 
-/** Milliseconds from the end of one call to the end of the next. */
-async function runTurn(chat: Chat): Promise<number[]> {
-  const { turnId } = await chat.send('Go.');
-  await chat.reply(turnId);
-  const controller = new AbortController();
-  const ends: number[] = [];
-  for await (const event of chat.events({ signal: controller.signal })) {
-    if (event.turnId !== turnId) continue;
-    if (event.type === 'tool.finished') ends.push(Date.parse(event.at));
-    if (event.type === 'turn.finished') break;
-  }
-  controller.abort();
-  return gaps(ends);
+/** The same store, which notes when each call has its result. */
+function noting(store: Store, ends: number[]): Store {
+  const settle: Store['toolCalls']['settle'] = async (...call) => {
+    const settled = await store.toolCalls.settle(...call);
+    ends.push(performance.now());
+    return settled;
+  };
+  return { ...store, toolCalls: { ...store.toolCalls, settle } };
 }
 
 async function startBareWorker({ stack }: BenchParts, { connection }: BenchWorker): Promise<AsyncDisposable & { run(): Promise<number[]> }> {
@@ -50,7 +49,7 @@ async function startBareWorker({ stack }: BenchParts, { connection }: BenchWorke
   const ends: number[] = [];
   const activities = {
     async nothing() {
-      ends.push(Date.now());
+      ends.push(performance.now());
     },
   };
   const workflowsPath = fileURLToPath(new URL('bare-workflow.ts', import.meta.url));

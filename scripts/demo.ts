@@ -45,7 +45,7 @@ function readOptions(): Options | undefined {
 /** Runs the whole demo; returns the exit code. */
 async function demo({ interactive, model }: Options): Promise<number> {
   const narrator = new Narrator();
-  narrator.tell('starting Temporal and Postgres for this demo alone');
+  narrator.tell('making Temporal, Postgres and the sandbox image ready');
   const settings = { LONGSHORE_DEMO_MODEL: model, LONGSHORE_AGENTS: join(DEMO, 'agents') };
   // The agent's file names the model by this variable, here and in the worker.
   Object.assign(process.env, settings);
@@ -85,8 +85,7 @@ async function converse(stack: TemporaryStack, director: Director, narrator: Nar
   try {
     await chat.send(TASK);
     const outcome = await director.follow(chat);
-    const proven = await prove(chat, handle, director, narrator);
-    return outcome === 'finished' && proven;
+    return outcome === 'finished' && (await prove(chat, handle, director, narrator));
   } finally {
     await director.close(chat);
   }

@@ -9,7 +9,7 @@ import { openStore } from './store/open-store.ts';
 
 export type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, Longshore, SendOptions, SentMessage, StartOptions } from './client/types.ts';
 export type { ConversationStatus, PendingApproval } from './contracts/conversation.ts';
-export type { ConversationEvent, EventType } from './contracts/events.ts';
+export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';
 export type { StoredEntry } from './contracts/transcript.ts';
 export { isFailure, LongshoreError } from './contracts/errors.ts';
 export { defineAgent } from './agents/define-agent.ts';

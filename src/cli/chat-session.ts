@@ -14,7 +14,7 @@ export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
   const state = createChatState();
   const leaving = new AbortController();
   const readline = createInterface({ input: cli.in, output: cli.out, terminal });
-  const prompt = createPrompt(readline, state, terminal);
+  const prompt = createPrompt(cli, readline, state, terminal);
   let exitCode: number = EXIT.done;
   const leave = (code: number) => {
     exitCode = code;
@@ -31,6 +31,7 @@ export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
   };
   let taken = Promise.resolve();
   readline.on('line', (line) => {
+    prompt.entered();
     taken = taken
       .then(() => takeLine(chat, state, line, terminal))
       .catch((error: unknown) => complain(cli, error))
@@ -80,18 +81,29 @@ async function answer(chat: Chat, state: ChatState, text: string): Promise<void>
   await chat.approve({ ...approval, answer: given, by: 'chat' });
 }
 
-function createPrompt(readline: Interface, state: ChatState, terminal: boolean): { ask(): void; clear(): void } {
+function createPrompt({ out }: Cli, readline: Interface, state: ChatState, terminal: boolean): { ask(): void; clear(): void; entered(): void } {
   let timer: NodeJS.Timeout | undefined;
-  const clear = () => clearTimeout(timer);
+  let isShown = false;
+  const clear = () => {
+    clearTimeout(timer);
+    // What comes next is written over the prompt, not behind it.
+    if (isShown) out.write('\r\u001B[K');
+    isShown = false;
+  };
   return {
     clear,
+    entered() {
+      isShown = false;
+    },
     ask() {
-      clear();
+      clearTimeout(timer);
       if (!terminal) return;
       timer = setTimeout(() => {
         const text = PROMPTS[state.wanted()];
         readline.setPrompt(text);
-        if (text !== '' && !state.inputEnded) readline.prompt(true);
+        if (text === '' || state.inputEnded) return;
+        readline.prompt(true);
+        isShown = true;
       }, PROMPT_DELAY_MS);
     },
   };

@@ -26,15 +26,14 @@ export function createChatState(): ChatState {
   const state: ChatState = {
     inputEnded: false,
     follow({ type, turnId = '', data }) {
-      const callId = data['callId'];
       if (type === 'turn.started') runningTurn = turnId;
       if (type === 'turn.finished') {
         runningTurn = undefined;
         ended.add(turnId);
         awaited.delete(turnId);
       }
-      if (type === 'tool.approval-requested' && typeof callId === 'string') approvals.set(callId, { callId, hash: data['hash'] as string });
-      if (type === 'tool.approval-resolved' && typeof callId === 'string') approvals.delete(callId);
+      if (type === 'tool.approval-requested') approvals.set(data.callId, { callId: data.callId, hash: data.hash });
+      if (type === 'tool.approval-resolved') approvals.delete(data.callId);
       if (type === 'conversation.paused') isPaused = true;
       if (type === 'conversation.resumed') isPaused = false;
     },

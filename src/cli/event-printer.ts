@@ -1,5 +1,4 @@
-import type { ConversationEvent } from '../contracts/events.ts';
-import type { JsonObject } from '../contracts/json.ts';
+import type { ConversationEvent, EventOf, EventType } from '../contracts/events.ts';
 import type { Cli } from './cli.ts';
 
 const LONGEST_LINE = 200;
@@ -22,7 +21,7 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
     if (event.type === 'text.delta') {
       if (attempt !== undefined && event.attempt !== undefined && event.attempt > attempt) say('(the model was cut off; once more)');
       attempt = event.attempt;
-      return speak(textOf(event.data['text']));
+      return speak(event.data.text);
     }
     if (event.type === 'step.finished') attempt = undefined;
     const line = describe(event);
@@ -30,26 +29,25 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
   };
 }
 
-function describe({ type, data }: ConversationEvent): string | undefined {
-  const describeOne = DESCRIPTIONS[type];
-  return describeOne?.(data);
+function describe(event: ConversationEvent): string | undefined {
+  const describeOne = DESCRIPTIONS[event.type] as ((data: ConversationEvent['data']) => string) | undefined;
+  return describeOne?.(event.data);
 }
 
-const DESCRIPTIONS: Partial<Record<ConversationEvent['type'], (data: JsonObject) => string | undefined>> = {
-  'tool.requested': (data) => `→ ${textOf(data['tool'])} ${shorten(JSON.stringify(data['arguments'] ?? {}))}`,
-  'tool.output': (data) => indent(textOf(data['text'])),
-  'tool.finished': (data) => `${data['isError'] === true ? '✗' : '✓'} ${textOf(data['tool'])} ${shorten(textOf(data['text']).split('\n')[0] ?? '')}`,
-  'tool.unknown': (data) => `? ${textOf(data['tool'])}: nobody can know whether it took effect. ${textOf(data['why'])}`,
-  'tool.approval-requested': (data) =>
-    `! ${textOf(data['tool'])} waits for approval (${textOf(data['callId'])}): ${textOf(data['why'])}\n  ${JSON.stringify(data['arguments'] ?? {})}`,
-  'tool.approval-resolved': (data) => `! ${textOf(data['tool'])}: ${textOf(data['answer'])}${data['by'] === undefined ? '' : ` by ${textOf(data['by'])}`}`,
-  'conversation.paused': (data) => `⏸ paused${data['note'] === undefined ? '' : `: ${textOf(data['note'])}`}`,
+/** What a person is told of an event; of the others nothing. */
+const DESCRIPTIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => string } = {
+  'tool.requested': (data) => `→ ${data.tool} ${shorten(JSON.stringify(data.arguments))}`,
+  'tool.output': (data) => indent(data.text),
+  'tool.finished': (data) => `${data.isError ? '✗' : '✓'} ${data.tool} ${shorten(data.text.split('\n')[0] ?? '')}`,
+  'tool.unknown': (data) => `? ${data.tool}: nobody can know whether it took effect. ${data.why}`,
+  'tool.approval-requested': (data) => `! ${data.tool} waits for approval (${data.callId}): ${data.why}\n  ${JSON.stringify(data.arguments)}`,
+  'tool.approval-resolved': (data) => `! ${data.tool}: ${data.answer}${data.by === undefined ? '' : ` by ${data.by}`}`,
+  'conversation.paused': (data) => `⏸ paused${data.note === undefined ? '' : `: ${data.note}`}`,
   'conversation.resumed': () => '▶ goes on',
   'conversation.closed': () => 'The conversation is closed.',
-  'budget.exhausted': (data) => `! the budget of ${textOf(data['exhausted'])} ran out (${JSON.stringify(data['limit'])})`,
-  'turn.finished': (data) =>
-    data['outcome'] === 'finished' ? '' : `The turn ended as ${textOf(data['outcome'])}${data['message'] === undefined ? '' : `: ${textOf(data['message'])}`}`,
-  note: (data) => `note: ${textOf(data['text'])}`,
+  'budget.exhausted': (data) => `! the budget of ${data.exhausted} ran out (${data.limit})`,
+  'turn.finished': (data) => (data.outcome === 'finished' ? '' : `The turn ended as ${data.outcome}${data.message === undefined ? '' : `: ${data.message}`}`),
+  note: (data) => `note: ${data.text}`,
 };
 
 /** The end of what a command wrote; the whole is in its sandbox. */
@@ -60,8 +58,4 @@ function indent(text: string): string {
 
 function shorten(text: string): string {
   return text.length > LONGEST_LINE ? `${text.slice(0, LONGEST_LINE)}…` : text;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }

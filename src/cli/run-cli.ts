@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { isFailure } from '../contracts/errors.ts';
 import { approveCommand } from './approve.ts';
@@ -35,6 +36,7 @@ export async function runCli(argv: string[], cli: Cli): Promise<number> {
 function createProgram(cli: Cli): Command {
   const program = new Command('longshore')
     .description('Agent conversations that survive anything.')
+    .version(version())
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError('Add --help for the usage.');
   const makers = [
@@ -57,6 +59,12 @@ function createProgram(cli: Cli): Command {
     command.exitOverride().configureOutput({ writeOut: (text) => cli.out.write(text), writeErr: (text) => cli.err.write(text) });
   }
   return program;
+}
+
+function version(): string {
+  // Two directories up from the source and from the built file alike.
+  const file = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+  return file.version;
 }
 
 function describe(error: unknown): string {

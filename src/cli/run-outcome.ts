@@ -27,27 +27,27 @@ export function createRunOutcome(conversationId: string) {
   let turnId: string | undefined;
   let ended: RunOutcome['outcome'] = 'closed';
   let message: string | undefined;
-  const end = (outcome: RunOutcome['outcome'], why?: unknown) => {
+  const end = (outcome: RunOutcome['outcome'], why?: string) => {
     ended = outcome;
-    if (typeof why === 'string') message = why;
+    message = why;
     return true;
   };
   return {
     /** True when the turn has come to an end, or to a stop that only a person can end. */
     add(event: ConversationEvent): boolean {
       turnId ??= event.turnId;
-      const { data } = event;
       noteCall(calls, event);
       switch (event.type) {
         case 'step.finished':
-          addUsage(usage, data['usage'] as Partial<Usage> | undefined);
+          usage.inputTokens += event.data.usage.inputTokens;
+          usage.outputTokens += event.data.usage.outputTokens;
           return false;
         case 'turn.finished':
-          return end(data['outcome'] === 'finished' ? 'finished' : 'failed', data['message']);
+          return end(event.data.outcome === 'finished' ? 'finished' : 'failed', event.data.message);
         case 'tool.approval-requested':
-          return end('awaiting-approval', data['why']);
+          return end('awaiting-approval', event.data.why);
         case 'conversation.paused':
-          return end('paused', data['note']);
+          return end('paused', event.data.note);
         case 'conversation.closed':
           return end('closed');
         default:
@@ -71,16 +71,8 @@ export function createRunOutcome(conversationId: string) {
 }
 
 function noteCall(calls: Map<string, ToolCallOutcome>, { type, data }: ConversationEvent): void {
-  const callId = data['callId'];
-  if (typeof callId !== 'string') return;
-  const tool = typeof data['tool'] === 'string' ? data['tool'] : '';
-  const call = calls.get(callId) ?? { callId, tool, state: 'requested' };
-  if (type === 'tool.finished') call.state = data['isError'] === true ? 'failed' : 'finished';
-  if (type === 'tool.unknown') call.state = 'unknown';
-  calls.set(callId, call);
-}
-
-function addUsage(sum: Usage, usage: Partial<Usage> | undefined): void {
-  sum.inputTokens += usage?.inputTokens ?? 0;
-  sum.outputTokens += usage?.outputTokens ?? 0;
+  if (type === 'tool.requested') calls.set(data.callId, { callId: data.callId, tool: data.tool, state: 'requested' });
+  if (type !== 'tool.finished' && type !== 'tool.unknown') return;
+  const state = type === 'tool.unknown' ? 'unknown' : data.isError ? 'failed' : 'finished';
+  calls.set(data.callId, { callId: data.callId, tool: data.tool, state });
 }

@@ -1,5 +1,5 @@
 import { failure } from '../contracts/errors.ts';
-import type { ConversationEvent } from '../contracts/events.ts';
+import type { EventOf } from '../contracts/events.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Store } from '../store/store.ts';
 import { readEvents } from './read-events.ts';
@@ -29,10 +29,10 @@ async function newestTurn(store: Store, conversationId: string): Promise<string 
   return entries.at(-1)?.turnId;
 }
 
-function refuseFailure(event: ConversationEvent): void {
-  const { outcome, message } = event.data as { outcome?: string; message?: string };
+function refuseFailure(event: EventOf<'turn.finished'>): void {
+  const { outcome, message } = event.data;
   if (outcome === 'finished') return;
-  throw failure('TURN_FAILED', { turnId: event.turnId ?? '', outcome: outcome ?? 'failed', problem: message ?? 'no reason was given' });
+  throw failure('TURN_FAILED', { turnId: event.turnId ?? '', outcome, problem: message ?? 'no reason was given' });
 }
 
 /** The text of the last thing said in the turn; empty when it ended without a word. */

@@ -87,7 +87,7 @@ export interface Chat extends AsyncDisposable {
   send(text: string, options?: SendOptions): Promise<SentMessage>;
   /** Every event as it comes, old ones first; ends when the conversation closes. */
   events(options?: EventOptions): AsyncIterable<ConversationEvent>;
-  /** Waits for a turn to end (the newest one by default) and gives what the agent said last in it. A turn that ends badly is a `TURN_FAILED`. */
+  /** Waits for a turn to end (by default that of the message last sent with this object, else the newest) and gives what the agent said last in it. A turn that ends badly is a `TURN_FAILED`. */
   reply(turnId?: string): Promise<string>;
   /** From Postgres: works while no worker runs. */
   status(): Promise<ConversationStatus>;

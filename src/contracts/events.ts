@@ -1,3 +1,4 @@
+import type { ApprovalAnswer, BudgetKind, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { JsonObject } from './json.ts';
 
 export const EVENT_TYPES = [
@@ -25,8 +26,37 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** One line of a conversation's numbered log. `seq` starts at 1 and has no gaps. */
-export interface ConversationEvent {
+/** What the events of each type say. More may be added to any of them; a reader takes what it knows. */
+export interface EventData {
+  'conversation.started': { agentId: string; userId: string; tenantId: string };
+  'conversation.paused': { by: 'operator' | 'budget'; note?: string };
+  'conversation.resumed': JsonObject;
+  'conversation.closed': JsonObject;
+  'message.received': { messageId: string; text: string; steers: boolean };
+  'turn.started': JsonObject;
+  'turn.finished': { outcome: TurnOutcome; message?: string };
+  'step.started': { step: number; attempt: number };
+  'step.finished': { usage: { inputTokens: number; outputTokens: number } };
+  'text.delta': { text: string };
+  'reasoning.delta': { text: string };
+  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string };
+  'tool.approval-requested': { callId: string; tool: string; hash: string; why: string; arguments: JsonObject; expiresAtMs: number };
+  'tool.approval-resolved': { callId: string; tool: string; answer: ApprovalAnswer | 'expired'; by?: string; reason?: string };
+  'tool.started': { callId: string; tool: string };
+  /** `offset` in bytes; what is told again after a worker's death has an offset already passed. */
+  'tool.output': { callId: string; stream: 'stdout' | 'stderr'; offset: number; text: string };
+  'tool.finished': { callId: string; tool: string; isError: boolean; text: string; durationMs: number };
+  'tool.unknown': { callId: string; tool: string; why: string };
+  'sandbox.changed': { tier: SandboxTier; from: SandboxTier; lost?: string };
+  'budget.exhausted': { exhausted: BudgetKind; limit: number };
+  note: { text: string };
+}
+
+/** One line of a conversation's numbered log; `type` tells what is in `data`. */
+export type ConversationEvent = { [Type in EventType]: EventOf<Type> }[EventType];
+
+export interface EventOf<Type extends EventType> {
+  /** Starts at 1 and has no gaps. */
   seq: number;
   /** ISO 8601, UTC. */
   at: string;
@@ -35,13 +65,6 @@ export interface ConversationEvent {
   stepId?: string;
   /** Attempt of the step's model call; a new one tells a reader to drop the partial text of the last. */
   attempt?: number;
-  type: EventType;
-  /**
-   * By type: `text.delta` and `reasoning.delta` `{ text }`; `message.received` `{ messageId, text, steers }`; `turn.finished` `{ outcome, message? }`;
-   * `step.finished` `{ usage }`; `tool.requested` `{ callId, tool, arguments, decision }`; `tool.approval-requested` `{ callId, tool, hash, why, arguments, expiresAtMs }`;
-   * `tool.approval-resolved` `{ callId, tool, answer, by?, reason? }`; `tool.started` `{ callId, tool }`; `tool.output` `{ callId, stream, offset, text }` (`offset` in bytes; what is told again after a worker's death has an offset already passed);
-   * `tool.finished` `{ callId, tool, isError, text, durationMs }`; `tool.unknown` `{ callId, tool, why }`; `sandbox.changed` `{ tier, from, lost? }`;
-   * `budget.exhausted` `{ exhausted, limit }`; `conversation.paused` `{ by, note? }`; `note` `{ text }`.
-   */
-  data: JsonObject;
+  type: Type;
+  data: JsonObject & EventData[Type];
 }

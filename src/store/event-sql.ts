@@ -33,7 +33,7 @@ export interface EventRow {
 }
 
 export function toEvent(row: EventRow): ConversationEvent {
-  return {
+  const event = {
     seq: row.seq,
     at: row.at.toISOString(),
     conversationId: row.conversation_id,
@@ -43,4 +43,6 @@ export function toEvent(row: EventRow): ConversationEvent {
     type: row.type,
     data: row.data,
   };
+  // Type and data are as they were appended; the writers hold to the contract.
+  return event as ConversationEvent;
 }

@@ -129,18 +129,12 @@ async function settleEnd(running: RunningConversation, place: StepPlace, call: P
   else if (end.outcome === 'cancelled') await settle(running, place, call, 'interrupted', INTERRUPTED);
 }
 
-/** Gives a call of an ended turn its result; a command that a pause left in the sandbox is ended first. */
+/** Gives a call of an ended turn its result; a command that a pause left in the sandbox is ended first, and what it said is kept. */
 async function abandon(running: RunningConversation, place: StepPlace, call: ProposedCall, started: boolean): Promise<void> {
-  if (started && call.needsSandbox) {
-    try {
-      await interruptCall(call.summary, running.data.conversationId, call.callId);
-    } catch (error) {
-      if (!(error instanceof ActivityFailure)) throw error;
-      await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; nobody knows how far this call came.');
-      return;
-    }
-  }
-  await settle(running, place, call, 'interrupted', INTERRUPTED);
+  if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
+  const end = await attach(running, place, call);
+  if (end.outcome !== 'detached' && end.outcome !== 'cancelled') return settleEnd(running, place, call, end);
+  await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; nobody knows how far this call came.');
 }
 
 /** Gives a call that has no result of its own one that the model can read. */

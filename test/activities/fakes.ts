@@ -157,7 +157,7 @@ export function createFakeStore() {
   const faults = { settle: [] as Error[] };
   let sandboxState: 'none' | 'running' = 'none';
   const append = (more: NewEvent[]) => {
-    for (const event of more) events.push({ ...event, seq: events.length + 1, at: new Date().toISOString(), conversationId: 'conv_1' });
+    for (const event of more) events.push({ ...event, seq: events.length + 1, at: new Date().toISOString(), conversationId: 'conv_1' } as ConversationEvent);
   };
   const store = {
     toolCalls: {

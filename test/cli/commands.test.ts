@@ -1,4 +1,4 @@
-import { install, untilEvent, type Installation } from '../e2e/support.ts';
+import { install, until, untilEvent, type Installation } from '../e2e/support.ts';
 import { runLine, type CliResult } from './support.ts';
 
 let installation: Installation;
@@ -26,7 +26,12 @@ test('run --wait --json prints the events and last the outcome, and exits with 0
   expect(lines[0]).toMatchObject({ seq: 1, type: 'conversation.started' });
   const { conversationId, turnId } = lines.at(-1) as { conversationId: string; turnId: string };
   expect(lines.at(-1)).toEqual({
-    ...{ type: 'outcome', outcome: 'finished', conversationId, turnId, reply: 'Hello.', toolCalls: [] },
+    type: 'outcome',
+    outcome: 'finished',
+    conversationId,
+    turnId,
+    reply: 'Hello.',
+    toolCalls: [],
     usage: { inputTokens: expect.any(Number) as number, outputTokens: expect.any(Number) as number },
   });
   expect(await installation.longshore.status(conversationId)).toMatchObject({ state: 'closed' });
@@ -45,9 +50,9 @@ test('an approval is shown with the command that answers it, and answered once',
   await chat.reply();
   const { turnId } = await chat.send('Remove it');
   const { data } = await untilEvent(chat, (event) => event.type === 'tool.approval-requested');
-  const callId = String(data['callId'] as string);
+  const callId = data['callId'] as string;
   const answer = ['approve', chat.id, callId, 'allow-once'];
-  await untilEvent(chat, (event) => event.type === 'tool.approval-requested');
+  await until(async () => (await chat.status()).pendingApprovals.length > 0, 'the status tells of the approval');
   expect(await line('show', chat.id)).toMatchObject({
     code: 0,
     out: expect.stringContaining(`longshore approve ${chat.id} ${callId} allow|allow-once|deny`) as string,

@@ -15,7 +15,10 @@ export async function runLine(longshore: Longshore | undefined, args: string[], 
   const [said, complained] = [gather(out), gather(err)];
   input.end(options.input ?? '');
   const code = await runCli(args, {
-    ...{ out, err, in: input, exitCode: 0 },
+    out,
+    err,
+    in: input,
+    exitCode: 0,
     config: () => loadConfig(process.env),
     connect: longshore ? async () => ({ ...longshore, [Symbol.asyncDispose]: async () => undefined }) : connect,
     onInterrupt(listener) {
@@ -29,5 +32,5 @@ export async function runLine(longshore: Longshore | undefined, args: string[], 
 function gather(stream: PassThrough): () => string {
   let text = '';
   stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  return () => text + String((stream.read() as string | null) ?? '');
+  return () => text + ((stream.read() as string | null) ?? '');
 }

@@ -37,6 +37,9 @@ test('a conversation gives its reply, its status, its transcript and its events,
   expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
   expect(events.at(0)?.type).toBe('conversation.started');
   expect(events.at(-1)?.type).toBe('conversation.closed');
+  let streamed = '';
+  for await (const event of chat.events()) if (event.type === 'text.delta') streamed += event.data.text;
+  expect(streamed).toBe('Hello.');
   expect(await all(chat.events({ afterSeq: events.length - 1 }))).toEqual(events.slice(-1));
   expect(await all(chat.events({ afterSeq: events.length }))).toEqual([]);
 });

@@ -9,7 +9,7 @@ test('a container killed under a command: the model and the events say unknown, 
   ]);
   await installation.startWorker().ready;
   const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
-  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && String(data['text']).includes('half done'));
+  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('half done'));
   const [container = ''] = await installation.containers();
   await runCommand('docker', ['kill', container]);
   expect(await chat.reply()).toBe('Over.');

@@ -11,7 +11,7 @@ test('paused in mid-command for longer than its timeout and resumed, the command
   ]);
   await installation.startWorker().ready;
   const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
-  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && String(data['text']).includes('started'));
+  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('started'));
   await chat.pause({ mode: 'now' });
   await until(async () => (await chat.status()).state === 'paused', 'the conversation is paused');
   await until(async () => (await chat.status()).sandboxTier === 'frozen', 'its sandbox is frozen');
@@ -32,7 +32,7 @@ test('a worker that is asked to stop lets go of the command, and the next one ge
   const first = installation.startWorker();
   await first.ready;
   const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
-  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && String(data['text']).includes('started'));
+  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('started'));
   const second = installation.startWorker();
   expect(await first.stop()).toBe(0);
   await second.ready;

@@ -89,7 +89,9 @@ test('a paused command that is interrupted is ended in its sandbox; the conversa
   await world.send('next', { whenBusy: 'interrupt' });
   await world.untilAsked('finishTurn');
   expect(world.asked('interruptCall')).toMatchObject([{ callId: call.callId }]);
-  expect(world.asked('settleCall')).toMatchObject([{ callId: call.callId, settlement: 'interrupted' }]);
+  // The executor came back for what the command had said, and stored it.
+  expect(world.commands.get(call.callId)).toMatchObject({ attaches: 2, state: 'killed' });
+  expect(world.asked('settleCall')).toEqual([]);
   expect(world.saved).toMatchObject({ state: 'paused', queued: 1 });
   await world.handle.signal('resume');
   await world.untilAsked('finishTurn', 2);

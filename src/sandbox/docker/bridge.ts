@@ -4,10 +4,13 @@ const HEADER_BYTES = 8;
 const STDOUT = 1;
 const STDERR = 2;
 const ERROR_TEXT_BYTES = 1024;
+/** The supervisor's frames begin with their length, which is far too small for a first byte that can be printed. */
+const FIRST_PRINTABLE = 0x20;
 
 /**
  * The stream of a `docker exec` without a terminal: what is written goes to the process's stdin; of the engine's multiplexed answer
- * stdout is read and stderr becomes the error that ends the stream. Nothing is buffered but what Node's streams hold.
+ * stdout is read and stderr becomes the error that ends the stream. An engine that could not start the process says so in words on stdout,
+ * as if it were the process: that too becomes the error. Nothing is buffered but what Node's streams hold.
  */
 export class Bridge extends Duplex {
   readonly #socket: Duplex;
@@ -16,6 +19,7 @@ export class Bridge extends Duplex {
   #channel = STDOUT;
   #payloadLeft = 0;
   #errorText = '';
+  #isText: boolean | undefined;
 
   constructor(socket: Duplex) {
     super();
@@ -56,8 +60,9 @@ export class Bridge extends Duplex {
       const payload = rest.subarray(0, this.#payloadLeft);
       rest = rest.subarray(payload.length);
       this.#payloadLeft -= payload.length;
-      if (this.#channel === STDOUT) wanted = this.push(payload) && wanted;
-      else if (this.#channel === STDERR) this.#errorText = (this.#errorText + payload.toString()).slice(-ERROR_TEXT_BYTES);
+      if (this.#channel === STDOUT) this.#isText ??= payload.readUInt8(0) >= FIRST_PRINTABLE;
+      if (this.#channel === STDOUT && this.#isText !== true) wanted = this.push(payload) && wanted;
+      else if (this.#channel === STDOUT || this.#channel === STDERR) this.#errorText = (this.#errorText + payload.toString()).slice(-ERROR_TEXT_BYTES);
     }
     return wanted;
   }

@@ -113,7 +113,8 @@ async function openBridge(calls: Docker, streams: Docker, container: string): Pr
         AttachStderr: true,
         Tty: false,
       });
-      const socket = await streams.getExec(exec.id).start({ hijack: true, stdin: true, Detach: false, Tty: false });
+      // Without `stdin`: with it, dockerode never ends a request that the engine refuses, and its socket stays open for ever.
+      const socket = await streams.getExec(exec.id).start({ hijack: true, Detach: false, Tty: false });
       return new Bridge(socket);
     } catch (error) {
       const status = engineStatus(error);

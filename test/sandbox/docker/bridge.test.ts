@@ -28,8 +28,14 @@ describe('the bridge stream', () => {
 
   test('ends with what the bridge process said on stderr', async () => {
     const { bridge, fromEngine } = bridged();
-    fromEngine.end(Buffer.concat([frame(1, Buffer.from('a')), frame(2, Buffer.from('no such ')), frame(2, Buffer.from('socket\n'))]));
+    fromEngine.end(Buffer.concat([frame(1, Buffer.from([0])), frame(2, Buffer.from('no such ')), frame(2, Buffer.from('socket\n'))]));
     await expect(buffer(bridge)).rejects.toThrow('no such socket');
+  });
+
+  test('takes what the engine says in place of a process that it could not start for an error', async () => {
+    const { bridge, fromEngine } = bridged();
+    fromEngine.end(frame(1, Buffer.from('cannot exec in a stopped state\r\n')));
+    await expect(buffer(bridge)).rejects.toThrow('cannot exec in a stopped state');
   });
 
   test('writes go out unframed', async () => {

@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises';
+import { loadConfig } from '../../src/config.ts';
+
+const readText = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+/** The names of the settings, as the configuration's source declares them: optional ones are not in a parsed configuration. */
+async function settings(): Promise<string[]> {
+  return [...(await readText('src/config.ts')).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name = '']) => name);
+}
+
+test('the README explains exactly the variables that are read, in their order', async () => {
+  const rows = [...(await readText('README.md')).matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name = '']) => name);
+  expect(rows).toEqual(await settings());
+});
+
+test('the defaults of the README are the real ones', async () => {
+  const defaults: Record<string, unknown> = loadConfig({});
+  const rows = [...(await readText('README.md')).matchAll(/^\| `([A-Z_]+)` +\|[^|]+\| `([^`]+)` +\|$/gm)];
+  for (const [, name = '', told = ''] of rows) {
+    const real = String(defaults[name]).replace(process.env['HOME'] ?? '~', '~');
+    expect(`${name} ${told}`).toBe(`${name} ${real}`);
+  }
+  expect(rows.length).toBeGreaterThan(5);
+});
