@@ -158,6 +158,7 @@ test('closing ends a running turn and leaves no container and no volume', async 
   const { chat, turnId } = await startBusy();
   const row = await installation.store.sandboxes.ofConversation(chat.id);
   expect(await installation.containers()).toContain(row?.containerName);
+  expect(await chat.status()).toMatchObject({ state: 'running', sandboxTier: 'running', runningCalls: [{ tool: 'shell:run' }] });
   await chat.close();
   for await (const _ of chat.events());
   await expect(chat.reply(turnId)).rejects.toMatchObject({ code: 'TURN_FAILED', values: { outcome: 'interrupted' } });
