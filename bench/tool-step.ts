@@ -11,6 +11,8 @@ import type { BenchParts } from './parts.ts';
 /** As many as the script of the agent calls in one step. */
 const STEPS = 20;
 const ROUNDS = 8;
+/** They start the sandbox, fill the caches and give the compiler time to know the code, as in a worker that has run for a while. */
+const WARM_UP = 4;
 const LOOK_EVERY_MS = 200;
 
 /** A tool call (claimed, run in the sandbox, stored, told to readers) against an activity that does nothing, on the same server. */
@@ -20,14 +22,13 @@ export async function measureToolStep(parts: BenchParts): Promise<Measurement[]>
   await using bare = await startBareWorker(parts, worker);
   const chat = await worker.longshore.start({ agent: 'stepper', user: 'bench' });
   const samples = { subject: [] as number[], baseline: [] as number[] };
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
     ends.length = 0;
     await chat.send('Go.');
     await untilDone(chat, ends);
     const subject = gaps(ends);
     const baseline = await bare.run();
-    // The first round starts the sandbox and fills the caches.
-    if (round === 0) continue;
+    if (round < WARM_UP) continue;
     samples.subject.push(...subject);
     samples.baseline.push(...baseline);
   }

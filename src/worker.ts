@@ -1,9 +1,11 @@
+import { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from './activities/create-activities.ts';
 import type { ActivityDependencies } from './activities/dependencies.ts';
 import type { Config } from './config.ts';
 import { failure } from './contracts/errors.ts';
 import type { Logger } from './log.ts';
+import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
@@ -24,7 +26,7 @@ const REAP_EVERY_MS = 5 * 60_000;
 
 /** @throws TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace. */
 export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
-  const { config, log, sandboxes } = options;
+  const { config, log } = options;
   const workflowBundle = await loadWorkflowBundle({ home: config.LONGSHORE_HOME, log });
   const connection = options.connection ?? (await connectTo(config));
   const worker = await Worker.create({
@@ -47,7 +49,8 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
   });
   return {
     async run() {
-      const reaper = startReaper(sandboxes, log);
+      const { workflow: workflows } = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
+      const reaper = startReaper({ ...options, reapConversations: createConversationReaper({ ...options, workflows }) });
       try {
         await worker.run();
       } finally {
@@ -71,11 +74,23 @@ function unavailable(address: string, error: unknown): Error {
   return failure('TEMPORAL_UNAVAILABLE', { address, problem: error instanceof Error ? error.message : String(error) }, error);
 }
 
-/** Removes what no row owns, now and from time to time. A failed round is told and left to the next. */
-function startReaper(sandboxes: Sandboxes, log: Logger): { stop(): Promise<void> } {
+interface ReaperParts {
+  sandboxes: Sandboxes;
+  log: Logger;
+  reapConversations: ConversationReaper;
+}
+
+/** Closes what no workflow looks after and removes what no row owns, now and from time to time. A failed round is told and left to the next. */
+function startReaper({ sandboxes, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+  const stopped = new AbortController();
   let round: Promise<void> = Promise.resolve();
   const reapOnce = async (before: Promise<void>) => {
     await before;
+    try {
+      await reapConversations(stopped.signal);
+    } catch (error) {
+      log.warn({ err: error }, 'conversations could not be reaped');
+    }
     try {
       const found = await sandboxes.reap();
       if (Object.values(found).some((names) => names.length > 0)) log.info(found, 'sandboxes reaped');
@@ -91,6 +106,7 @@ function startReaper(sandboxes: Sandboxes, log: Logger): { stop(): Promise<void>
   return {
     async stop() {
       clearInterval(timer);
+      stopped.abort();
       await round;
     },
   };

@@ -1,5 +1,5 @@
-import { StringDecoder } from 'node:string_decoder';
 import type { NewEvent } from '../store/store.ts';
+import { splitCharacters } from './split-characters.ts';
 
 type Stream = 'stdout' | 'stderr';
 
@@ -11,8 +11,8 @@ export interface OutputEvents {
   skip(stdoutBytes: number, stderrBytes: number): void;
   /** Bytes seen of each stream, over all attempts. */
   seen(): { stdout: number; stderr: number };
-  /** Ends the batching and gives what was not appended yet, to go with the result. */
-  drain(): Promise<NewEvent[]>;
+  /** Ends the batching and gives what was not appended yet, to go with the result; `more` says that another attempt will go on from there. */
+  drain(more: boolean): Promise<NewEvent[]>;
 }
 
 const INTERVAL_MS = 100;
@@ -28,8 +28,9 @@ interface Call {
 }
 interface Piece {
   stream: Stream;
-  /** Where the text starts in the stream, give or take a character that came in two pieces. */
+  /** Where the text starts in the stream, and how much of the stream it stands for. */
   offset: number;
+  bytes: number;
   text: string;
 }
 
@@ -37,7 +38,8 @@ interface Piece {
 export function createOutputEvents(call: Call): OutputEvents {
   const seen = { stdout: 0, stderr: 0 };
   const told = { stdout: 0, stderr: 0 };
-  const decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') };
+  /** The first bytes of a character whose rest has not come yet. */
+  const rests: Record<Stream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   const batches = createBatches(call);
   return {
     push(stream, chunk) {
@@ -46,16 +48,23 @@ export function createOutputEvents(call: Call): OutputEvents {
       const fresh = chunk.subarray(Math.max(0, told[stream] - start));
       const room = Math.max(0, MAX_BYTES - told.stdout - told.stderr);
       if (fresh.length === 0 || room === 0) return;
-      told[stream] = start + chunk.length;
-      batches.add({ stream, offset: told[stream] - fresh.length, text: decoders[stream].write(fresh.subarray(0, room)) });
+      const taken = fresh.subarray(0, room);
+      const offset = start + chunk.length - fresh.length - rests[stream].length;
+      const [text, rest] = splitCharacters(Buffer.concat([rests[stream], taken]));
+      told[stream] = offset + text.length + rest.length;
+      rests[stream] = rest;
+      batches.add({ stream, offset, bytes: text.length, text: text.toString() });
     },
     skip(stdoutBytes, stderrBytes) {
       told.stdout = stdoutBytes;
       told.stderr = stderrBytes;
     },
     seen: () => ({ stdout: Math.max(seen.stdout, told.stdout), stderr: Math.max(seen.stderr, told.stderr) }),
-    async drain() {
-      for (const stream of ['stdout', 'stderr'] as const) batches.add({ stream, offset: told[stream], text: decoders[stream].end() });
+    async drain(more) {
+      for (const stream of ['stdout', 'stderr'] as const) {
+        const rest = rests[stream];
+        if (!more) batches.add({ stream, offset: told[stream] - rest.length, bytes: rest.length, text: rest.toString() });
+      }
       return batches.drain();
     },
   };
@@ -70,8 +79,10 @@ function createBatches({ append, onProblem, ...call }: Call) {
     add(piece: Piece): void {
       const last = pending.at(-1);
       if (piece.text === '') return;
-      if (last?.stream === piece.stream) last.text += piece.text;
-      else pending.push(piece);
+      if (last?.stream === piece.stream) {
+        last.text += piece.text;
+        last.bytes += piece.bytes;
+      } else pending.push(piece);
       schedule();
     },
     async drain(): Promise<NewEvent[]> {

@@ -44,8 +44,8 @@ export function startProgress(callId: string): Progress {
   };
 }
 
-/** How far an earlier attempt of this activity had told the events; undefined when there was none or it died before its first beat. */
-export function earlierOf(callId: string): ToolProgress | undefined {
+/** How far an earlier attempt of this activity had come; undefined when there was none or it died before its first beat. */
+function earlierOf(callId: string): ToolProgress | undefined {
   const details = Context.current().info.heartbeatDetails as ToolProgress | undefined;
   return details?.callId === callId ? details : undefined;
 }

@@ -4,12 +4,13 @@ import type { ExecInfo, SandboxHandle } from '../sandbox/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from './deferred.ts';
 import { isExecOf } from './interrupt-call.ts';
-import { contextFor, failedBy, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { contextFor, failedBy, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 import type { CallSandbox, Ending } from './tool-sandbox.ts';
 
 /** Containers that may die under one call before it is given up; each time it is certain that no command had started. */
 const MAX_REBUILDS = 3;
 const TAIL_BYTES = 4000;
+const FILES_LOST = "the sandbox's container died and all its files are gone, with them the record of what this call had started; nothing was run again";
 
 /**
  * Runs a tool whose effects are commands of the sandbox. Running it again is always safe: its commands are named after the call, and the
@@ -98,6 +99,7 @@ async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
   run.opened.forget(conversationId);
   try {
     const handle = await openFor(run);
+    if (await lostJournal(run, handle)) return { outcome: 'unknown', why: FILES_LOST };
     const broken = (await handle.execs()).find(({ execId, state }) => state === 'lost' && isExecOf(callId, execId));
     return broken && { outcome: 'unknown', why: await describe(handle, broken) };
   } catch (error) {

@@ -12,7 +12,7 @@ const SETTLE_TRIES = 8;
 
 /** Stores how a call ended, in one transaction with its transcript entry and events, and tells the workflow. Throws what is to be tried later. */
 export async function storeOutcome(run: ToolRun, outcome: RunOutcome): Promise<ExecuteToolResult> {
-  const told = await run.output.drain();
+  const told = await run.output.drain(outcome.outcome === 'detached' || outcome.outcome === 'later');
   if (outcome.outcome === 'detached' || outcome.outcome === 'later') {
     if (told.length > 0) await run.store.events.append(run.args.conversationId, told).catch((error: unknown) => warn(run, error));
     if (outcome.outcome === 'later') throw outcome.error;

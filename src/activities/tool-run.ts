@@ -7,11 +7,11 @@ import type { RegisteredTool } from '../plugins/registry.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { ClaimResult, Store } from '../store/store.ts';
 import type { OutputEvents } from './output-events.ts';
-import { earlierOf, type Progress } from './progress.ts';
+import type { Progress } from './progress.ts';
+import { isExecOf } from './interrupt-call.ts';
 import { redact } from './redact.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 import { createCallSandbox, type CallSandbox } from './tool-sandbox.ts';
-import { isExecOf } from './interrupt-call.ts';
 
 /** One claimed call under way in this worker. */
 export interface ToolRun {
@@ -43,13 +43,33 @@ export function sandboxFor(run: ToolRun): CallSandbox {
   let opening: Promise<SandboxHandle> | undefined;
   return createCallSandbox({
     args: run.args,
-    open: () => (opening ??= openFor(run)),
+    open: () => (opening ??= openToGoOn(run)),
     onOutput(stream, chunk) {
       run.output.push(stream, chunk);
       const { stdout, stderr } = run.output.seen();
       run.progress.output(stdout, stderr, lastLineOf(chunk));
     },
   });
+}
+
+/** Opens the sandbox for a call that may have started something in it before; where that cannot be looked up any more, the call must not go on. */
+async function openToGoOn(run: ToolRun): Promise<SandboxHandle> {
+  const handle = await openFor(run);
+  if (run.claim.attempt > 1 && (await lostJournal(run, handle))) {
+    throw failure('SANDBOX_LOST', { sandboxId: handle.sandboxId, problem: 'its files are gone, and with them the record of its commands' });
+  }
+  return handle;
+}
+
+/**
+ * True when the sandbox has lost its files since the call was first claimed, so that its journal does not tell what the call had started. A call that
+ * the journal knows began after the loss: nothing is started again in a sandbox that was rebuilt under a call.
+ */
+export async function lostJournal({ store, args, claim }: ToolRun, handle: SandboxHandle): Promise<boolean> {
+  const row = await store.sandboxes.ofConversation(args.conversationId);
+  const { startedAt } = claim.call;
+  if (row?.filesLostAt === undefined || startedAt === undefined || row.filesLostAt < startedAt) return false;
+  return !(await handle.execs()).some(({ execId }) => isExecOf(args.callId, execId));
 }
 
 /** Opens the conversation's sandbox; what an earlier life of it lost is told to the model. */
@@ -59,7 +79,7 @@ export async function openFor(run: ToolRun): Promise<SandboxHandle> {
   if (opened.lost !== undefined) await tellLost(run, opened.lost);
   // An interruption that found no sandbox could not bar the first command; it left its word in the ledger.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
-  if (claim.attempt > 1) await skipTold(run, opened.handle);
+  if (claim.attempt > 1) await skipTold(run);
   run.progress.phase('running');
   run.handle = opened.handle;
   return opened.handle;
@@ -105,13 +125,10 @@ async function tellLost({ args, store }: ToolRun, lost: string): Promise<void> {
   await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text } }]);
 }
 
-/** Output that was told before is not told again: up to the last heartbeat after a crash, up to now after a pause. */
-async function skipTold({ args, output }: ToolRun, handle: SandboxHandle): Promise<void> {
-  const earlier = earlierOf(args.callId);
-  if (earlier) return output.skip(earlier.stdoutBytes, earlier.stderrBytes);
-  const mine = (await handle.execs()).filter(({ execId }) => isExecOf(args.callId, execId));
-  const sum = (of: 'stdoutBytes' | 'stderrBytes') => mine.reduce((total, exec) => total + exec[of], 0);
-  output.skip(sum('stdoutBytes'), sum('stderrBytes'));
+/** Output that an earlier attempt told is not told again; what came while nobody was attached is. */
+async function skipTold({ args, output, store }: ToolRun): Promise<void> {
+  const { stdout, stderr } = await store.events.toldOutput(args.conversationId, args.callId);
+  output.skip(stdout, stderr);
 }
 
 function lastLineOf(chunk: Buffer): string {

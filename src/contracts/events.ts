@@ -43,8 +43,8 @@ export interface EventData {
   'tool.approval-requested': { callId: string; tool: string; hash: string; why: string; arguments: JsonObject; expiresAtMs: number };
   'tool.approval-resolved': { callId: string; tool: string; answer: ApprovalAnswer | 'expired'; by?: string; reason?: string };
   'tool.started': { callId: string; tool: string };
-  /** `offset` in bytes; what is told again after a worker's death has an offset already passed. */
-  'tool.output': { callId: string; stream: 'stdout' | 'stderr'; offset: number; text: string };
+  /** `offset` in the stream and length there, in bytes; what two workers told that both believed to have the call has an offset already passed. */
+  'tool.output': { callId: string; stream: 'stdout' | 'stderr'; offset: number; bytes: number; text: string };
   'tool.finished': { callId: string; tool: string; isError: boolean; text: string; durationMs: number };
   'tool.unknown': { callId: string; tool: string; why: string };
   'sandbox.changed': { tier: SandboxTier; from: SandboxTier; lost?: string };

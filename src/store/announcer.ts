@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import type { Database } from './database.ts';
 import { EVENTS_CHANNEL } from './listener.ts';
@@ -8,6 +9,9 @@ export interface Announcer {
   /** Resolves when all that was announced is out. */
   settled(): Promise<void>;
 }
+
+/** Milliseconds in which announcements gather: nobody reads faster, and what was just written need not wait for the query to be sent. */
+const GATHER_MS = 10;
 
 /**
  * Announces after the commit, in batches, and outside the writer's transaction: `NOTIFY` inside it would take Postgres'
@@ -20,6 +24,7 @@ export function createAnnouncer(options: { database: Database; log: Logger }): A
 
   const send = async () => {
     while (waiting.size > 0) {
+      await delay(GATHER_MS);
       const batch = [...waiting];
       waiting = new Set();
       try {

@@ -36,6 +36,17 @@ const SAVE_STATUS = `with counter as (
   ), logged as (${insertEvents('$4')})
   select 1 from counter`;
 
+const LIST_OPEN = `select ${COLUMNS}, extract(epoch from clock_timestamp() - updated_at)::float8 * 1000 as untouched_ms from conversations
+  where state <> 'closed' and conversation_id > $1 order by conversation_id limit $2`;
+
+// A turn that was under way is not named any more: nobody will finish it.
+const CLOSE = `with counter as (
+    update conversations set state = 'closed', updated_at = clock_timestamp(), event_seq = event_seq + json_array_length($2::json),
+      status = ((status::jsonb - 'turnId' - 'paused') || '{"state":"closed","queued":0,"pendingApprovals":[]}'::jsonb)::json
+    where conversation_id = $1 and state <> 'closed' returning conversation_id, event_seq
+  ), logged as (${insertEvents('$2')})
+  select 1 from counter`;
+
 export function createConversations({ database, announcer }: { database: Database; announcer: Announcer }): Store['conversations'] {
   const create: Store['conversations']['create'] = async (row) => {
     const started = [{ type: 'conversation.started' as const, data: { agentId: row.agentId, userId: row.userId, tenantId: row.tenantId } }];
@@ -50,6 +61,15 @@ export function createConversations({ database, announcer }: { database: Databas
       return rows.map(toConversation)[0];
     },
     list: (filter) => list(database, filter),
+    async listOpen({ afterId, limit }) {
+      const rows = await database.query<Row & { untouched_ms: number }>('conversations.listOpen', LIST_OPEN, [afterId, limit]);
+      return rows.map((row) => ({ ...toConversation(row), untouchedMs: row.untouched_ms }));
+    },
+    async close(conversationId, data) {
+      const closed = await database.query('conversations.close', CLOSE, [conversationId, eventsText([{ type: 'conversation.closed', data }])]);
+      if (closed.length > 0) announcer.announce(conversationId);
+      return closed.length > 0;
+    },
     async saveStatus(status, events) {
       const save = () => database.query('conversations.saveStatus', SAVE_STATUS, [status.conversationId, status.state, toJsonText(status), eventsText(events)]);
       if ((await save()).length === 0) {

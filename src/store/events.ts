@@ -15,6 +15,9 @@ const APPEND = `with counter as (
 
 const READ = `select ${EVENT_COLUMNS} from events where conversation_id = $1 and seq > $2 order by seq limit $3`;
 
+const TOLD_OUTPUT = `select data->>'stream' as stream, max((data->>'offset')::bigint + (data->>'bytes')::bigint)::float8 as told from events
+  where conversation_id = $1 and type = 'tool.output' and data->>'callId' = $2 group by 1`;
+
 const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
 
 export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
@@ -33,6 +36,11 @@ export function createEvents({ database, announcer, listener }: { database: Data
     async turnStart(conversationId, turnId) {
       const [found] = await database.query<{ seq: number }>('events.turnStart', TURN_START, [conversationId, turnId]);
       return found?.seq ?? 0;
+    },
+    async toldOutput(conversationId, callId) {
+      const found = await database.query<{ stream: 'stdout' | 'stderr'; told: number }>('events.toldOutput', TOLD_OUTPUT, [conversationId, callId]);
+      const told = new Map(found.map((row) => [row.stream, row.told]));
+      return { stdout: told.get('stdout') ?? 0, stderr: told.get('stderr') ?? 0 };
     },
     follow: (conversationId, afterSeq, signal) => followEvents({ read, listener, conversationId, afterSeq, signal }),
   };

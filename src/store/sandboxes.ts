@@ -7,7 +7,7 @@ import { toJsonText } from './json-text.ts';
 import type { SandboxRow, SandboxState, Store } from './store.ts';
 
 const COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, last_used_at, created_at';
+  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, last_used_at, created_at';
 
 interface Row {
   sandbox_id: string;
@@ -20,6 +20,7 @@ interface Row {
   container_id: string | null;
   volume_name: string;
   options: JsonObject;
+  files_lost_at: Date | null;
   last_used_at: Date;
   created_at: Date;
 }
@@ -35,7 +36,8 @@ const FIND = `select ${COLUMNS} from sandboxes where sandbox_id = $1 or conversa
 const CHANGE = `with before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
   ), changed as (
-    update sandboxes set state = $3, container_id = coalesce($4, container_id), generation = generation + 1, last_used_at = clock_timestamp()
+    update sandboxes set state = $3, container_id = coalesce($4, container_id), generation = generation + 1, last_used_at = clock_timestamp(),
+      files_lost_at = case when $6 then clock_timestamp() else files_lost_at end
     from before where sandboxes.sandbox_id = before.sandbox_id
     returning sandboxes.*, before.state as from_state
   ), counter as (
@@ -79,8 +81,8 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       const rows = await database.query<Row>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
       return rows.map(toSandbox);
     },
-    async change(sandboxId, generation, { state, containerId, lost }) {
-      const changed = await one('sandboxes.change', CHANGE, [sandboxId, generation, state, containerId ?? null, lost ?? null]);
+    async change(sandboxId, generation, { state, containerId, lost, filesLost = false }) {
+      const changed = await one('sandboxes.change', CHANGE, [sandboxId, generation, state, containerId ?? null, lost ?? null, filesLost]);
       if (changed?.conversationId) announcer.announce(changed.conversationId);
       return changed;
     },
@@ -105,6 +107,7 @@ function toSandbox(row: Row): SandboxRow {
     ...(row.container_id !== null && { containerId: row.container_id }),
     volumeName: row.volume_name,
     options: row.options,
+    ...(row.files_lost_at !== null && { filesLostAt: row.files_lost_at.toISOString() }),
     lastUsedAt: row.last_used_at.toISOString(),
     createdAt: row.created_at.toISOString(),
   };

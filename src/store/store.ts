@@ -79,6 +79,8 @@ export interface SandboxRow {
   volumeName: string;
   /** The parsed options it was created with. */
   options: JsonObject;
+  /** When it was last rebuilt without its old files, and so without the journal of its commands; absent when it never was. */
+  filesLostAt?: string;
   lastUsedAt: string;
   createdAt: string;
 }
@@ -90,6 +92,10 @@ export interface Store {
     get(conversationId: string): Promise<ConversationRow | undefined>;
     /** Newest first. */
     list(filter: { state?: ConversationState; agentId?: string; userId?: string; tenantId?: string; limit: number }): Promise<ConversationRow[]>;
+    /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. `untouchedMs`: milliseconds since their last status. */
+    listOpen(page: { afterId: string; limit: number }): Promise<(ConversationRow & { untouchedMs: number })[]>;
+    /** Closes a conversation in its workflow's stead, with a `conversation.closed` event. Returns false when it was closed before. */
+    close(conversationId: string, data: JsonObject): Promise<boolean>;
     /** Replaces the status and appends events, in one transaction. */
     saveStatus(status: ConversationStatus, events: NewEvent[]): Promise<void>;
   };
@@ -124,6 +130,8 @@ export interface Store {
     read(conversationId: string, afterSeq: number, limit?: number): Promise<ConversationEvent[]>;
     /** Number of the event that started a turn; 0 when it has not started. Spares a reader of one turn the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
+    /** Bytes of each stream of a call that its `tool.output` events have told. */
+    toldOutput(conversationId: string, callId: string): Promise<{ stdout: number; stderr: number }>;
     /** Yields events after `afterSeq` as they come, for ever; ends when `signal` aborts. Survives a lost database connection. */
     follow(conversationId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ConversationEvent>;
   };
@@ -134,7 +142,11 @@ export interface Store {
     ofConversation(conversationId: string): Promise<SandboxRow | undefined>;
     list(filter: { hostId?: string; states?: SandboxState[] }): Promise<SandboxRow[]>;
     /** Compare-and-set on `(id, generation)`; returns the new row, or undefined when somebody else was first. Appends `sandbox.changed` when it has a conversation. */
-    change(sandboxId: string, generation: number, change: { state: SandboxState; containerId?: string; lost?: string }): Promise<SandboxRow | undefined>;
+    change(
+      sandboxId: string,
+      generation: number,
+      change: { state: SandboxState; containerId?: string; lost?: string; /** Notes the moment as `filesLostAt`. */ filesLost?: boolean },
+    ): Promise<SandboxRow | undefined>;
     touch(sandboxId: string): Promise<void>;
     remove(sandboxId: string): Promise<void>;
   };

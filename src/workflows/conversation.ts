@@ -18,7 +18,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
   registerHandlers(running);
   const scope = CancellationScope.current();
   // Nothing below is cancelled from outside: whoever cancels asks for an orderly end.
-  scope.cancelRequested.catch(() => closeConversation(running.data));
+  scope.cancelRequested.catch(() => running.change(() => closeConversation(running.data)));
   await CancellationScope.nonCancellable(() => converse(running, input));
   if (scope.consideredCancelled) throw new CancelledFailure('The conversation was closed by cancelling its workflow');
 }

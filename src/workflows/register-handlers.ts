@@ -36,7 +36,7 @@ function registerUpdates(running: RunningConversation): void {
 function registerSignals(running: RunningConversation): void {
   const { data } = running;
   const onSignal = (change: () => void) => {
-    change();
+    running.change(change);
     running.saveSoon();
   };
   setHandler(messages.pause, (args) => onSignal(() => wishPause(data, signalArgs(args))), {
@@ -70,7 +70,7 @@ function receiveMessage(running: RunningConversation, given: Partial<SendMessage
   const message: SendMessageArgs = { ...args, messageId: args.messageId ?? newId('msg') };
   const verdict = judgeMessage(data, message);
   if (verdict.outcome === 'duplicate') return { turnId: verdict.turnId, duplicate: true };
-  const turnId = takeMessage(data, message, newId('turn'));
+  const turnId = running.change(() => takeMessage(data, message, newId('turn')));
   running.show();
   // A message that is taken at once is saved with the start of its turn.
   if (data.turn !== undefined || data.paused !== undefined) running.saveSoon();

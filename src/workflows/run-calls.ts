@@ -1,7 +1,7 @@
-import { ActivityFailure, CancellationScope, condition, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { executeTool, interruptCall, settleCall } from './activities.ts';
-import { mustEnd } from './conversation-state.ts';
+import { mustEnd, pauseIsDue } from './conversation-state.ts';
 import { freeze, restWhilePaused } from './pause.ts';
 import type { RunningConversation } from './running.ts';
 
@@ -38,7 +38,7 @@ async function runBatch(running: RunningConversation, place: StepPlace, batch: P
   const succeeded: ProposedCall[] = [];
   const started = new Set<string>();
   for (let waiting = batch; waiting.length > 0;) {
-    await restWhilePaused(running, 'call');
+    if (pauseIsDue(data, 'call')) await restWhilePaused(running, 'call');
     if (mustEnd(data)) {
       await Promise.all(waiting.map((call) => abandon(running, place, call, started.has(call.callId))));
       return succeeded;
@@ -57,52 +57,75 @@ async function runBatch(running: RunningConversation, place: StepPlace, batch: P
   return succeeded;
 }
 
+/** Attaches to calls side by side; what a pause `now` freezes meanwhile is frozen when this returns. */
 async function attachAll(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<[ProposedCall, AttachEnd][]> {
-  const { data } = running;
-  let over = false;
-  // A pause `now` stops the commands at once, while the executors are still letting go of them.
-  const freezing = condition(() => over || data.pauseWish?.mode === 'now').then(() =>
-    over || !calls.some(({ needsSandbox }) => needsSandbox) ? undefined : freeze(running),
-  );
-  data.runningCalls.push(...calls.map(({ callId, tool }) => ({ callId, tool })));
+  const round: Round = {};
+  running.data.runningCalls.push(...calls.map(({ callId, tool }) => ({ callId, tool })));
   running.show();
-  const ends = await Promise.all(calls.map(async (call): Promise<[ProposedCall, AttachEnd]> => [call, await attach(running, place, call)]));
-  over = true;
-  await freezing;
+  const ends = await all(calls.map((call) => attach(running, place, call, round)));
+  if (round.freezing) await round.freezing;
   return ends;
 }
 
-async function attach(running: RunningConversation, { turnId, stepId }: StepPlace, call: ProposedCall): Promise<AttachEnd> {
+/** As `Promise.all`, without the promises that it makes of its own for a single one, the usual case: the SDK takes a stack trace for every promise. */
+function all<T>(promises: Promise<T>[]): Promise<T[]> {
+  const [only, ...others] = promises;
+  return only && others.length === 0 ? only.then((value) => [value]) : Promise.all(promises);
+}
+
+/** What calls that run side by side share. */
+interface Round {
+  freezing?: Promise<void>;
+}
+/** A call under way: what lets go of it, and the interruption that it has to wait for. */
+interface Attached {
+  call: ProposedCall;
+  scope: CancellationScope;
+  round: Round;
+  interrupting?: Promise<void>;
+}
+
+async function attach(running: RunningConversation, { turnId, stepId }: StepPlace, call: ProposedCall, round: Round): Promise<[ProposedCall, AttachEnd]> {
   const { data } = running;
   const { conversationId, agentId, userId, tenantId } = data;
   const { callId, tool, hash, timeoutMs, needsSandbox } = call;
-  const scope = new CancellationScope();
-  let over = false;
-  const watching = watch(running, call, scope, () => over);
+  const attached: Attached = { call, scope: new CancellationScope(), round };
+  const args = { conversationId, agentId, userId, tenantId, turnId, stepId, callId, tool, hash, timeoutMs, needsSandbox };
+  const answer = attached.scope.run(() => executeTool(call, args));
+  const unwatch = running.watch(() => heed(running, attached));
+  let end: AttachEnd;
   try {
-    const end = await scope.run(() =>
-      executeTool(call, { conversationId, agentId, userId, tenantId, turnId, stepId, callId, tool, hash, timeoutMs, needsSandbox }),
-    );
+    end = await answer;
     if (needsSandbox) data.sandboxTier = end.sandboxTier;
-    return end;
   } catch (error) {
-    return failedAttach(call, error);
+    end = failedAttach(call, error);
   } finally {
-    over = true;
-    await watching;
-    data.runningCalls = data.runningCalls.filter((running) => running.callId !== callId);
-    running.show();
+    unwatch();
   }
+  if (attached.interrupting) await attached.interrupting;
+  data.runningCalls = data.runningCalls.filter((running) => running.callId !== callId);
+  running.show();
+  return [call, end];
 }
 
 /** Lets go of a running call for a pause `now`, and ends it when the turn has to end. */
-async function watch({ data }: RunningConversation, call: ProposedCall, scope: CancellationScope, over: () => boolean): Promise<void> {
-  const pausesNow = () => call.needsSandbox && data.pauseWish?.mode === 'now';
-  await condition(() => over() || mustEnd(data) || pausesNow());
-  if (over()) return;
-  if (!mustEnd(data) || !call.needsSandbox) return scope.cancel();
+function heed(running: RunningConversation, attached: Attached): void {
+  const { data } = running;
+  const { call, scope, round } = attached;
+  if (scope.consideredCancelled) return;
+  if (mustEnd(data)) {
+    if (call.needsSandbox) attached.interrupting ??= interrupt(data.conversationId, attached);
+    else scope.cancel();
+  } else if (call.needsSandbox && data.pauseWish?.mode === 'now') {
+    // The commands stop at once, while their executors are still letting go of them.
+    round.freezing ??= freeze(running);
+    scope.cancel();
+  }
+}
+
+async function interrupt(conversationId: string, { call, scope }: Attached): Promise<void> {
   try {
-    await interruptCall(call.summary, data.conversationId, call.callId);
+    await interruptCall(call.summary, conversationId, call.callId);
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     scope.cancel();
@@ -132,7 +155,7 @@ async function settleEnd(running: RunningConversation, place: StepPlace, call: P
 /** Gives a call of an ended turn its result; a command that a pause left in the sandbox is ended first, and what it said is kept. */
 async function abandon(running: RunningConversation, place: StepPlace, call: ProposedCall, started: boolean): Promise<void> {
   if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
-  const end = await attach(running, place, call);
+  const [, end] = await attach(running, place, call, {});
   if (end.outcome !== 'detached' && end.outcome !== 'cancelled') return settleEnd(running, place, call, end);
   await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; nobody knows how far this call came.');
 }

@@ -1,4 +1,4 @@
-import { ActivityFailure, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { CallModelResult } from '../contracts/activities.ts';
 import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
 import { acceptMessage, callModel, finishTurn as recordFinish } from './activities.ts';
@@ -85,15 +85,17 @@ function endingOf(turn: Turn): TurnOutcome {
 async function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: string, step: number): Promise<CallModelResult | 'ended'> {
   const { data } = running;
   const scope = new CancellationScope();
-  let over = false;
-  const watching = condition(() => over || mustEnd(data)).then(() => (over ? undefined : scope.cancel()));
+  const args = { conversationId: data.conversationId, agentId: data.agentId, turnId: turn.turnId, stepId, step };
+  const answer = scope.run(() => callModel(args));
+  const unwatch = running.watch(() => {
+    if (mustEnd(data)) scope.cancel();
+  });
   try {
-    return await scope.run(() => callModel({ conversationId: data.conversationId, agentId: data.agentId, turnId: turn.turnId, stepId, step }));
+    return await answer;
   } catch (error) {
     if (isCancellation(error)) return 'ended';
     throw error;
   } finally {
-    over = true;
-    await watching;
+    unwatch();
   }
 }

@@ -1,4 +1,4 @@
-import { log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancellationScope, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
 import { saveStatus } from './activities.ts';
@@ -8,6 +8,13 @@ import { renderDetails } from './render-details.ts';
 /** A conversation at work: its state, and the one way in which that state reaches the world. */
 export interface RunningConversation {
   readonly data: ConversationData;
+  /**
+   * Calls `look` now and after every change from outside, until the returned function is called. Work that others may end watches in this way:
+   * a `condition` would be another round through the workflow's isolate whenever it is met, for every call.
+   */
+  watch(look: () => void): () => void;
+  /** Takes a change from outside: runs it and calls those who watch. */
+  change<T>(work: () => T): T;
   /** Shows the state to operators; cheap, called after every change. */
   show(): void;
   /** Saves the status and the waiting events, unless nothing changed. */
@@ -59,6 +66,7 @@ export function runConversation(data: ConversationData): RunningConversation {
 
   return {
     data,
+    ...watching(),
     show,
     save,
     inOrder,
@@ -100,6 +108,26 @@ function showToOperators(data: ConversationData): () => void {
       { key: { name: 'SandboxTier', type: 'KEYWORD' }, value: data.sandboxTier },
       { key: { name: 'AwaitingApproval', type: 'BOOL' }, value: awaitsApproval },
     ]);
+  };
+}
+
+/** Those who watch for changes, called in the order in which they came. */
+function watching(): Pick<RunningConversation, 'watch' | 'change'> {
+  const watchers = new Set<() => void>();
+  return {
+    watch(look) {
+      // A change may come from a scope that is cancelled, such as a handler's; what is started then belongs to the scope of who watches.
+      const scope = CancellationScope.current();
+      const watcher = () => void scope.run(async () => look());
+      watchers.add(watcher);
+      look();
+      return () => void watchers.delete(watcher);
+    },
+    change(work) {
+      const result = work();
+      for (const look of watchers) look();
+      return result;
+    },
   };
 }
 

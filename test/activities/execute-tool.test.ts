@@ -24,7 +24,7 @@ describe('a container tool', () => {
     expect(call.calls.get('call_1')).toMatchObject({ state: 'finished', content: [{ type: 'text', text: 'hello' }] });
     expect(call.resultText()).toBe('hello');
     expect(call.typesOf()).toEqual(['tool.started', 'tool.output', 'tool.finished']);
-    expect(call.events[1]?.data).toEqual({ callId: 'call_1', stream: 'stdout', offset: 0, text: 'hello' });
+    expect(call.events[1]?.data).toEqual({ callId: 'call_1', stream: 'stdout', offset: 0, bytes: 5, text: 'hello' });
   });
 
   test('a call that has its result gives it again and runs nothing', async () => {
@@ -126,6 +126,58 @@ describe('a container tool', () => {
     expect(call.sandbox.starts.filter((command) => command === 'hang')).toHaveLength(1);
   });
 
+  test('container and files are gone under a command: unknown, and nothing is run again', async () => {
+    const call = hang();
+    await call.propose();
+    const attached = call.worker().execute();
+    await running(call);
+    call.sandbox.die();
+    call.sandbox.empty();
+    expect(await attached).toMatchObject({ outcome: 'unknown', why: expect.stringContaining('files are gone') as string });
+    expect(call.sandbox.starts).toEqual(['hang']);
+  });
+
+  test('container, files and worker are gone under a command: every further attempt says unknown, whoever rebuilt the sandbox', async () => {
+    const call = hang();
+    await call.propose();
+    const first = call.worker();
+    const gone = first.execute();
+    await running(call);
+    first.environment.cancel('WORKER_SHUTDOWN', details({ workerShutdown: true }));
+    await expect(gone).rejects.toThrow();
+    call.sandbox.die();
+    call.sandbox.empty();
+    call.sandbox.revive();
+    call.filesLost();
+    expect(await call.worker().execute()).toMatchObject({ outcome: 'unknown', why: expect.stringContaining('files are gone') as string });
+    expect(call.sandbox.starts).toEqual(['hang']);
+  });
+
+  test('a call whose first attempt found its sandbox without files and started there is attached to', async () => {
+    const call = hang();
+    await call.propose();
+    call.sandbox.die();
+    call.sandbox.empty();
+    const first = call.worker();
+    const gone = first.execute();
+    await running(call);
+    first.environment.cancel('WORKER_SHUTDOWN', details({ workerShutdown: true }));
+    await expect(gone).rejects.toThrow();
+    const again = call.worker().execute();
+    call.sandbox.end('call_1-1');
+    expect(await again).toMatchObject({ outcome: 'finished', isError: false });
+    expect(call.sandbox.starts).toEqual(['hang']);
+  });
+
+  test('the first attempt at a call runs it in a sandbox that was rebuilt without its files', async () => {
+    const call = setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text });
+    await call.propose();
+    call.sandbox.die();
+    call.sandbox.empty();
+    expect(await call.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
+    expect(call.sandbox.starts).toEqual(['echo hello']);
+  });
+
   test('the container died before the command was started: it is run in the rebuilt one', async () => {
     const call = setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text });
     await call.propose();
@@ -189,9 +241,7 @@ describe('a container tool', () => {
     await running(call);
     call.sandbox.write('call_1-1', 'first ');
     await until(() => call.typesOf().includes('tool.output'));
-    const second = call.worker();
-    Object.assign(second.environment.context.info, { heartbeatDetails: { callId: 'call_1', phase: 'running', stdoutBytes: 6, stderrBytes: 0, lastLine: '' } });
-    const attached = second.execute();
+    const attached = call.worker().execute();
     await until(() => call.calls.get('call_1')?.fence === 2);
     await until(() => call.sandbox.execs.get('call_1-1')!.followers.size === 2);
     call.sandbox.write('call_1-1', 'second');
@@ -200,6 +250,27 @@ describe('a container tool', () => {
     const ofSecond = call.events.filter(({ type, data }) => type === 'tool.output' && data['offset'] !== 0);
     expect(ofSecond.map(({ data }) => data['text'])).toContain('second');
     expect(call.events.filter(({ type, data }) => type === 'tool.output' && data['offset'] === 0)).toHaveLength(1);
+  });
+
+  test('output that came while nobody was attached is told by the next attempt', async () => {
+    const call = hang();
+    await call.propose();
+    const first = call.worker();
+    const detached = first.execute();
+    await running(call);
+    call.sandbox.write('call_1-1', 'told, ');
+    await until(() => call.typesOf().includes('tool.output'));
+    first.environment.cancel('CANCELLED', details({ cancelRequested: true }));
+    await detached;
+    call.sandbox.write('call_1-1', 'then untold, ');
+    const attached = call.worker().execute();
+    await until(() => call.sandbox.execs.get('call_1-1')!.followers.size === 1);
+    call.sandbox.write('call_1-1', 'then more');
+    call.sandbox.end('call_1-1');
+    await attached;
+    const output = call.events.flatMap(({ type, data }) => (type === 'tool.output' ? [data] : []));
+    expect(output.map(({ text }) => text).join('')).toBe('told, then untold, then more');
+    expect(output[1]).toMatchObject({ offset: 6 });
   });
 
   test('a tool that does nothing for its timeout is given up with an error result', async () => {

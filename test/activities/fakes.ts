@@ -30,6 +30,7 @@ export function createFakeSandbox() {
   const starts: string[] = [];
   const files = new Map<string, string>();
   let dead = false;
+  let emptied = false;
   const begin = (execId: string, command: string): FakeExec => {
     const known = execs.get(execId);
     if (known && known.info.command !== command) throw failure('EXEC_MISMATCH', { execId });
@@ -140,8 +141,16 @@ export function createFakeSandbox() {
       dead = true;
       for (const exec of execs.values()) if (exec.info.state === 'running') exec.lose();
     },
+    /** The volume goes as well. */
+    empty() {
+      emptied = true;
+      execs.clear();
+    },
     revive() {
       dead = false;
+      const lostFiles = emptied;
+      emptied = false;
+      return { lostFiles };
     },
     isDead: () => dead,
   };
@@ -156,6 +165,7 @@ export function createFakeStore() {
   const messages = new Map<string, string>();
   const faults = { settle: [] as Error[] };
   let sandboxState: 'none' | 'running' = 'none';
+  let filesLostAt: string | undefined;
   const append = (more: NewEvent[]) => {
     for (const event of more) events.push({ ...event, seq: events.length + 1, at: new Date().toISOString(), conversationId: 'conv_1' } as ConversationEvent);
   };
@@ -204,6 +214,13 @@ export function createFakeStore() {
     events: {
       append: async (_conversationId: string, more: NewEvent[]) => append(more),
       read: async (_conversationId: string, after: number) => events.filter(({ seq }) => seq > after).slice(0, 500),
+      async toldOutput(_conversationId: string, callId: string) {
+        const told = { stdout: 0, stderr: 0 };
+        for (const { type, data } of events) {
+          if (type === 'tool.output' && data.callId === callId) told[data.stream] = Math.max(told[data.stream], data.offset + data.bytes);
+        }
+        return told;
+      },
     },
     transcript: {
       async append(_conversationId: string, _turnId: string, _stepId: string | undefined, key: string, entry: TranscriptEntry) {
@@ -218,7 +235,8 @@ export function createFakeStore() {
       saveStatus: async (_status: unknown, more: NewEvent[]) => append(more),
     },
     sandboxes: {
-      ofConversation: async () => (sandboxState === 'none' ? undefined : { sandboxId: 'sbx_1', state: sandboxState }),
+      ofConversation: async () =>
+        sandboxState === 'none' ? undefined : { sandboxId: 'sbx_1', state: sandboxState, ...(filesLostAt !== undefined && { filesLostAt }) },
     },
   };
   return {
@@ -231,6 +249,10 @@ export function createFakeStore() {
     typesOf: () => events.map(({ type }) => type),
     opened() {
       sandboxState = 'running';
+    },
+    /** The sandbox was rebuilt without its files. */
+    filesLost() {
+      filesLostAt = new Date().toISOString();
     },
   };
 }
@@ -247,7 +269,7 @@ export function setUpCall(definition: Partial<ToolDefinition<{ type: 'object' }>
       opens.push(sandboxId);
       ledger.opened();
       if (!sandbox.isDead()) return { handle: sandbox.handle };
-      sandbox.revive();
+      if (sandbox.revive().lostFiles) ledger.filesLost();
       return { handle: sandbox.handle, lost: 'The container was killed.' };
     },
   } as unknown as Sandboxes;

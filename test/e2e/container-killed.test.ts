@@ -23,3 +23,26 @@ test('a container killed under a command: the model and the events say unknown, 
   expect((await chat.transcript()).some(({ entry }) => entry.role === 'note' && entry.text.includes('rebuilt'))).toBe(true);
   await chat.close();
 }, 120_000);
+
+test('container and files removed under a command, and its worker killed: the next worker says unknown and runs nothing again', async () => {
+  await using installation = await install([
+    { call: 'shell:run', with: { command: 'echo started >> /home/user/log; echo half done; sleep 300', timeoutSeconds: 600 } },
+    { call: 'shell:run', with: { command: 'cat /home/user/log || echo no log' }, expect: { exitCode: 0 } },
+    { say: 'Over.' },
+  ]);
+  const first = installation.startWorker();
+  await first.ready;
+  const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
+  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('half done'));
+  await first.kill();
+  const row = await installation.store.sandboxes.ofConversation(chat.id);
+  await runCommand('docker', ['rm', '--force', row?.containerName ?? '']);
+  expect((await runCommand('docker', ['volume', 'rm', row?.volumeName ?? ''])).code).toBe(0);
+  await installation.startWorker().ready;
+  expect(await chat.reply()).toBe('Over.');
+  const [unknown, log] = await resultsOf(chat);
+  expect(unknown?.['text']).toContain('It is not known whether this call took effect');
+  expect(unknown?.['text']).toContain('files are gone');
+  expect(log).toMatchObject({ stdout: 'no log\n' });
+  await chat.close();
+}, 120_000);

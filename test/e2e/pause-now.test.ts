@@ -1,8 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { install, resultsOf, until, untilEvent } from './support.ts';
+import { runCommand } from '../../src/dev/run-command.ts';
+import type { Chat } from '../../src/client.ts';
+import { install, resultsOf, until, untilEvent, type Installation } from './support.ts';
 
 const TIMEOUT_SECONDS = 8;
 const COMMAND = 'echo started; for i in 1 2 3 4; do sleep 0.5; done; echo ended';
+
+/** What the events have told of the standard output, in order; each byte once. */
+async function toldOutput({ store }: Installation, chat: Chat): Promise<string> {
+  let told = '';
+  for (const { type, data } of await store.events.read(chat.id, 0)) {
+    if (type !== 'tool.output' || data.stream !== 'stdout') continue;
+    expect(data.offset).toBe(Buffer.byteLength(told));
+    told += data.text;
+  }
+  return told;
+}
 
 test('paused in mid-command for longer than its timeout and resumed, the command finishes', async () => {
   await using installation = await install([
@@ -21,22 +34,28 @@ test('paused in mid-command for longer than its timeout and resumed, the command
   await chat.resume();
   expect(await chat.reply()).toBe('Finished.');
   expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'started\nended\n' });
+  expect(await toldOutput(installation, chat)).toBe('started\nended\n');
   await chat.close();
 }, 120_000);
 
-test('a worker that is asked to stop lets go of the command, and the next one gets its result', async () => {
+test('a worker that is asked to stop lets go of the command, and the next one gets its result and the output that nobody saw', async () => {
   await using installation = await install([
-    { call: 'shell:run', with: { command: `echo started; ${COMMAND.replace('sleep 0.5', 'sleep 3')}` }, expect: { exitCode: 0 } },
+    { call: 'shell:run', with: { command: 'echo started; until [ -e go ]; do date +%s.%N; sleep 0.1; done; echo ended' }, expect: { exitCode: 0 } },
     { say: 'Finished.' },
   ]);
   const first = installation.startWorker();
   await first.ready;
   const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
-  await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('started'));
-  const second = installation.startWorker();
+  const { data } = await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('started'));
+  // The call is let go of at the start of the stop, and no worker is there to take it up before the next one is ready.
   expect(await first.stop()).toBe(0);
-  await second.ready;
+  await installation.startWorker().ready;
+  await until(async () => (await installation.store.toolCalls.get(data['callId'] as string))?.fence === 2, 'the next worker has the call');
+  const [container = ''] = await installation.containers();
+  await runCommand('docker', ['exec', '--user', 'user', container, 'touch', '/home/user/go']);
   expect(await chat.reply()).toBe('Finished.');
-  expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'started\nstarted\nended\n' });
+  const stdout = (await resultsOf(chat))[0]?.['stdout'] as string;
+  expect(stdout).toMatch(/^started\n[\d.\n]+ended\n$/);
+  expect(await toldOutput(installation, chat)).toBe(stdout);
   await chat.close();
 }, 120_000);

@@ -68,13 +68,20 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
   }
   const environment = {
     ...process.env,
-    ...{ DATABASE_URL: database.url, LONGSHORE_TASK_QUEUE: name, LONGSHORE_INSTALLATION: name, LONGSHORE_AGENTS: agents, LONGSHORE_LOG_LEVEL: 'info' },
+    DATABASE_URL: database.url,
+    LONGSHORE_TASK_QUEUE: name,
+    LONGSHORE_INSTALLATION: name,
+    LONGSHORE_AGENTS: agents,
+    LONGSHORE_LOG_LEVEL: 'info',
   };
   const workers = new Set<WorkerProcess>();
   const longshore = await connect({ databaseUrl: database.url, taskQueue: name, agents });
   const store = await openStore({ url: database.url, log: pino({ level: 'silent' }), poolSize: 2 });
   return {
-    ...{ name, longshore, store, environment },
+    name,
+    longshore,
+    store,
+    environment,
     startWorker() {
       const worker = startWorker(environment);
       workers.add(worker);
@@ -160,4 +167,11 @@ export async function resultsOf(chat: Chat): Promise<JsonObject[]> {
       return [{ text, isError: entry.isError }];
     }
   });
+}
+
+/** A field of an event that has to be a text. */
+export function textIn(data: ConversationEvent['data'] | undefined, name: string): string {
+  const value = data?.[name];
+  if (typeof value !== 'string') throw new Error(`${name} is no text: ${JSON.stringify(value)}`);
+  return value;
 }

@@ -121,3 +121,20 @@ async function untilAppended(append: () => Promise<void>): Promise<void> {
     }
   }
 }
+
+test('what the output events of a call have told is known by stream, over all attempts', async () => {
+  const id = await newConversation(store);
+  const output = (callId: string, stream: string, offset: number, bytes: number) => ({
+    type: 'tool.output' as const,
+    data: { callId, stream, offset, bytes, text: 'x' },
+  });
+  await store.events.append(id, [
+    output('a', 'stdout', 0, 10),
+    output('a', 'stderr', 0, 3),
+    output('a', 'stdout', 10, 4),
+    output('a', 'stdout', 5, 5),
+    output('b', 'stdout', 0, 99),
+  ]);
+  expect(await store.events.toldOutput(id, 'a')).toEqual({ stdout: 14, stderr: 3 });
+  expect(await store.events.toldOutput(id, 'none')).toEqual({ stdout: 0, stderr: 0 });
+});

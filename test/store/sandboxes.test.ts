@@ -71,3 +71,11 @@ test('sandboxes are listed by host and state, touched and removed', async () => 
   await store.sandboxes.remove(first.sandboxId);
   expect(await store.sandboxes.get(first.sandboxId)).toBeUndefined();
 });
+
+test('the moment at which files were lost is kept through later changes', async () => {
+  const { sandboxId } = await store.sandboxes.ensure(newSandbox());
+  expect(await store.sandboxes.change(sandboxId, 1, { state: 'running' })).not.toHaveProperty('filesLostAt');
+  const lost = await store.sandboxes.change(sandboxId, 2, { state: 'lost', filesLost: true });
+  expect(Date.parse(lost?.filesLostAt ?? '')).not.toBeNaN();
+  expect((await store.sandboxes.change(sandboxId, 3, { state: 'running' }))?.filesLostAt).toBe(lost?.filesLostAt);
+});

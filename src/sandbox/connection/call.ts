@@ -24,6 +24,8 @@ export interface Call {
 export interface OpenCall {
   call: Call;
   settle(outcome: { end: JsonObject } | { error: unknown }): void;
+  /** Id of the supervisor it was sent to first. */
+  sentTo?: string;
   /** Times it was sent without an answer since the last progress. */
   attempts: number;
   /** Bytes delivered for which no credit was given back yet. */

@@ -28,6 +28,8 @@ export class Caller {
   private readonly options: CallerOptions;
   private readonly silenceMs: number;
   private link: Link | undefined;
+  /** Who is at the other end of the link: another one has not seen what was sent to this one. */
+  private supervisorId = '';
   private waiting: OpenCall[] = [];
   private opening: AbortController | undefined;
   private watch: NodeJS.Timeout | undefined;
@@ -81,6 +83,8 @@ export class Caller {
   private send(open: OpenCall): void {
     if (this.over) return open.settle({ error: this.over });
     if (this.link) {
+      if (this.wouldStartAgain(open)) return open.settle({ error: this.lost() });
+      open.sentTo ??= this.supervisorId;
       this.link.send(open);
       this.watchSilence();
       return;
@@ -89,6 +93,15 @@ export class Caller {
     if (this.opening) return;
     this.opening = new AbortController();
     void this.open(this.opening.signal);
+  }
+
+  /** The supervisor of a new container knows by its journal what the old one had started, but not when the journal is new as well. */
+  private wouldStartAgain({ call, sentTo }: OpenCall): boolean {
+    return (call.operation === 'run' || call.operation === 'start') && sentTo !== undefined && sentTo !== this.supervisorId;
+  }
+
+  private lost(): Error {
+    return failure('SANDBOX_LOST', { sandboxId: this.options.sandboxId, problem: 'another has taken its place while a command was being started or followed' });
   }
 
   private letGo(open: OpenCall): void {
@@ -149,6 +162,7 @@ export class Caller {
       if (theirs['version'] !== PROTOCOL_VERSION) {
         throw failure('SANDBOX_VERSION', { theirs: Number(theirs['version']), ours: PROTOCOL_VERSION });
       }
+      this.supervisorId = JSON.stringify(theirs['supervisorId']);
     } catch (error) {
       link?.close('the greeting failed');
       stream.destroy();

@@ -96,14 +96,17 @@ async function rebuild(context: DockerContext, row: SandboxRow): Promise<Brought
 }
 
 /** A new container on the sandbox's old volume. The old one is removed by id, so that nobody's newer one is hit. */
-async function replace(context: DockerContext, row: SandboxRow, before: ContainerState | undefined, cause: string): Promise<BroughtUp | undefined> {
-  const { engine, connections } = context;
-  const filesLost = !(await engine.volumeExists(row.volumeName));
+async function replace(context: DockerContext, seen: SandboxRow, before: ContainerState | undefined, cause: string): Promise<BroughtUp | undefined> {
+  const { engine, connections, rows } = context;
+  const filesLost = !(await engine.volumeExists(seen.volumeName));
+  // Noted before there is a new volume: whoever meets that one must know that its journal does not go back to the beginning.
+  const row = filesLost ? await rows.change(seen.sandboxId, seen.generation, { state: 'lost', filesLost }) : seen;
+  if (row === undefined) return undefined;
   connections.close(row.sandboxId);
   if (before !== undefined) await engine.removeContainer(before.id);
   const containerId = await createContainer(context, row);
   if (!(await engine.start(containerId))) return undefined;
-  const lost = await findLoss(context, row, { cause, before, filesLost, expected: row.state === 'stopped' });
+  const lost = await findLoss(context, row, { cause, before, filesLost, expected: seen.state === 'stopped' });
   return settle(context, row, { containerId, ...(lost !== undefined && { lost }) });
 }
 

@@ -50,7 +50,12 @@ describe('a container that died', () => {
     await parts.sandboxes.open(owner, {});
     await parts.docker.getContainer(parts.containerName(owner.sandboxId)).remove({ force: true });
     await parts.docker.getVolume(parts.containerName(owner.sandboxId)).remove();
+    const before = Date.parse((await parts.store.sandboxes.get(owner.sandboxId))?.lastUsedAt ?? '');
     expect((await parts.sandboxes.open(owner, {})).lost).toContain('files are gone');
+    const filesLostAt = (await parts.store.sandboxes.get(owner.sandboxId))?.filesLostAt;
+    expect(Date.parse(filesLostAt ?? '')).toBeGreaterThan(before);
+    expect((await parts.sandboxes.open(owner, {})).lost).toBeUndefined();
+    expect((await parts.store.sandboxes.get(owner.sandboxId))?.filesLostAt).toBe(filesLostAt);
   });
 
   test('is rebuilt once by openers that race', async () => {

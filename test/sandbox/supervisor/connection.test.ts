@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
@@ -57,6 +57,18 @@ describe('a stream that breaks', () => {
     await until(() => existsSync(join(supervisor.home, 'effects')));
     supervisor.sockets.at(-1)?.destroy();
     expect((await ended).stdout.text).toBe('done\n');
+    expect(readFileSync(join(supervisor.home, 'effects'), 'utf8')).toBe('ran\n');
+  });
+
+  test('does not run a command again under another supervisor, be its journal empty', async () => {
+    const ended = supervisor.handle.run('echo ran >> effects; sleep 1000', { execId: 'once', timeoutMs: 0 });
+    const refused = expect(ended).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+    await until(() => existsSync(join(supervisor.home, 'effects')));
+    await supervisor.die();
+    rmSync(join(supervisor.directory, 'execs'), { recursive: true });
+    await supervisor.boot();
+    await refused;
+    expect(await supervisor.handle.execs()).toEqual([]);
     expect(readFileSync(join(supervisor.home, 'effects'), 'utf8')).toBe('ran\n');
   });
 
