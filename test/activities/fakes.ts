@@ -155,7 +155,7 @@ export function createFakeSandbox() {
     isDead: () => dead,
   };
 }
-export type FakeSandbox = ReturnType<typeof createFakeSandbox>;
+type FakeSandbox = ReturnType<typeof createFakeSandbox>;
 
 /** The ledger, transcript and events in memory, with the rules of the real store. */
 export function createFakeStore() {
