@@ -24,7 +24,7 @@ class FileWork:
         self._pid = 0
         self._spawn(operation, fields, user, home)
         channel.handler = self
-        if operation == 'writeFile':
+        if operation in file_operations.TAKING_DATA:
             channel.reply({'accepted': 0})
         self._listen()
 
@@ -128,6 +128,7 @@ def _work(theirs, operation, fields, user, home):
         os.dup2(source, target)
     os.closerange(_RESULT + 1, 1 << 20)
     runner.offer_to_out_of_memory_killer()
+    file_operations.prepare(operation)
     uid, gid = user
     os.umask(0o022)
     os.setgroups([])
