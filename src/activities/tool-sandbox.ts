@@ -1,7 +1,7 @@
 import type { ExecuteToolArgs } from '../contracts/activities.ts';
 import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { ToolSandbox } from '../plugins/define-plugin.ts';
-import type { CommandResult, SandboxHandle } from '../sandbox/sandbox.ts';
+import type { CodeResult, CommandResult, SandboxHandle } from '../sandbox/sandbox.ts';
 import { INTERRUPTED_MARK } from './interrupt-call.ts';
 
 /** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
@@ -50,6 +50,10 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
       const execId = nextId();
       return guarded((handle) => runOnce(handle, execId, () => handle.run(command, { timeoutMs: args.timeoutMs, ...options, ...follow, execId })));
     },
+    runCode(code, options) {
+      const execId = nextId();
+      return guarded((handle) => runCodeOnce(handle, execId, code, options));
+    },
     start(command, options = {}) {
       const execId = nextId();
       return guarded((handle) => handle.start(command, { timeoutMs: 0, ...options, execId }));
@@ -72,6 +76,23 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
       return attachToFirst(handle, execId);
     });
     if (result.status === 'killed') throw end({ kind: 'interrupted', result });
+    return result;
+  }
+
+  async function runCodeOnce(handle: SandboxHandle, execId: string, code: string, options: Parameters<ToolSandbox['runCode']>[1]): Promise<CodeResult> {
+    const result = await handle
+      .runCode(code, {
+        timeoutMs: args.timeoutMs,
+        ...options,
+        execId,
+        signal: release.signal,
+        onOutput: (stream, text) => onOutput(stream, Buffer.from(text)),
+      })
+      .catch((error: unknown) => {
+        // Only the mark of an interruption can have this id: a piece of code is the same for each attempt.
+        throw isFailure(error, 'EXEC_MISMATCH') ? end({ kind: 'interrupted' }) : error;
+      });
+    if (result.status === 'interrupted') throw end({ kind: 'interrupted' });
     return result;
   }
 

@@ -133,7 +133,10 @@ export interface SandboxHandle {
    * process of its own. The same `execId` twice is one run. Failing code is a value, not an error.
    */
   runCode(code: string, options: RunCodeOptions): Promise<CodeResult>;
-  /** Interrupts what a context runs now, as Ctrl-C does; its variables stay. False when there is no such context. */
+  /**
+   * Interrupts what a context runs now, as Ctrl-C does; its variables stay. JavaScript heeds it only where it waits: restart it, or give it a
+   * time limit. False when there is no such context.
+   */
   interruptCode(context: CodeContext): Promise<boolean>;
   /** Ends a context with all its variables; the next piece of code begins a new one. */
   restartCode(context: CodeContext): Promise<void>;

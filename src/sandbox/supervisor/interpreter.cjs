@@ -26,7 +26,6 @@ const server = repl.start({
   input: new PassThrough(),
   output: new Writable({ write: (_chunk, _encoding, done) => done() }),
   terminal: false,
-  breakEvalOnSigint: true,
   ignoreUndefined: true,
 });
 // The console's own answer to an error would be to print it.
@@ -36,6 +35,7 @@ server.context.console = consoleOf();
 server.context.display = (...values) => values.forEach(show);
 process.on('uncaughtException', (error) => interrupted(error));
 process.on('unhandledRejection', (error) => interrupted(error));
+// Heeded where the code waits; code that never does is ended with its context, by whoever runs out of patience.
 process.on('SIGINT', () => interrupted(namedError('Interrupted', 'the code was interrupted')));
 
 async function run(request, teller) {

@@ -29,7 +29,11 @@ describe.each(BACKENDS)('code on %s', (_name, open) => {
   });
 
   test('bash gives output and exit code', async () => {
-    expect(await handle.runCode('echo out; exit 3', { language: 'bash' })).toMatchObject({ status: 'failed', stdout: 'out\n', error: { message: 'exit code 3' } });
+    expect(await handle.runCode('echo out; exit 3', { language: 'bash' })).toMatchObject({
+      status: 'failed',
+      stdout: 'out\n',
+      error: { message: 'exit code 3' },
+    });
     await expect(handle.runCode('x', { language: 'bash', contextId: 'a' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
@@ -91,7 +95,6 @@ V()`;
 
   test.each([
     ['python', 'x = 5', 'import time\nprint("begun")\nwhile True: time.sleep(0.01)', 'x'],
-    ['javascript', 'var x = 5', 'console.log("begun"); for (;;) {}', 'x'],
     ['javascript', 'var x = 5', 'console.log("begun"); await new Promise(() => {})', 'x'],
   ] as const)('code of %s that is interrupted leaves its variables', async (language, first, endless, last) => {
     const context = { language, contextId: `stop-${endless.length}` };
@@ -108,6 +111,13 @@ V()`;
     await python('x = 5', { contextId: 'slow' });
     expect(await python('while True: pass', { contextId: 'slow', timeoutMs: 500 })).toMatchObject({ status: 'timeout' });
     expect(await python('x', { contextId: 'slow' })).toMatchObject({ values: [{ 'text/plain': '5' }] });
+  });
+
+  test('JavaScript that never waits is ended with its context at its time limit', async () => {
+    const context = { language: 'javascript', contextId: 'busy' } as const;
+    await handle.runCode('var x = 5', context);
+    expect(await handle.runCode('for (;;) {}', { ...context, timeoutMs: 500 })).toMatchObject({ status: 'timeout' });
+    expect(await handle.runCode('typeof x', context)).toMatchObject({ values: [{ 'text/plain': 'undefined' }], executionCount: 1 });
   });
 
   test('code that kills its process says so, and the next begins a new context', async () => {
