@@ -85,7 +85,6 @@ function toResult(reader: CodeReader, exit: ExitRecord, problem: string, { execI
 
 function statusOf(exit: ExitRecord, gone: boolean, errorType: string | undefined): CodeResult['status'] {
   if (exit.status === 'timeout') return 'timeout';
-  if (exit.status === 'killed' && exit.signal !== undefined && !gone) return 'interrupted';
   if (exit.status === 'killed') return gone && exit.signal === 'SIGKILL' ? 'gone' : 'interrupted';
   if (gone) return 'gone';
   if (errorType === 'KeyboardInterrupt' || errorType === 'Interrupted') return 'interrupted';

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 
 import file_operations
 import runner
@@ -38,7 +39,7 @@ class FileWork:
     def on_close(self):
         """The client let go: the child must not finish a write that nobody waits for."""
         if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
+            os.kill(self._pid, signal.SIGTERM)
             self._release()
 
     def _spawn(self, operation, fields, user, home):
@@ -124,6 +125,8 @@ class FileWork:
 
 def _work(theirs, operation, fields, user, home):
     runner.reset_signals()
+    # Ended in the middle, it takes away what it had begun.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT), runner.move_up(theirs)):
         os.dup2(source, target)
     os.closerange(_RESULT + 1, 1 << 20)

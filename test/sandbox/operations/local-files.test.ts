@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LocalSupervisor } from '../supervisor/local-supervisor.ts';
+import { LocalSupervisor, until } from '../supervisor/local-supervisor.ts';
 
 let supervisor: LocalSupervisor;
 let local: string;
@@ -42,6 +42,7 @@ test('a source that fails leaves nothing, and the old file as it was', async () 
 test('a directory goes up over a connection that breaks', async () => {
   for (let number = 0; number < 40; number += 1) writeFileSync(join(local, `file-${number}`), randomBytes(100_000));
   const upload = supervisor.handle.uploadDirectory(local, 'up');
+  await until(() => existsSync(join(supervisor.home, 'up', 'file-3')));
   supervisor.connection.disconnect();
   expect(await upload).toMatchObject({ files: 40, bytes: 4_000_000, failed: 0 });
   expect(readdirSync(join(supervisor.home, 'up')).length).toBe(40);
