@@ -1,7 +1,7 @@
 import type { ExecuteToolArgs } from '../contracts/activities.ts';
 import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { ToolSandbox } from '../plugins/define-plugin.ts';
-import type { CommandResult, SandboxHandle } from '../sandbox/sandbox.ts';
+import type { CodeResult, CommandResult, SandboxHandle } from '../sandbox/sandbox.ts';
 import { INTERRUPTED_MARK } from './interrupt-call.ts';
 
 /** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
@@ -33,22 +33,32 @@ export interface CallSandboxParts {
 
 const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE'];
 
+/** What one attempt at a call holds in its sandbox. */
+interface Hold {
+  fate: ReturnType<typeof createFate>;
+  release: AbortController;
+  onOutput: CallSandboxParts['onOutput'];
+  /** For code without a limit of its own. */
+  timeoutMs: number;
+}
+
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
 export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): CallSandbox {
-  const release = new AbortController();
-  const follow = {
-    signal: release.signal,
-    onStdout: (chunk: Buffer) => onOutput('stdout', chunk),
-    onStderr: (chunk: Buffer) => onOutput('stderr', chunk),
-  };
-  const fate = createFate(args.callId);
+  const { callId, timeoutMs } = args;
+  const fate = createFate(callId);
+  const hold: Hold = { fate, release: new AbortController(), onOutput, timeoutMs };
   let named = 0;
   let busy = 0;
+  const nextId = () => `${callId}-${++named}`;
   return {
     handle: () => guarded(async (handle) => handle),
     exec(command, options = {}) {
       const execId = nextId();
-      return guarded((handle) => runOnce(handle, execId, () => handle.run(command, { timeoutMs: args.timeoutMs, ...options, ...follow, execId })));
+      return guarded((handle) => runOnce(hold, handle, execId, command, options));
+    },
+    runCode(code, options) {
+      const execId = nextId();
+      return guarded((handle) => runCodeOnce(hold, handle, execId, code, options));
     },
     start(command, options = {}) {
       const execId = nextId();
@@ -58,26 +68,10 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
     note: (error) => void fate.endBy(error),
     detach() {
       fate.end({ kind: 'detached' });
-      release.abort();
+      hold.release.abort();
     },
     isBusy: () => busy > 0,
   };
-
-  async function runOnce(handle: SandboxHandle, execId: string, run: () => Promise<CommandResult>): Promise<CommandResult> {
-    const result = await run().catch((error: unknown) => {
-      if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
-      return attachToFirst(handle, execId);
-    });
-    if (result.status === 'killed') throw fate.end({ kind: 'interrupted', result });
-    return result;
-  }
-
-  /** The id is taken by another command: by the mark of an interruption, or by what an earlier attempt of a tool that is not repeatable word for word started. */
-  async function attachToFirst(handle: SandboxHandle, execId: string): Promise<CommandResult> {
-    const first = (await handle.execs()).find((exec) => exec.execId === execId);
-    if (first?.command === INTERRUPTED_MARK) throw fate.end({ kind: 'interrupted' });
-    return handle.attach(execId, undefined, follow);
-  }
 
   async function guarded<Result>(use: (handle: SandboxHandle) => Promise<Result>): Promise<Result> {
     if (fate.ending()) throw fate.refusal();
@@ -92,11 +86,45 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
       busy -= 1;
     }
   }
+}
 
-  function nextId(): string {
-    named += 1;
-    return `${args.callId}-${named}`;
-  }
+async function runOnce(
+  hold: Hold,
+  handle: SandboxHandle,
+  execId: string,
+  command: string,
+  { quiet, ...options }: NonNullable<Parameters<ToolSandbox['exec']>[1]>,
+): Promise<CommandResult> {
+  const { signal } = hold.release;
+  const follow = {
+    signal,
+    ...(!quiet && { onStdout: (chunk: Buffer) => hold.onOutput('stdout', chunk), onStderr: (chunk: Buffer) => hold.onOutput('stderr', chunk) }),
+  };
+  const result = await handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
+    if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
+    // The id is taken: by the mark of an interruption, or by what an earlier attempt of a tool that is not repeatable word for word started.
+    const first = (await handle.execs()).find((exec) => exec.execId === execId);
+    if (first?.command === INTERRUPTED_MARK) throw hold.fate.end({ kind: 'interrupted' });
+    return handle.attach(execId, undefined, follow);
+  });
+  if (result.status === 'killed') throw hold.fate.end({ kind: 'interrupted', result });
+  return result;
+}
+
+async function runCodeOnce(
+  { fate, release, onOutput, timeoutMs }: Hold,
+  handle: SandboxHandle,
+  execId: string,
+  code: string,
+  options: Parameters<ToolSandbox['runCode']>[1],
+): Promise<CodeResult> {
+  const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
+  const result = await handle.runCode(code, { timeoutMs, ...options, execId, signal: release.signal, onOutput: tell }).catch((error: unknown) => {
+    // Only the mark of an interruption can have this id: a piece of code is the same for each attempt.
+    throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
+  });
+  if (result.status === 'interrupted') throw fate.end({ kind: 'interrupted' });
+  return result;
 }
 
 /** The first ending counts. */

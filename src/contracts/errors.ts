@@ -48,7 +48,11 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
-  TOOL_CALL_NOT_FOUND: { message: 'No tool call "{callId}" was proposed in this database. Check DATABASE_URL of the worker.', httpStatus: 404, retryable: false },
+  TOOL_CALL_NOT_FOUND: {
+    message: 'No tool call "{callId}" was proposed in this database. Check DATABASE_URL of the worker.',
+    httpStatus: 404,
+    retryable: false,
+  },
   PLUGIN_INVALID: { message: 'Plugin {plugin}: {problem}. {fix}', httpStatus: 400, retryable: false },
   PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
   MODEL_NOT_SUPPORTED: { message: 'Model "{model}" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },

@@ -76,5 +76,5 @@ async function hashOfInputs(): Promise<string> {
 }
 
 async function supervisorFiles(): Promise<string[]> {
-  return (await readdir(SUPERVISOR)).filter((name) => name.endsWith('.py') || name === 'protocol.json').toSorted();
+  return (await readdir(SUPERVISOR)).filter((name) => /\.(py|cjs)$/.test(name) || name === 'protocol.json').toSorted();
 }

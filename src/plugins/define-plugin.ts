@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
-import type { SandboxHandle } from '../sandbox/sandbox.ts';
+import type { CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox/sandbox.ts';
 
 /** What a tool's result means for the conversation. `behavior`: noted, sets off no new step by itself; the others go back to the model. */
 export type ToolKind = 'tool' | 'agent' | 'behavior' | 'multimodal_agent';
@@ -51,6 +51,8 @@ export interface ToolSandbox {
       quiet?: boolean;
     },
   ): Promise<import('../sandbox/sandbox.ts').CommandResult>;
+  /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
+  runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'>): Promise<CodeResult>;
   /** Starts a command that outlives the call. */
   start(command: string, options?: { cwd?: string; env?: Record<string, string>; timeoutMs?: number }): Promise<import('../sandbox/sandbox.ts').ExecInfo>;
 }

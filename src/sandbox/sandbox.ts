@@ -1,3 +1,4 @@
+import type { Json } from '../contracts/json.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
 
@@ -62,7 +63,12 @@ export interface FileInfo {
   /** Permission bits, as in `0o644`. */
   mode: number;
   modifiedAt: string;
+  accessedAt: string;
+  /** When content, mode or owner were last changed. */
+  changedAt: string;
   linkTarget?: string;
+  /** `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, `windows-1252`, or `binary`; guessed from the beginning. Only in `fileInfo`, only for readable files. */
+  encoding?: string;
 }
 
 /**
@@ -84,13 +90,144 @@ export interface SandboxHandle {
   /** Forgets an ended exec and its output. */
   forget(execId: string): Promise<void>;
   readFile(path: string, options?: { maxBytes?: number }): Promise<Buffer>;
-  /** Creates missing directories; atomic (written beside, then renamed). */
-  writeFile(path: string, data: string | Uint8Array, options?: { mode?: number }): Promise<void>;
-  listFiles(path: string, options?: { recursive?: boolean; maxEntries?: number }): Promise<FileInfo[]>;
+  /** As text; `auto` takes the encoding that the file seems to have. Bytes that the encoding does not know are an error. */
+  readFile(path: string, options: { encoding: string; maxBytes?: number }): Promise<string>;
+  /** A file of any size, piece by piece; a file that is changed meanwhile is an error. */
+  readFileStream(path: string, options?: { offset?: number; maxBytes?: number }): AsyncIterable<Buffer>;
+  /** Atomic (written beside, then renamed), streams too. Missing directories are made unless `createDirectories` is false. */
+  writeFile(path: string, data: string | Uint8Array | AsyncIterable<Uint8Array>, options?: WriteFileOptions): Promise<void>;
+  /**
+   * Replaces text that must be there exactly once; the file keeps its encoding and line ends. An empty `oldText` creates a file where there is
+   * none, an empty `newText` takes the text out.
+   */
+  editFile(path: string, edit: { oldText: string; newText: string }): Promise<FileEdit>;
+  /** With `pattern`: only names that fit, or paths below `path` where the pattern has a `/`. `maxEntries` default 10 000. */
+  listFiles(path: string, options?: { recursive?: boolean; pattern?: string; maxEntries?: number }): Promise<FileInfo[]>;
+  /**
+   * Paths that fit a pattern: `*` and `?` within a name, `[a-z]`, `{a,b}`, `**` for any number of directories. Relative patterns start at
+   * `cwd` (default `/home/user`) and give relative paths. Names that begin with a dot need a pattern that says so, or `hidden`.
+   * More than `maxEntries` (default 10 000) are an error.
+   */
+  glob(pattern: string, options?: { cwd?: string; hidden?: boolean; maxEntries?: number }): Promise<string[]>;
+  fileExists(path: string): Promise<boolean>;
+  /** About a link itself, not what it leads to. */
   fileInfo(path: string): Promise<FileInfo | undefined>;
   removeFile(path: string, options?: { recursive?: boolean }): Promise<void>;
-  createDirectory(path: string): Promise<void>;
+  /** No error where there is one already. `parents` (default true) also makes what is missing above. */
+  createDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
+  uploadFile(localPath: string, path: string, options?: { mode?: number }): Promise<void>;
+  /** Written beside `localPath`, then renamed. */
+  downloadFile(path: string, localPath: string): Promise<void>;
+  /** Merges into `path` and deletes nothing. Links and special files are not copied; they and what fails are reported. */
+  uploadDirectory(localPath: string, path: string): Promise<TransferReport>;
+  /** The same in the other direction. `maxBytes` (default 16 GiB) bounds what the guest can make this machine store. */
+  downloadDirectory(path: string, localPath: string, options?: { maxBytes?: number }): Promise<TransferReport>;
+  /** Resolves when the watch is in place. Ends when what is watched is removed. */
+  watch(path: string, options?: { recursive?: boolean }): Promise<FileWatch>;
+  /** Starts a program in a terminal of its own. It lives on when nobody is attached. */
+  openPty(options: PtyOptions & PtyFollow): Promise<Pty>;
+  /** Attaches to a terminal that was opened before, here or by another process. */
+  attachPty(ptyId: string, options: PtyFollow & { from?: number }): Promise<Pty>;
+  /**
+   * Runs a piece of code. With `contextId` its variables live on for the next piece (python, javascript, typescript); without, it has a
+   * process of its own. The same `execId` twice is one run. Failing code is a value, not an error.
+   */
+  runCode(code: string, options: RunCodeOptions): Promise<CodeResult>;
+  /**
+   * Interrupts what a context runs now, as Ctrl-C does; its variables stay. JavaScript heeds it only where it waits: restart it, or give it a
+   * time limit. False when there is no such context.
+   */
+  interruptCode(context: CodeContext): Promise<boolean>;
+  /** Ends a context with all its variables; the next piece of code begins a new one. */
+  restartCode(context: CodeContext): Promise<void>;
+}
+
+export interface WriteFileOptions {
+  mode?: number;
+  /** Of text. Default `utf-8`. */
+  encoding?: string;
+  createDirectories?: boolean;
+}
+export interface FileEdit {
+  change: 'created' | 'updated' | 'removed';
+  /** Where, counted from 1. */
+  line: number;
+}
+export interface TransferReport {
+  files: number;
+  bytes: number;
+  /** The first 100 at most; `failed` counts all. */
+  failures: { path: string; problem: string }[];
+  failed: number;
+}
+
+/** `overflow`: changes came faster than they could be told, or the connection broke; look at the whole again. */
+export interface FileEvent {
+  type: 'created' | 'changed' | 'removed' | 'overflow';
+  path: string;
+}
+export interface FileWatch extends AsyncIterable<FileEvent>, AsyncDisposable {
+  /** Resolves when the watch is over. */
+  readonly closed: Promise<void>;
+  close(): void;
+}
+
+export interface PtyOptions {
+  /** Its name, also the id of its exec. Made up when absent. */
+  ptyId?: string;
+  /** A bash command. Default a login shell. */
+  command?: string;
+  cwd?: string;
+  env?: Record<string, string>;
+  /** Default 80 × 24. */
+  columns?: number;
+  rows?: number;
+}
+export interface PtyFollow {
+  /** A promise holds back the output. */
+  onData: (chunk: Buffer) => void | Promise<void>;
+}
+export interface Pty {
+  readonly ptyId: string;
+  /** Bytes of output delivered so far: where another attachment goes on. */
+  readonly offset: number;
+  write(data: string | Uint8Array): Promise<void>;
+  resize(size: { columns: number; rows: number }): Promise<void>;
+  kill(): Promise<void>;
+  /** Lets go; the program runs on, and `ended` rejects with `DETACHED`. */
+  detach(): void;
+  readonly ended: Promise<{ status: CommandResult['status']; exitCode?: number; signal?: string }>;
+}
+
+export type CodeLanguage = 'python' | 'javascript' | 'typescript' | 'bash';
+export interface CodeContext {
+  language: CodeLanguage;
+  /** Up to 40 letters, digits, `_`, `.` and `-`. JavaScript and TypeScript share their contexts. */
+  contextId: string;
+}
+export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'signal'> {
+  language: CodeLanguage;
+  contextId?: string;
+  /** Called for what the code prints, as it comes. */
+  onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
+}
+/** One value in all the forms in which it can be shown, by media type: texts, base 64 for images, JSON as it is. */
+export type CodeValue = Record<string, Json>;
+export interface CodeResult {
+  execId: string;
+  contextId?: string;
+  /** `gone`: its process ended in the middle of it (killed, out of memory), and with it the context. */
+  status: 'finished' | 'failed' | 'interrupted' | 'timeout' | 'gone';
+  stdout: string;
+  stderr: string;
+  /** True when `stdout`, `stderr` or `values` are not all there was. */
+  truncated: boolean;
+  values: CodeValue[];
+  error?: { type: string; message: string; traceback: string };
+  /** 1 for the first piece of a context: nothing of earlier pieces is there. */
+  executionCount?: number;
+  durationMs: number;
 }
 
 /** The sandboxes of one worker's engine. Lifecycle operations are idempotent and safe against other workers. */

@@ -125,7 +125,8 @@ export function createFakeSandbox() {
     },
     async writeFile(path, data) {
       alive();
-      files.set(path, String(data));
+      if (typeof data !== 'string') throw new TypeError('the fake takes text only');
+      files.set(path, data);
     },
   };
   return {
@@ -155,8 +156,6 @@ export function createFakeSandbox() {
     isDead: () => dead,
   };
 }
-type FakeSandbox = ReturnType<typeof createFakeSandbox>;
-
 /** The ledger, transcript and events in memory, with the rules of the real store. */
 export function createFakeStore() {
   const calls = new Map<string, ToolCallRow>();

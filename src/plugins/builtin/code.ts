@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { definePlugin, defineTool } from '../define-plugin.ts';
+import { describeCode } from './code-result.ts';
 import { describeResult } from './command-result.ts';
 import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './limits.ts';
 
@@ -7,8 +8,15 @@ const MAX_CODE_LENGTH = 100_000;
 const COMMON_JS = /\brequire\s*\(|\bmodule\.exports\b|\bexports\./;
 
 const parameters = z.strictObject({
-  language: z.enum(['python', 'javascript', 'bash']).describe('Language of the code. JavaScript runs in Node as a module; with require() it runs as CommonJS.'),
+  language: z
+    .enum(['python', 'javascript', 'typescript', 'bash'])
+    .describe('Language of the code. JavaScript runs in Node as a module; with require() it runs as CommonJS.'),
   code: z.string().min(1).max(MAX_CODE_LENGTH).describe('The program. Print what you want to see.'),
+  context: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,40}$/)
+    .optional()
+    .describe('Name of an interpreter whose variables live on between calls (not for bash). The value of the last line is given, too.'),
   cwd: workingDirectory,
   timeoutSeconds,
 });
@@ -21,7 +29,7 @@ export const codePlugin = definePlugin({
     defineTool({
       id: 'run',
       description:
-        'Runs a program in the sandbox and gives its exit code, stdout and stderr. Each call is a new process; only files stay. ' +
+        'Runs a program in the sandbox and gives its exit code, stdout and stderr. Each call is a new process, and only files stay, unless a context is named. ' +
         'Modules of the working directory can be imported.',
       parameters,
       annotations: { title: 'Run code', destructiveHint: true, openWorldHint: true },
@@ -29,6 +37,11 @@ export const codePlugin = definePlugin({
       timeoutMs: COMMAND_CALL_TIMEOUT_MS,
       summarize: ({ language, code }) => `${language}: ${code}`,
       async execute(input, { sandbox }) {
+        const { language, code, context, cwd } = input;
+        if (context !== undefined || language === 'typescript') {
+          const where = { ...(context !== undefined && { contextId: context }), ...(cwd !== undefined && { cwd }) };
+          return describeCode(await sandbox.runCode(code, { language, ...where, timeoutMs: input.timeoutSeconds * 1000 }));
+        }
         const { command, stdin } = commandFor(input.language, input.code);
         const options = { timeoutMs: input.timeoutSeconds * 1000, ...(input.cwd !== undefined && { cwd: input.cwd }), ...(stdin !== undefined && { stdin }) };
         return describeResult(await sandbox.exec(command, { ...options, env: { PYTHONUNBUFFERED: '1' } }));

@@ -1,3 +1,4 @@
+import { cleanOutput } from '../../sandbox/clean-output.ts';
 import type { CommandResult } from '../../sandbox/sandbox.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 
@@ -11,8 +12,8 @@ export function describeResult(result: CommandResult): JsonObject {
     status: result.status,
     ...(result.exitCode !== undefined && { exitCode: result.exitCode }),
     ...(result.signal !== undefined && { signal: result.signal }),
-    stdout: stdout.text,
-    stderr: stderr.text,
+    stdout: cleanOutput(stdout.text),
+    stderr: cleanOutput(stderr.text),
     durationMs: Math.round(result.durationMs),
     ...((stdout.truncated || stderr.truncated) && { truncated: true }),
     ...(stdout.truncated && { stdoutPath: stdout.path, stdoutBytes: stdout.totalBytes }),

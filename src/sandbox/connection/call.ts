@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contracts/json.ts';
+import type { Feed } from './feed.ts';
 import type { Operation } from './validate.ts';
 
 export type StreamName = 'stdout' | 'stderr';
@@ -8,8 +9,8 @@ export interface Call {
   operation: Operation;
   /** The request's fields as they are now; a repeated request asks for what is still missing. */
   fields(): JsonObject;
-  /** Bytes that follow the request, once the supervisor has said how many it has already. */
-  upload?: Uint8Array;
+  /** Bytes that follow the request, once the supervisor has said how many it has already; a source is opened anew for each request. */
+  upload?: Uint8Array | (() => AsyncIterable<Uint8Array>);
   /** Takes output or file data; a promise holds back the supervisor until it is kept. */
   onData?(chunk: Buffer, stream: StreamName): void | Promise<void>;
   /** Called before the request is sent again. */
@@ -32,6 +33,8 @@ export interface OpenCall {
   owed: number;
   /** Bytes that the supervisor may still send. */
   window: number;
+  /** Sends the upload when it is a source. */
+  feed?: Feed;
   /** Next byte of the upload; -1 until the supervisor has said where to begin. */
   position: number;
   /** Bytes that we may still send. */

@@ -55,6 +55,7 @@ export class Caller {
         credit: 0,
         settle: (outcome) => {
           call.signal?.removeEventListener('abort', onAbort);
+          open.feed?.stop();
           if ('end' in outcome) resolve(outcome.end);
           else reject(outcome.error instanceof Error ? outcome.error : failure('INTERNAL', { problem: String(outcome.error) }));
         },

@@ -3,7 +3,7 @@ import { failure, isFailure, type LongshoreError } from '../../contracts/errors.
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Call, StreamName } from './call.ts';
 import { Caller, type CallerOptions } from './caller.ts';
-import { createFileCalls } from './file-calls.ts';
+import { createFileCalls, createPartCalls } from './file-calls.ts';
 import { parseLines } from './lines.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
 
@@ -13,6 +13,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
   const ask = (operation: Call['operation'], fields: JsonObject): Promise<JsonObject> => caller.call({ operation, fields: () => fields });
   return {
     ...createFileCalls(caller, options.sandboxId),
+    ...createPartCalls(caller),
     run: (spec, follow) => callAndFollow(caller, 'run', spec.execId, execFields(spec), follow),
     start: async (spec) => (await ask('start', execFields(spec))) as unknown as ExecRecord,
     attach: (execId, follow) => callAndFollow(caller, 'attach', execId, { execId }, follow),

@@ -1,17 +1,19 @@
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
+import { createFileOperations } from '../operations/files.ts';
+import { createCodeOperations } from '../operations/run-code.ts';
+import { attachPty, openPty } from '../operations/terminals.ts';
+import { createTransfers } from '../operations/transfers.ts';
+import { watchFiles } from '../operations/watch-files.ts';
 import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle } from '../sandbox.ts';
-import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
+import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOptions, WorkingConnection } from './supervisor-connection.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_PREVIEW_BYTES = 16 * 1024;
-const DEFAULT_MAX_ENTRIES = 10_000;
-/** A file read without a limit may be this long; a longer one is an error, never cut in silence. */
-const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /** Makes a sandbox handle of a connection. It wakes nothing: whoever owns the container does that before. */
-export function createHandle(connection: SupervisorConnection, sandboxId: string, options: { previewBytes?: number } = {}): SandboxHandle {
+export function createHandle(connection: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): SandboxHandle {
   const previewBytes = options.previewBytes ?? DEFAULT_PREVIEW_BYTES;
   const toResult = (execId: string, end: ExecEnd): CommandResult => {
     if (end.exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
@@ -23,6 +25,7 @@ export function createHandle(connection: SupervisorConnection, sandboxId: string
       stderr: toPreview(end.stderr, end.exit.stderrBytes),
     };
   };
+  const files = createFileOperations(connection);
   return {
     sandboxId,
     async run(command, run = {}) {
@@ -46,26 +49,17 @@ export function createHandle(connection: SupervisorConnection, sandboxId: string
     kill: (execId, signal = 'SIGTERM') => connection.signal(execId, signal),
     execs: async () => (await connection.list()).map(toInfo),
     forget: (execId) => connection.forget(execId),
-    async readFile(path, { maxBytes } = {}) {
-      const { bytes, size } = await connection.readFile(path, maxBytes ?? MAX_FILE_BYTES);
-      if (maxBytes === undefined && size > bytes.length) {
-        throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than ${MAX_FILE_BYTES}; read a part of it with maxBytes` });
-      }
-      return bytes;
-    },
-    writeFile: (path, data, file) => connection.writeFile(path, toBytes(data), file),
-    async listFiles(path, { recursive = false, maxEntries = DEFAULT_MAX_ENTRIES } = {}) {
-      return (await connection.listFiles(path, { recursive, maxEntries })).files;
-    },
-    fileInfo: (path) => connection.fileInfo(path),
-    removeFile: (path, { recursive = false } = {}) => connection.removeFile(path, { recursive }),
-    createDirectory: (path) => connection.createDirectory(path),
-    rename: (from, to) => connection.rename(from, to),
+    ...files,
+    ...createTransfers(connection, files),
+    ...createCodeOperations(connection, sandboxId),
+    watch: (path, watch) => watchFiles(connection, path, watch),
+    openPty: (pty) => openPty(connection, sandboxId, pty),
+    attachPty: async (ptyId, pty) => attachPty(connection, sandboxId, ptyId, pty),
   };
 }
 
 /** The command may end without reading all of its input, and a follower that lets go stops feeding too. */
-async function giveInput(connection: SupervisorConnection, execId: string, stdin: string | Uint8Array, ended: Promise<ExecEnd>): Promise<void> {
+async function giveInput(connection: WorkingConnection, execId: string, stdin: string | Uint8Array, ended: Promise<ExecEnd>): Promise<void> {
   const given = connection.input(execId, toBytes(stdin), { end: true });
   const outcome = await Promise.race([
     given.then(() => 'given' as const),

@@ -1,11 +1,14 @@
-import { isFailure } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { FileInfo } from '../sandbox.ts';
 import type { Caller } from './caller.ts';
-import type { SupervisorConnection } from './supervisor-connection.ts';
-import { parseLines } from './lines.ts';
+import type { SupervisorConnection, TransferEnd, WatchLine } from './supervisor-connection.ts';
+import { createLineReader, parseLines } from './lines.ts';
 
-type FileCalls = Pick<SupervisorConnection, 'readFile' | 'writeFile' | 'listFiles' | 'fileInfo' | 'removeFile' | 'createDirectory' | 'rename'>;
+type FileCalls = Pick<
+  SupervisorConnection,
+  'readFile' | 'writeFile' | 'listFiles' | 'glob' | 'fileInfo' | 'removeFile' | 'createDirectory' | 'rename' | 'packDirectory' | 'unpackDirectory' | 'watch'
+>;
 
 /** The operations on files; each is safe to send twice, so that a broken stream can be replaced at any moment. */
 export function createFileCalls(caller: Caller, sandboxId: string): FileCalls {
@@ -15,28 +18,74 @@ export function createFileCalls(caller: Caller, sandboxId: string): FileCalls {
   };
   return {
     fileInfo,
-    readFile: (path, maxBytes) => readFile(caller, path, maxBytes),
-    async writeFile(path, bytes, options = {}) {
-      await caller.call({ operation: 'writeFile', fields: () => ({ path, size: bytes.byteLength, ...options }), upload: bytes });
+    readFile: (path, maxBytes, offset = 0) => readFile(caller, { path, maxBytes, offset }),
+    writeFile: (path, bytes, options = {}) => writeFile(caller, path, bytes, options),
+    async packDirectory(path, sink) {
+      const end = await caller.call({ operation: 'packDirectory', fields: () => ({ path }), onData: sink.onData, onRepeat: sink.onRepeat });
+      return end as unknown as TransferEnd;
     },
+    async unpackDirectory(path, open) {
+      return (await caller.call({ operation: 'unpackDirectory', fields: () => ({ path }), upload: open })) as unknown as TransferEnd;
+    },
+    watch: (path, options) => watch(caller, path, options),
     async listFiles(path, options) {
       const { lines, end } = await parseLines(caller, 'listFiles', { path, ...options }, sandboxId);
       return { files: lines as unknown as FileInfo[], truncated: end['truncated'] === true };
     },
+    async glob(pattern, options) {
+      const { lines, end } = await parseLines(caller, 'glob', { pattern, ...options }, sandboxId);
+      return { paths: (lines as unknown as { path: string }[]).map(({ path }) => path), truncated: end['truncated'] === true };
+    },
     removeFile: (path, { recursive }) => repeatable(caller, 'removeFile', { path, recursive }, () => Promise.resolve(true)),
-    async createDirectory(path) {
-      await caller.call({ operation: 'createDirectory', fields: () => ({ path }) });
+    async createDirectory(path, { parents }) {
+      await caller.call({ operation: 'createDirectory', fields: () => ({ path, parents }) });
     },
     rename: (from, to) => repeatable(caller, 'rename', { from, to }, async () => (await fileInfo(to)) !== undefined),
   };
 }
 
-async function readFile(caller: Caller, path: string, maxBytes: number): Promise<{ bytes: Buffer; size: number }> {
+async function writeFile(caller: Caller, path: string, bytes: Uint8Array, options: { mode?: number; expected?: string; parents?: boolean }): Promise<void> {
+  const { parents = true, ...rest } = options;
+  let repeated = false;
+  try {
+    await caller.call({
+      operation: 'writeFile',
+      fields: () => ({ path, size: bytes.byteLength, parents, ...rest }),
+      upload: bytes,
+      onRepeat: () => (repeated = true),
+    });
+  } catch (error) {
+    // The first request may have written it, and what it replaced is not there any more.
+    if (!repeated || options.expected === undefined || !isFailure(error, 'FILE_FAILED')) throw error;
+    const present = await readFile(caller, { path, maxBytes: bytes.byteLength + 1, offset: 0 });
+    if (!present.bytes.equals(bytes)) throw error;
+  }
+}
+
+async function watch(caller: Caller, path: string, { recursive, signal, onEvent, onRepeat }: Parameters<SupervisorConnection['watch']>[1]): Promise<void> {
+  let reader = createLineReader('watch', (line) => onEvent(line as unknown as WatchLine));
+  await caller.call({
+    operation: 'watch',
+    fields: () => ({ path, recursive }),
+    onData: (chunk) => reader(chunk),
+    onRepeat() {
+      reader = createLineReader('watch', (line) => onEvent(line as unknown as WatchLine));
+      onRepeat();
+    },
+    signal,
+    letGo: () => failure('INTERRUPTED', { callId: `watch of ${path}` }),
+  });
+}
+
+async function readFile(
+  caller: Caller,
+  { path, maxBytes, offset }: { path: string; maxBytes: number; offset: number },
+): Promise<{ bytes: Buffer; size: number; version: string }> {
   let chunks: Buffer[] = [];
   let size = 0;
   const end = await caller.call({
     operation: 'readFile',
-    fields: () => ({ path, maxBytes }),
+    fields: () => ({ path, maxBytes, offset }),
     onData(chunk) {
       size += chunk.length;
       if (size > maxBytes) throw new RangeError('more of a file than was asked for');
@@ -47,11 +96,29 @@ async function readFile(caller: Caller, path: string, maxBytes: number): Promise
       size = 0;
     },
   });
-  return { bytes: Buffer.concat(chunks, size), size: Number(end['size']) };
+  return { bytes: Buffer.concat(chunks, size), size: Number(end['size']), version: end['version'] as string };
+}
+
+/** Each piece says where it belongs, so that it can be sent twice; a commit that was done already finds no pieces any more. */
+export function createPartCalls(caller: Caller): Pick<SupervisorConnection, 'writePart' | 'commitParts' | 'dropParts'> {
+  return {
+    async writePart(path, uploadId, bytes, options) {
+      await caller.call({ operation: 'writePart', fields: () => ({ path, uploadId, size: bytes.byteLength, ...options }), upload: bytes });
+    },
+    commitParts: (path, uploadId, options) => repeatable(caller, 'commitParts', { path, uploadId, ...options }, () => Promise.resolve(true)),
+    async dropParts(path, uploadId) {
+      await caller.call({ operation: 'dropParts', fields: () => ({ path, uploadId }) });
+    },
+  };
 }
 
 /** When the stream broke and the second request finds nothing to do, the first may have done it; `wasDone` tells. */
-async function repeatable(caller: Caller, operation: 'removeFile' | 'rename', fields: JsonObject, wasDone: () => Promise<boolean>): Promise<void> {
+async function repeatable(
+  caller: Caller,
+  operation: 'removeFile' | 'rename' | 'commitParts',
+  fields: JsonObject,
+  wasDone: () => Promise<boolean>,
+): Promise<void> {
   let repeated = false;
   try {
     await caller.call({ operation, fields: () => fields, onRepeat: () => (repeated = true) });

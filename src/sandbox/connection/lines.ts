@@ -34,6 +34,18 @@ export async function parseLines(
   }
 }
 
+/** Takes the chunks of a stream of lines without end and gives each line, checked against the operation's `lines`. */
+export function createLineReader(operation: Operation, onLine: (line: JsonObject) => void): (chunk: Buffer) => void {
+  let pending: Buffer = Buffer.alloc(0);
+  return (chunk) => {
+    const buffer = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+    const end = buffer.lastIndexOf(10) + 1;
+    pending = buffer.subarray(end);
+    if (pending.length > LIMITS.frameBytes) throw new RangeError('a line without end');
+    for (const line of splitLines(buffer.subarray(0, end))) onLine(parseMessage(operation, 'lines', line));
+  };
+}
+
 function splitLines(buffer: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let start = 0; start < buffer.length;) {

@@ -4,6 +4,7 @@ import { findProblem, parseFailure, parseMessage } from './validate.ts';
 import type { OpenCall, StreamName } from './call.ts';
 import { failure } from '../../contracts/errors.ts';
 import { translateFailure } from './failures.ts';
+import { Feed } from './feed.ts';
 
 /** How a link ended: `broken` links are replaced, after a breach of the protocol there is no next one. */
 export type LinkEnd = { reason: 'broken'; problem: string } | { reason: 'breach'; problem: string };
@@ -38,6 +39,7 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
     ended = true;
     stream.destroy();
     const left = [...calls.values()];
+    for (const open of left) open.feed?.stop();
     calls.clear();
     onEnd(how, left);
   };
@@ -109,15 +111,10 @@ function takeFrame(frame: Frame, taking: Taking): void {
       return takeData(frame, open, 'stdout', taking);
     case FRAMES.errorData:
       return takeData(frame, open, 'stderr', taking);
-    case FRAMES.reply: {
-      const reply = parseMessage(operation, 'reply', frame.payload);
-      if (open.call.upload) open.position = Math.min(Number(reply['accepted']), open.call.upload.byteLength);
-      return sendUpload(frame.channel, open, taking);
-    }
+    case FRAMES.reply:
+      return takeReply(frame, open, taking);
     case FRAMES.credit:
-      if (frame.payload.length !== 4) throw new RangeError('a credit that is not a number');
-      open.credit = Math.min(open.credit + frame.payload.readUInt32BE(0), LIMITS.windowBytes);
-      return sendUpload(frame.channel, open, taking);
+      return takeCredit(frame, open, taking);
     case FRAMES.end: {
       const message = parseMessage(operation, 'end', frame.payload);
       taking.calls.delete(frame.channel);
@@ -131,6 +128,21 @@ function takeFrame(frame: Frame, taking: Taking): void {
     default:
       throw new RangeError(`a frame of unknown type ${frame.type}`);
   }
+}
+
+function takeReply(frame: Frame, open: OpenCall, taking: Taking): void {
+  const { operation, upload } = open.call;
+  const reply = parseMessage(operation, 'reply', frame.payload);
+  if (typeof upload === 'function') return startFeed(frame.channel, upload(), open, taking);
+  if (upload) open.position = Math.min(Number(reply['accepted']), upload.byteLength);
+  return sendUpload(frame.channel, open, taking);
+}
+
+function takeCredit(frame: Frame, open: OpenCall, taking: Taking): void {
+  if (frame.payload.length !== 4) throw new RangeError('a credit that is not a number');
+  open.credit = Math.min(open.credit + frame.payload.readUInt32BE(0), LIMITS.windowBytes);
+  open.feed?.advance();
+  return sendUpload(frame.channel, open, taking);
 }
 
 function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taking): void {
@@ -164,13 +176,28 @@ function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taki
 
 function sendUpload(channel: number, open: OpenCall, taking: Taking): void {
   const { upload } = open.call;
-  if (!upload || open.position < 0) return;
+  if (!upload || typeof upload === 'function' || open.position < 0) return;
   while (open.credit > 0 && open.position < upload.byteLength) {
     const size = Math.min(open.credit, LIMITS.chunkBytes, upload.byteLength - open.position);
     taking.write(FRAMES.data, channel, upload.subarray(open.position, open.position + size));
     open.position += size;
     open.credit -= size;
   }
+}
+
+function startFeed(channel: number, source: AsyncIterable<Uint8Array>, open: OpenCall, taking: Taking): void {
+  open.feed?.stop();
+  open.feed = new Feed(source, {
+    credit: () => open.credit,
+    send(chunk) {
+      open.credit -= chunk.byteLength;
+      taking.write(FRAMES.data, channel, chunk);
+    },
+    fail(error) {
+      if (taking.calls.delete(channel)) taking.write(FRAMES.cancel, channel, '');
+      open.settle({ error });
+    },
+  });
 }
 
 function findSizeProblem(request: string): string | undefined {

@@ -2,8 +2,8 @@ import type { FileInfo } from '../sandbox.ts';
 
 export interface ExecSpec {
   execId: string;
-  /** A bash command, or a program with its arguments. */
-  run: { command: string } | { argv: string[] };
+  /** A bash command, or a program with its arguments; `program` is one of the supervisor's own that run as the guest. */
+  run: { command: string } | { argv: string[] } | { program: 'terminal' | 'python' | 'javascript' | 'call'; argv?: string[] };
   /** Relative paths start at the guest's home. */
   cwd: string;
   env: Record<string, string>;
@@ -60,6 +60,19 @@ export interface ExecRecord {
   exit?: ExitRecord;
 }
 
+export interface WatchLine {
+  type: 'ready' | 'created' | 'changed' | 'removed' | 'overflow';
+  path: string;
+}
+/** `paths` and `problems` go together and tell the first of the failures. */
+export interface TransferEnd {
+  files: number;
+  bytes: number;
+  failed: number;
+  paths?: string[];
+  problems?: string[];
+}
+
 /** A typed conversation with one sandbox's supervisor. Cuts of its stream are not felt; all errors are of the error table. */
 export interface SupervisorConnection {
   /** Starts (or attaches to) an exec and follows it, in one round trip. */
@@ -73,16 +86,31 @@ export interface SupervisorConnection {
   info(execId: string): Promise<ExecRecord>;
   forget(execId: string): Promise<void>;
   ping(): Promise<void>;
-  /** At most `maxBytes` from the beginning, and the file's whole size. */
-  readFile(path: string, maxBytes: number): Promise<{ bytes: Buffer; size: number }>;
-  writeFile(path: string, bytes: Uint8Array, options?: { mode?: number }): Promise<void>;
-  listFiles(path: string, options: { recursive: boolean; maxEntries: number }): Promise<{ files: FileInfo[]; truncated: boolean }>;
+  /** At most `maxBytes` from `offset` (default 0), the file's whole size, and a text that differs when its content may. */
+  readFile(path: string, maxBytes: number, offset?: number): Promise<{ bytes: Buffer; size: number; version: string }>;
+  /** With `expected` it is written only over that version (empty: where there is nothing). `parents: false` makes no directories. */
+  writeFile(path: string, bytes: Uint8Array, options?: { mode?: number; expected?: string; parents?: boolean }): Promise<void>;
+  /** Pieces of one file, gathered under `uploadId` beside its place until they are committed or dropped. */
+  writePart(path: string, uploadId: string, bytes: Uint8Array, options: { offset: number; parents: boolean }): Promise<void>;
+  commitParts(path: string, uploadId: string, options: { size: number; mode?: number }): Promise<void>;
+  dropParts(path: string, uploadId: string): Promise<void>;
+  /** A directory as a tar; `onRepeat` says that the tar begins anew. */
+  packDirectory(path: string, sink: { onData: (chunk: Buffer) => Promise<void>; onRepeat: () => void }): Promise<TransferEnd>;
+  /** A tar into a directory; the source is opened anew when the stream broke. */
+  unpackDirectory(path: string, open: () => AsyncIterable<Uint8Array>): Promise<TransferEnd>;
+  /** Runs until it is aborted (rejecting with `INTERRUPTED`) or what is watched is gone. After `onRepeat` something may have been missed. */
+  watch(path: string, options: { recursive: boolean; signal: AbortSignal; onEvent: (event: WatchLine) => void; onRepeat: () => void }): Promise<void>;
+  listFiles(path: string, options: { recursive: boolean; maxEntries: number; pattern?: string }): Promise<{ files: FileInfo[]; truncated: boolean }>;
+  glob(pattern: string, options: { path: string; hidden: boolean; maxEntries: number }): Promise<{ paths: string[]; truncated: boolean }>;
   fileInfo(path: string): Promise<FileInfo | undefined>;
   removeFile(path: string, options: { recursive: boolean }): Promise<void>;
-  createDirectory(path: string): Promise<void>;
+  createDirectory(path: string, options: { parents: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** Closes the stream but not the connection: the next call, and those in progress, open another. */
   disconnect(): void;
   /** Ends the connection; execs run on, followers reject with `DETACHED`, everything else with `SANDBOX_UNREACHABLE`. */
   close(): void;
 }
+
+/** What operations need of a connection: all but its end. */
+export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close'>;

@@ -2,9 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
-import { createHandle } from '../connection/create-handle.ts';
 import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
-import type { SandboxHandle } from '../sandbox.ts';
 import type { LostExec } from './describe-loss.ts';
 import type { Engine } from './engine.ts';
 import { openStream, type Target } from './open-stream.ts';
@@ -20,7 +18,6 @@ interface ConnectionDeps {
 
 interface Entry {
   connection: SupervisorConnection;
-  handle: SandboxHandle;
   stream: Duplex | undefined;
   /** Operations that wait for an answer. */
   users: number;
@@ -31,7 +28,7 @@ interface Entry {
 /** This process's connections to supervisors: one per sandbox, opened on first use. */
 export interface Connections {
   /** Runs an operation over the sandbox's connection. */
-  use<T>(target: Target, operation: (connection: SupervisorConnection, handle: SandboxHandle) => Promise<T>): Promise<T>;
+  use<T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
   /** Commands that the journal has as cut off, of those started after `since` (ISO 8601). */
@@ -64,7 +61,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     clearTimeout(entry.idleTimer);
     entry.users += 1;
     try {
-      return await operation(entry.connection, entry.handle);
+      return await operation(entry.connection);
     } finally {
       entry.users -= 1;
       if (entry.users === 0 && !entry.closing.signal.aborted) {
@@ -105,6 +102,6 @@ function connect(deps: ConnectionDeps, target: Target): Entry {
       return stream;
     },
   });
-  const entry: Entry = { connection, handle: createHandle(connection, target.sandboxId), stream: undefined, users: 0, closing, idleTimer: undefined };
+  const entry: Entry = { connection, stream: undefined, users: 0, closing, idleTimer: undefined };
   return entry;
 }

@@ -1,5 +1,7 @@
 import { failure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/store.ts';
+import { createHandle } from '../connection/create-handle.ts';
+import type { SupervisorConnection, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { SandboxHandle } from '../sandbox.ts';
 import { bringUp } from './bring-up.ts';
 import type { DockerContext } from './context.ts';
@@ -31,7 +33,7 @@ export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow,
     touchedAtMs = Date.now();
     rows.touch(sandboxId).catch((error: unknown) => log.warn({ sandboxId, err: error }, 'the last use of a sandbox could not be noted'));
   };
-  const awake = async <T>(operation: (handle: SandboxHandle) => Promise<T>): Promise<T> => {
+  const awake = async <T>(operation: (connection: SupervisorConnection) => Promise<T>): Promise<T> => {
     touch();
     // Over a live stream the operation goes out at once and the row is looked at beside it: a frozen sandbox answers when it is thawed.
     if (connections.isOpen(sandboxId)) {
@@ -39,25 +41,39 @@ export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow,
     } else {
       await checkAwake();
     }
-    return connections.use(row, (_connection, handle) => operation(handle));
+    return connections.use(row, operation);
   };
+  return createHandle(createWakingConnection(awake), sandboxId);
+}
 
+type Awake = <T>(operation: (connection: SupervisorConnection) => Promise<T>) => Promise<T>;
+
+/** Each operation is made to find a sandbox that is awake; those that are made up of several find it so each time. */
+function createWakingConnection(awake: Awake): WorkingConnection {
   return {
-    sandboxId,
-    run: (...args) => awake((handle) => handle.run(...args)),
-    start: (...args) => awake((handle) => handle.start(...args)),
-    attach: (...args) => awake((handle) => handle.attach(...args)),
-    writeStdin: (...args) => awake((handle) => handle.writeStdin(...args)),
-    kill: (...args) => awake((handle) => handle.kill(...args)),
-    execs: () => awake((handle) => handle.execs()),
-    forget: (...args) => awake((handle) => handle.forget(...args)),
-    readFile: (...args) => awake((handle) => handle.readFile(...args)),
-    writeFile: (...args) => awake((handle) => handle.writeFile(...args)),
-    listFiles: (...args) => awake((handle) => handle.listFiles(...args)),
-    fileInfo: (...args) => awake((handle) => handle.fileInfo(...args)),
-    removeFile: (...args) => awake((handle) => handle.removeFile(...args)),
-    createDirectory: (...args) => awake((handle) => handle.createDirectory(...args)),
-    rename: (...args) => awake((handle) => handle.rename(...args)),
+    run: (...args) => awake((connection) => connection.run(...args)),
+    start: (...args) => awake((connection) => connection.start(...args)),
+    attach: (...args) => awake((connection) => connection.attach(...args)),
+    input: (...args) => awake((connection) => connection.input(...args)),
+    signal: (...args) => awake((connection) => connection.signal(...args)),
+    list: () => awake((connection) => connection.list()),
+    info: (...args) => awake((connection) => connection.info(...args)),
+    forget: (...args) => awake((connection) => connection.forget(...args)),
+    ping: () => awake((connection) => connection.ping()),
+    readFile: (...args) => awake((connection) => connection.readFile(...args)),
+    writeFile: (...args) => awake((connection) => connection.writeFile(...args)),
+    writePart: (...args) => awake((connection) => connection.writePart(...args)),
+    commitParts: (...args) => awake((connection) => connection.commitParts(...args)),
+    dropParts: (...args) => awake((connection) => connection.dropParts(...args)),
+    packDirectory: (...args) => awake((connection) => connection.packDirectory(...args)),
+    unpackDirectory: (...args) => awake((connection) => connection.unpackDirectory(...args)),
+    watch: (...args) => awake((connection) => connection.watch(...args)),
+    listFiles: (...args) => awake((connection) => connection.listFiles(...args)),
+    glob: (...args) => awake((connection) => connection.glob(...args)),
+    fileInfo: (...args) => awake((connection) => connection.fileInfo(...args)),
+    removeFile: (...args) => awake((connection) => connection.removeFile(...args)),
+    createDirectory: (...args) => awake((connection) => connection.createDirectory(...args)),
+    rename: (...args) => awake((connection) => connection.rename(...args)),
   };
 }
 

@@ -13,6 +13,14 @@ from stdin import Stdin
 
 _SIGNALS = {'SIGTERM': signal.SIGTERM, 'SIGKILL': signal.SIGKILL, 'SIGINT': signal.SIGINT}
 _SHOWN = 1000
+_HERE = os.fsencode(os.path.dirname(os.path.abspath(__file__)))
+_PROGRAMS = {
+    'terminal': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'terminal.py')),
+    'python': (b'/usr/bin/env', b'python3', os.path.join(_HERE, b'interpreter.py')),
+    'javascript': (b'/usr/bin/env', b'node', b'--no-warnings', os.path.join(_HERE, b'interpreter.cjs')),
+    'call': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'interpreter_call.py')),
+}
+"""Programs of ours that run as the guest."""
 
 
 class Executions:
@@ -108,7 +116,7 @@ class Executions:
 
     def _claim_and_start(self, fields):
         exec_id = fields['execId']
-        if ('command' in fields) == ('argv' in fields):
+        if ('command' in fields) == ('argv' in fields or 'program' in fields):
             raise Refused('INVALID_ARGUMENT', 'either command or argv has to be given')
         if self._unsaved:
             self._save_unsaved()
@@ -138,7 +146,7 @@ class Executions:
         if 'command' in fields:
             argv = [b'/bin/bash', b'-c', to_bytes(fields['command'])]
         else:
-            argv = [to_bytes(item) for item in fields['argv']]
+            argv = [*_PROGRAMS.get(fields.get('program'), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
         env = {**self._base_env, **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
         cwd = os.path.join(self._base_env[b'HOME'], to_bytes(fields['cwd']))
         try:
@@ -234,8 +242,12 @@ class Lines:
 def _fingerprint(fields):
     """What makes two starts the same command. Values of the environment are in it and cannot be read from it."""
     told = [fields.get('command'), fields.get('argv'), fields['cwd'], sorted(fields['env'].items()), fields['stdin']]
+    if 'program' in fields:
+        told.append(fields['program'])
     return sha256(json.dumps(told).encode()).hexdigest()
 
 
 def _shown(fields):
-    return (fields['command'] if 'command' in fields else ' '.join(fields.get('argv', ())))[:_SHOWN]
+    if 'command' in fields:
+        return fields['command'][:_SHOWN]
+    return ' '.join([*([fields['program']] if 'program' in fields else []), *fields.get('argv', ())])[:_SHOWN]

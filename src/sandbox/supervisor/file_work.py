@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 
 import file_operations
 import runner
@@ -24,7 +25,7 @@ class FileWork:
         self._pid = 0
         self._spawn(operation, fields, user, home)
         channel.handler = self
-        if operation == 'writeFile':
+        if operation in file_operations.TAKING_DATA:
             channel.reply({'accepted': 0})
         self._listen()
 
@@ -38,7 +39,7 @@ class FileWork:
     def on_close(self):
         """The client let go: the child must not finish a write that nobody waits for."""
         if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
+            os.kill(self._pid, signal.SIGTERM)
             self._release()
 
     def _spawn(self, operation, fields, user, home):
@@ -124,10 +125,13 @@ class FileWork:
 
 def _work(theirs, operation, fields, user, home):
     runner.reset_signals()
+    # Ended in the middle, it takes away what it had begun.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT), runner.move_up(theirs)):
         os.dup2(source, target)
     os.closerange(_RESULT + 1, 1 << 20)
     runner.offer_to_out_of_memory_killer()
+    file_operations.prepare(operation)
     uid, gid = user
     os.umask(0o022)
     os.setgroups([])

@@ -50,6 +50,24 @@ test('a program is ended at its time limit, with what it had printed', async () 
   });
 });
 
+test('variables of a named context live on, and its values come as content', async () => {
+  await bench.call('code:run', { language: 'python', code: 'x = 20', context: 'work' });
+  const result = (await bench.call('code:run', { language: 'python', code: 'print("hi")\nx + 1', context: 'work' })) as { content: { text: string }[] };
+  expect(JSON.parse(result.content[0]!.text)).toMatchObject({ status: 'finished', executionCount: 2, stdout: 'hi\n' });
+  expect(result.content[1]).toEqual({ type: 'text', text: '21' });
+});
+
+test('images are images for the model', async () => {
+  const code = 'class V:\n  def _repr_png_(self): return b"png"\nV()';
+  const result = await bench.call('code:run', { language: 'python', code, context: 'work' });
+  expect(result).toMatchObject({ content: [{ type: 'text' }, { type: 'image', mediaType: 'image/png', data: 'cG5n' }] });
+});
+
+test('TypeScript runs', async () => {
+  const result = await bench.call('code:run', { language: 'typescript', code: 'const x: number = 6; x * 7' });
+  expect(result).toMatchObject({ content: [{ type: 'text' }, { type: 'text', text: '42' }] });
+});
+
 test('nothing is left behind', async () => {
-  await expect(bench.shell('ls -A /tmp')).resolves.toBe('');
+  await expect(bench.shell("ls -A /tmp | grep -v '^.longshore-code' || true")).resolves.toBe('');
 });

@@ -48,6 +48,7 @@ function contextOf(handle: SandboxHandle, callId: string): ToolContext {
     sandbox: {
       handle: async () => handle,
       exec: (command, options) => handle.run(command, { ...options, execId: named() }),
+      runCode: (code, options) => handle.runCode(code, { ...options, execId: named() }),
       start: (command, options) => handle.start(command, { ...options, execId: named() }),
     },
   };

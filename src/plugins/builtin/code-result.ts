@@ -1,0 +1,32 @@
+import type { ContentPart } from '../../contracts/transcript.ts';
+import { cleanOutput } from '../../sandbox/clean-output.ts';
+import type { CodeResult, CodeValue } from '../../sandbox/sandbox.ts';
+
+/** Of a value that is no image, the first form that is there is shown. */
+const TEXT_FORMS = ['text/markdown', 'text/html', 'text/latex', 'image/svg+xml', 'application/json', 'text/plain'];
+const IMAGE_FORMS = ['image/png', 'image/jpeg'];
+
+/** What a piece of code came to, as the model reads it: a summary, what was printed, each value, and images as images. */
+export function describeCode(result: CodeResult): { content: ContentPart[]; isError?: boolean } {
+  const { status, executionCount, durationMs, error, truncated } = result;
+  const summary = {
+    status,
+    ...(executionCount !== undefined && { executionCount }),
+    durationMs,
+    ...(result.stdout !== '' && { stdout: cleanOutput(result.stdout) }),
+    ...(result.stderr !== '' && { stderr: cleanOutput(result.stderr) }),
+    ...(error && { error: error.traceback === '' ? `${error.type}: ${error.message}` : error.traceback }),
+    ...(truncated && { truncated }),
+    ...(status === 'gone' && { note: 'The process ended, and with it all variables of the context.' }),
+  };
+  return { content: [{ type: 'text', text: JSON.stringify(summary) }, ...result.values.flatMap(describeValue)] };
+}
+
+function describeValue(value: CodeValue): ContentPart[] {
+  const image = IMAGE_FORMS.find((form) => typeof value[form] === 'string');
+  if (image !== undefined) return [{ type: 'image', mediaType: image, data: value[image] as string }];
+  const form = TEXT_FORMS.find((name) => value[name] !== undefined);
+  if (form === undefined) return [];
+  const shown = value[form];
+  return [{ type: 'text', text: typeof shown === 'string' ? shown : JSON.stringify(shown) }];
+}

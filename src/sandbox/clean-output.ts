@@ -1,0 +1,59 @@
+const ESC = '\u001B';
+const BEL = '\u0007';
+/** Runs of at least so many lines that differ in their digits only become one. */
+const MIN_RUN = 4;
+/** Colours and cursor movements, titles, character sets and single-letter commands of terminals. */
+const ANSI = new RegExp(
+  `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)|${ESC}[PX^_][^${ESC}]*${ESC}\\\\|${ESC}[ -/]+[0-~]|${ESC}[0-~]`,
+  'g',
+);
+const CONTROL = new RegExp(`[${String.fromCharCode(0)}-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]`, 'g');
+
+/**
+ * Output of a command as it is worth reading: without terminal codes, each line as it looked at last (progress bars rewrite theirs), and runs of
+ * similar lines collapsed to the first, a note, and the last.
+ */
+export function cleanOutput(text: string): string {
+  if (text === '') return text;
+  const lines = text.replaceAll(ANSI, '').replaceAll('\r\n', '\n').split('\n').map(lastState);
+  return collapse(lines).join('\n');
+}
+
+/** What a line shows after its carriage returns and backspaces. */
+function lastState(line: string): string {
+  let shown = '';
+  for (const part of line.split('\r')) {
+    const written = applyBackspaces(part);
+    shown = written + shown.slice(written.length);
+  }
+  return shown.replaceAll(CONTROL, '');
+}
+
+function applyBackspaces(text: string): string {
+  if (!text.includes('\b')) return text;
+  const kept: string[] = [];
+  for (const character of text) {
+    if (character === '\b') kept.pop();
+    else kept.push(character);
+  }
+  return kept.join('');
+}
+
+function collapse(lines: string[]): string[] {
+  const shown: string[] = [];
+  for (let start = 0; start < lines.length;) {
+    const shape = shapeOf(lines[start] ?? '');
+    let end = start + 1;
+    while (end < lines.length && shapeOf(lines[end] ?? '') === shape) end += 1;
+    const run = lines.slice(start, end);
+    // Empty lines and bare numbers are no noise.
+    if (run.length < MIN_RUN || !/\p{L}/u.test(shape)) shown.push(...run);
+    else shown.push(run[0] ?? '', `[… ${run.length - 2} similar lines …]`, run.at(-1) ?? '');
+    start = end;
+  }
+  return shown;
+}
+
+function shapeOf(line: string): string {
+  return line.replaceAll(/\d+/g, '0').trimEnd();
+}

@@ -1,0 +1,131 @@
+import type { Json } from '../../contracts/json.ts';
+import type { CodeResult, CodeValue } from '../sandbox.ts';
+
+/** Of each stream, at the head and again at the tail. Characters. */
+const KEPT_TEXT = 32_768;
+const MAX_VALUES = 100;
+/** Characters of all values together. */
+const MAX_VALUE_SIZE = 20_000_000;
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+export interface CodeReader {
+  push(chunk: Buffer): void;
+  end(): Pick<CodeResult, 'stdout' | 'stderr' | 'truncated' | 'values' | 'executionCount'> & {
+    ended: { error?: NonNullable<CodeResult['error']> } | undefined;
+  };
+}
+
+/** Reads the lines of an interpreter, which the guest may have forged: what is not as it should be is left out. Memory is bounded. */
+export function createCodeReader(onOutput?: (stream: 'stdout' | 'stderr', text: string) => void): CodeReader {
+  const streams = { stdout: createText(), stderr: createText() };
+  const values: CodeValue[] = [];
+  let valueSize = 0;
+  let truncated = false;
+  let executionCount: number | undefined;
+  let ended: { error?: NonNullable<CodeResult['error']> } | undefined;
+
+  const takeValue = (data: Json | undefined, size: number): void => {
+    if (!isObject(data)) return;
+    valueSize += size;
+    if (values.length < MAX_VALUES && valueSize <= MAX_VALUE_SIZE) values.push(data);
+    else truncated = true;
+  };
+  const take = (line: Buffer): void => {
+    const message = parse(line);
+    switch (message?.['type']) {
+      case 'started':
+        executionCount = typeof message['count'] === 'number' ? message['count'] : undefined;
+        return;
+      case 'stdout':
+      case 'stderr': {
+        const text = textOf(message['text']);
+        streams[message['type']].add(text);
+        onOutput?.(message['type'], text);
+        return;
+      }
+      case 'result':
+        return takeValue(message['data'], line.length);
+      case 'ended':
+        ended = toEnd(message['error']);
+        return;
+      default:
+    }
+  };
+  return {
+    push: createLineSplitter(take, () => (truncated = true)),
+    end() {
+      const { stdout, stderr } = streams;
+      return {
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        truncated: truncated || stdout.isCut() || stderr.isCut(),
+        values,
+        ...(executionCount !== undefined && { executionCount }),
+        ended,
+      };
+    },
+  };
+}
+
+function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: () => void): (chunk: Buffer) => void {
+  let pending: Buffer[] = [];
+  let pendingBytes = 0;
+  return (chunk) => {
+    let rest = chunk;
+    for (let newline = rest.indexOf(10); newline >= 0; newline = rest.indexOf(10)) {
+      onLine(Buffer.concat([...pending, rest.subarray(0, newline)]));
+      pending = [];
+      pendingBytes = 0;
+      rest = rest.subarray(newline + 1);
+    }
+    if (rest.length === 0) return;
+    pendingBytes += rest.length;
+    if (pendingBytes <= MAX_LINE_BYTES) {
+      pending.push(rest);
+    } else {
+      // No interpreter of ours tells so much in one line.
+      pending = [];
+      onTooLong();
+    }
+  };
+}
+
+function createText(): { add(text: string): void; text(): string; isCut(): boolean } {
+  let head = '';
+  let tail = '';
+  let left = 0;
+  return {
+    add(text) {
+      const room = KEPT_TEXT - head.length;
+      head += text.slice(0, Math.max(0, room));
+      tail += text.slice(Math.max(0, room));
+      if (tail.length <= 2 * KEPT_TEXT) return;
+      left += tail.length - KEPT_TEXT;
+      tail = tail.slice(-KEPT_TEXT);
+    },
+    text: () => (left === 0 ? head + tail : `${head}\n… ${left} characters left out …\n${tail}`),
+    isCut: () => left > 0,
+  };
+}
+
+function toEnd(error: Json | undefined): { error?: NonNullable<CodeResult['error']> } {
+  if (!isObject(error)) return {};
+  return { error: { type: textOf(error['type']), message: textOf(error['message']), traceback: textOf(error['traceback']) } };
+}
+
+function parse(line: Buffer): Record<string, Json> | undefined {
+  try {
+    const value = JSON.parse(line.toString()) as Json;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function isObject(value: Json | undefined): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { WorkingConnection } from '../connection/supervisor-connection.ts';
+import type { FileEdit, FileInfo, SandboxHandle, WriteFileOptions } from '../sandbox.ts';
+import { editText } from './edit-text.ts';
+import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
+import { collectPieces } from './pieces.ts';
+
+/** A file read without a limit may be this long; a longer one is an error, never cut in silence. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
+/** Of a stream, what is held in memory and sent at once. */
+const PIECE_BYTES = 4 * 1024 * 1024;
+const DEFAULT_MAX_ENTRIES = 10_000;
+const EDIT_ATTEMPTS = 3;
+
+type FileOperations = Pick<
+  SandboxHandle,
+  'readFile' | 'readFileStream' | 'writeFile' | 'editFile' | 'listFiles' | 'glob' | 'fileExists' | 'fileInfo' | 'removeFile' | 'createDirectory' | 'rename'
+>;
+
+/** All about single files, over a connection. */
+export function createFileOperations(connection: WorkingConnection): FileOperations {
+  return {
+    readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as SandboxHandle['readFile'],
+    readFileStream: (path, options) => readPieces(connection, path, options),
+    writeFile: (path, data, options) => writeFile(connection, path, data, options),
+    editFile: (path, edit) => editFile(connection, path, edit),
+    async listFiles(path, { recursive = false, maxEntries = DEFAULT_MAX_ENTRIES, pattern } = {}) {
+      return (await connection.listFiles(path, { recursive, maxEntries, ...(pattern !== undefined && { pattern }) })).files;
+    },
+    async glob(pattern, { cwd = '.', hidden = false, maxEntries = DEFAULT_MAX_ENTRIES } = {}) {
+      const { paths, truncated } = await connection.glob(pattern, { path: cwd, hidden, maxEntries });
+      if (truncated) throw failure('FILE_FAILED', { path: pattern, problem: `more than ${maxEntries} paths fit; narrow the pattern` });
+      return paths.toSorted();
+    },
+    fileExists: async (path) => (await connection.fileInfo(path)) !== undefined,
+    fileInfo: (path) => fileInfo(connection, path),
+    removeFile: (path, { recursive = false } = {}) => connection.removeFile(path, { recursive }),
+    createDirectory: (path, { parents = true } = {}) => connection.createDirectory(path, { parents }),
+    rename: (from, to) => connection.rename(from, to),
+  };
+}
+
+async function readWhole(connection: WorkingConnection, path: string, options: { maxBytes?: number; encoding?: string } = {}): Promise<Buffer | string> {
+  const { maxBytes, encoding } = options;
+  const { bytes, size } = await connection.readFile(path, maxBytes ?? MAX_FILE_BYTES);
+  if (maxBytes === undefined && size > bytes.length) {
+    throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than ${MAX_FILE_BYTES}; read a part of it with maxBytes, or as a stream` });
+  }
+  return encoding === undefined ? bytes : decodeText(bytes, encoding, path);
+}
+
+/** Each piece is a request of its own: a stream that nobody reads holds nothing open, and a sandbox may rest between two pieces. */
+async function* readPieces(connection: WorkingConnection, path: string, options: { offset?: number; maxBytes?: number } = {}): AsyncGenerator<Buffer> {
+  let offset = options.offset ?? 0;
+  const end = offset + (options.maxBytes ?? Number.MAX_SAFE_INTEGER - offset);
+  let first: string | undefined;
+  while (offset < end) {
+    const { bytes, size, version } = await connection.readFile(path, Math.min(PIECE_BYTES, end - offset), offset);
+    first ??= version;
+    if (version !== first) throw failure('FILE_FAILED', { path, problem: 'was changed while it was read' });
+    if (bytes.length > 0) yield bytes;
+    offset += bytes.length;
+    if (bytes.length === 0 || offset >= size) return;
+  }
+}
+
+async function writeFile(
+  connection: WorkingConnection,
+  path: string,
+  data: string | Uint8Array | AsyncIterable<Uint8Array>,
+  { mode, encoding = 'utf-8', createDirectories: parents = true }: WriteFileOptions = {},
+): Promise<void> {
+  const options = { parents, ...(mode !== undefined && { mode }) };
+  if (typeof data === 'string') return connection.writeFile(path, encodeText(data, encoding), options);
+  if (data instanceof Uint8Array) return connection.writeFile(path, data, options);
+  return writePieces(connection, path, data, options);
+}
+
+async function writePieces(
+  connection: WorkingConnection,
+  path: string,
+  source: AsyncIterable<Uint8Array>,
+  { parents, ...options }: { parents: boolean; mode?: number },
+): Promise<void> {
+  const uploadId = randomBytes(8).toString('hex');
+  let size = 0;
+  try {
+    for await (const piece of collectPieces(source, PIECE_BYTES)) {
+      await connection.writePart(path, uploadId, piece, { offset: size, parents });
+      size += piece.byteLength;
+    }
+    if (size === 0) await connection.writePart(path, uploadId, Buffer.alloc(0), { offset: 0, parents });
+    await connection.commitParts(path, uploadId, { size, ...options });
+  } catch (error) {
+    // What stopped the upload may stop this, too; the error to tell is the first.
+    await connection.dropParts(path, uploadId).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Reads, changes and writes; what somebody else wrote in between is never overwritten. */
+async function editFile(connection: WorkingConnection, path: string, edit: { oldText: string; newText: string }): Promise<FileEdit> {
+  if (edit.oldText === '') {
+    if ((await connection.fileInfo(path)) !== undefined) throw failure('FILE_FAILED', { path, problem: 'is there already; give the text to replace' });
+    await connection.writeFile(path, Buffer.from(edit.newText), { expected: '' });
+    return { change: 'created', line: 1 };
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    const { bytes, size, version } = await connection.readFile(path, MAX_FILE_BYTES);
+    if (size > bytes.length) throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than can be edited (${MAX_FILE_BYTES})` });
+    const edited = editText(bytes, edit, path);
+    try {
+      await connection.writeFile(path, edited.bytes, { expected: version });
+      return edited.edit;
+    } catch (error) {
+      if (attempt === EDIT_ATTEMPTS || !isFailure(error, 'FILE_FAILED') || !error.message.includes('changed meanwhile')) throw error;
+    }
+  }
+}
+
+async function fileInfo(connection: WorkingConnection, path: string): Promise<FileInfo | undefined> {
+  const info = await connection.fileInfo(path);
+  if (info?.type !== 'file') return info;
+  try {
+    const { bytes, size } = await connection.readFile(path, DETECTION_BYTES);
+    return { ...info, encoding: detectEncoding(bytes, size <= bytes.length) };
+  } catch (error) {
+    // Not readable, or gone just now.
+    if (isFailure(error, 'FILE_FAILED') || isFailure(error, 'FILE_NOT_FOUND')) return info;
+    throw error;
+  }
+}

@@ -1,0 +1,18 @@
+/** Gathers the chunks of a source into pieces of `size` bytes; the last is what is left. */
+export async function* collectPieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
+  let chunks: Uint8Array[] = [];
+  let held = 0;
+  for await (const chunk of source) {
+    for (let rest = chunk; rest.byteLength > 0;) {
+      const taken = rest.subarray(0, size - held);
+      rest = rest.subarray(taken.byteLength);
+      chunks.push(taken);
+      held += taken.byteLength;
+      if (held < size) continue;
+      yield Buffer.concat(chunks, held);
+      chunks = [];
+      held = 0;
+    }
+  }
+  if (held > 0) yield Buffer.concat(chunks, held);
+}

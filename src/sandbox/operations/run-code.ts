@@ -1,0 +1,177 @@
+import { failure, isFailure } from '../../contracts/errors.ts';
+import { makeId } from '../../contracts/ids.ts';
+import type { ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
+import type { CodeContext, CodeLanguage, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
+import { createCodeReader, type CodeReader } from './code-reader.ts';
+
+type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode'>;
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+/** Above what the interpreters tell at most, so that the end is never cut off. */
+const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
+/** Of a context's own process, whose output nobody reads. */
+const CONTEXT_OUTPUT_BYTES = 1024 * 1024;
+const CONTEXT_ID = /^[A-Za-z0-9_.-]{1,40}$/;
+const START_ATTEMPTS = 5;
+
+/**
+ * A piece of code is an exec of its own, so that it is run once, journalled and re-attached like any command. One with a context only
+ * brings the code to the context's process, which is an exec, too.
+ */
+export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
+  return {
+    async runCode(code, options) {
+      const { contextId, language } = options;
+      const execId = options.execId ?? makeId('call', Date.now(), Math.random);
+      const started = { execId, cwd: options.cwd ?? '.', env: options.env ?? {}, timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS };
+      if (contextId === undefined && language === 'bash') return runBash(connection, sandboxId, started, code, options);
+      if (contextId !== undefined) await ensureContext(connection, { language, contextId });
+      const run: ExecSpec['run'] =
+        contextId === undefined ? { program: programOf(language) } : { program: 'call', argv: [contextName({ language, contextId })] };
+      const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
+      return runInterpreted(connection, sandboxId, spec, { code, language, ...(contextId !== undefined && settingOf(options)) }, options);
+    },
+    async interruptCode(context) {
+      try {
+        return await connection.signal(contextExec(context), 'SIGINT');
+      } catch (error) {
+        if (isFailure(error, 'EXEC_NOT_FOUND')) return false;
+        throw error;
+      }
+    },
+    async restartCode(context) {
+      const execId = contextExec(context);
+      try {
+        await connection.signal(execId, 'SIGKILL');
+        await connection.attach(execId, { previewBytes: 0 });
+        await forgetEnded(connection, execId);
+      } catch (error) {
+        if (!isFailure(error, 'EXEC_NOT_FOUND')) throw error;
+      }
+    },
+  };
+}
+
+/** What a context is told; a process of its own has it from its start. */
+function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<string, string> } {
+  return { ...(cwd !== undefined && { cwd }), ...(env && { env }) };
+}
+
+async function runInterpreted(connection: WorkingConnection, sandboxId: string, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
+  const reader = createCodeReader(options.onOutput);
+  const running = connection.run(spec, { previewBytes: 0, onStdout: (chunk) => reader.push(chunk), ...(options.signal && { signal: options.signal }) });
+  // The program may end without having read its input, and whoever lets go stops feeding it.
+  const fed = connection.input(spec.execId, Buffer.from(`${JSON.stringify(request)}\n`), { end: true });
+  fed.catch(() => undefined);
+  const { exit, stderr } = await running;
+  if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${spec.execId}" was running` });
+  return toResult(reader, exit, stderr.head, { execId: spec.execId, contextId: options.contextId });
+}
+
+function toResult(reader: CodeReader, exit: ExitRecord, problem: string, { execId, contextId }: { execId: string; contextId: string | undefined }): CodeResult {
+  const { ended, executionCount, ...told } = reader.end();
+  const gone = ended === undefined;
+  const error = ended?.error ?? (gone && exit.status === 'exited' ? { type: 'Gone', message: 'the process of the code ended', traceback: problem } : undefined);
+  return {
+    execId,
+    ...(contextId !== undefined && { contextId }),
+    status: statusOf(exit, gone, error?.type),
+    ...told,
+    ...(error && { error }),
+    ...(executionCount !== undefined && { executionCount }),
+    durationMs: exit.durationMs,
+  };
+}
+
+function statusOf(exit: ExitRecord, gone: boolean, errorType: string | undefined): CodeResult['status'] {
+  if (exit.status === 'timeout') return 'timeout';
+  if (exit.status === 'killed') return gone && exit.signal === 'SIGKILL' ? 'gone' : 'interrupted';
+  if (gone) return 'gone';
+  if (errorType === 'KeyboardInterrupt' || errorType === 'Interrupted') return 'interrupted';
+  return errorType === undefined ? 'finished' : 'failed';
+}
+
+async function runBash(
+  connection: WorkingConnection,
+  sandboxId: string,
+  started: Pick<ExecSpec, 'execId' | 'cwd' | 'env' | 'timeoutMs'>,
+  code: string,
+  options: RunCodeOptions,
+): Promise<CodeResult> {
+  const { execId } = started;
+  const { exit, stdout, stderr } = await connection.run(
+    { ...started, run: { command: code }, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' },
+    {
+      previewBytes: 65_536,
+      ...(options.onOutput && {
+        onStdout: (chunk: Buffer) => options.onOutput?.('stdout', chunk.toString()),
+        onStderr: (chunk: Buffer) => options.onOutput?.('stderr', chunk.toString()),
+      }),
+      ...(options.signal && { signal: options.signal }),
+    },
+  );
+  if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
+  const failed = exit.status === 'exited' && exit.exitCode !== 0;
+  const status = exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' ? 'timeout' : 'interrupted';
+  return {
+    execId,
+    status,
+    stdout: stdout.head + stdout.tail,
+    stderr: stderr.head + stderr.tail,
+    truncated: stdout.leftOut + stderr.leftOut > 0,
+    values: [],
+    ...(failed && { error: { type: 'ExitCode', message: `exit code ${exit.exitCode}`, traceback: stderr.tail || stderr.head } }),
+    durationMs: exit.durationMs,
+  };
+}
+
+/** Starts the context's process unless it runs; one that has ended gives its name to the next. */
+async function ensureContext(connection: WorkingConnection, context: CodeContext): Promise<void> {
+  const execId = contextExec(context);
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
+    const { state } = await connection.start({
+      execId,
+      run: { program: programOf(context.language), argv: [contextName(context)] },
+      cwd: '.',
+      env: {},
+      timeoutMs: 0,
+      maxOutputBytes: CONTEXT_OUTPUT_BYTES,
+      stdin: 'empty',
+    });
+    if (state === 'running') return;
+    await forgetEnded(connection, execId);
+  }
+  throw failure('EXEC_FAILED', { problem: `the context "${context.contextId}" ends as soon as it is started` });
+}
+
+async function forgetEnded(connection: WorkingConnection, execId: string): Promise<void> {
+  try {
+    await connection.forget(execId);
+  } catch (error) {
+    // Somebody else was faster, or what the context had started is still on its way out.
+    if (isFailure(error, 'EXEC_NOT_FOUND')) return;
+    if (!isFailure(error, 'INVALID_ARGUMENT')) throw error;
+    await connection.signal(execId, 'SIGKILL');
+  }
+}
+
+function contextExec(context: CodeContext): string {
+  return `code-${contextName(context)}`;
+}
+
+function contextName({ language, contextId }: CodeContext): string {
+  if (!CONTEXT_ID.test(contextId)) {
+    throw failure('INVALID_ARGUMENT', { what: 'contextId', problem: JSON.stringify(contextId), fix: 'Use up to 40 letters, digits, "_", "." and "-"' });
+  }
+  return `${programOf(language)}-${contextId}`;
+}
+
+function programOf(language: CodeLanguage): 'python' | 'javascript' {
+  if (language === 'python') return 'python';
+  if (language === 'javascript' || language === 'typescript') return 'javascript';
+  throw failure('INVALID_ARGUMENT', {
+    what: 'language',
+    problem: `${JSON.stringify(language)} has no contexts or is not known`,
+    fix: 'Use python, javascript or typescript; bash without contextId',
+  });
+}

@@ -1,0 +1,90 @@
+import { failure } from '../../contracts/errors.ts';
+import { makeId } from '../../contracts/ids.ts';
+import type { WorkingConnection } from '../connection/supervisor-connection.ts';
+import type { Pty, PtyFollow, PtyOptions } from '../sandbox.ts';
+
+/** A terminal's output is journalled like any other; what it shows beyond this is not. */
+const MAX_OUTPUT_BYTES = 1024 ** 3;
+const MAX_SIZE = 1000;
+const FRAME_HEADER_BYTES = 5;
+const MAX_FRAME_BYTES = 512 * 1024;
+
+/** Starts a program in a terminal of its own and attaches to it. */
+export async function openPty(connection: WorkingConnection, sandboxId: string, options: PtyOptions & PtyFollow): Promise<Pty> {
+  const { columns = 80, rows = 24, command } = options;
+  for (const size of [columns, rows]) checkSize(size);
+  const ptyId = options.ptyId ?? makeId('call', Date.now(), Math.random);
+  const argv = command === undefined ? ['/bin/bash', '-l'] : ['/bin/bash', '-c', command];
+  await connection.start({
+    execId: ptyId,
+    run: { program: 'terminal', argv: [String(columns), String(rows), ...argv] },
+    cwd: options.cwd ?? '.',
+    env: { TERM: 'xterm-256color', ...options.env },
+    timeoutMs: 0,
+    maxOutputBytes: MAX_OUTPUT_BYTES,
+    stdin: 'open',
+  });
+  return attachPty(connection, sandboxId, ptyId, options);
+}
+
+export function attachPty(connection: WorkingConnection, sandboxId: string, ptyId: string, { onData, from = 0 }: PtyFollow & { from?: number }): Pty {
+  const release = new AbortController();
+  let offset = from;
+  const ended = connection
+    .attach(ptyId, {
+      from: { stdout: from, stderr: 0 },
+      previewBytes: 0,
+      signal: release.signal,
+      onStdout(chunk) {
+        offset += chunk.length;
+        return onData(chunk);
+      },
+    })
+    .then(({ exit }) => {
+      if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while terminal "${ptyId}" was open` });
+      return {
+        status: exit.status,
+        ...(exit.exitCode !== undefined && { exitCode: exit.exitCode }),
+        ...(exit.signal !== undefined && { signal: exit.signal }),
+      };
+    });
+  ended.catch(() => undefined);
+  return {
+    ptyId,
+    get offset() {
+      return offset;
+    },
+    ended,
+    async write(data) {
+      const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+      for (let position = 0; position < bytes.byteLength; position += MAX_FRAME_BYTES) {
+        await connection.input(ptyId, encode('i', bytes.subarray(position, position + MAX_FRAME_BYTES)), { end: false });
+      }
+    },
+    async resize({ columns, rows }) {
+      for (const size of [columns, rows]) checkSize(size);
+      const payload = Buffer.alloc(4);
+      payload.writeUInt16BE(columns, 0);
+      payload.writeUInt16BE(rows, 2);
+      await connection.input(ptyId, encode('s', payload), { end: false });
+    },
+    async kill() {
+      await connection.signal(ptyId, 'SIGKILL');
+    },
+    detach: () => release.abort(),
+  };
+}
+
+/** As terminal.py reads it: a letter, a length, a payload. */
+function encode(kind: string, payload: Uint8Array): Buffer {
+  const frame = Buffer.alloc(FRAME_HEADER_BYTES + payload.byteLength);
+  frame.write(kind, 0, 'latin1');
+  frame.writeUInt32BE(payload.byteLength, 1);
+  frame.set(payload, FRAME_HEADER_BYTES);
+  return frame;
+}
+
+function checkSize(size: number): void {
+  if (Number.isInteger(size) && size > 0 && size <= MAX_SIZE) return;
+  throw failure('INVALID_ARGUMENT', { what: 'The size of a terminal', problem: String(size), fix: `Use whole numbers from 1 to ${MAX_SIZE}` });
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { failure } from '../../contracts/errors.ts';
+import type { WorkingConnection, TransferEnd } from '../connection/supervisor-connection.ts';
+import type { SandboxHandle, TransferReport } from '../sandbox.ts';
+import { packLocal } from './pack-local.ts';
+import { isSystemError } from './system-error.ts';
+import { createUnpacker, type Unpacker } from './unpack-local.ts';
+
+const MAX_DOWNLOAD_BYTES = 16 * 1024 ** 3;
+const MAX_FAILURES = 100;
+
+type Files = Pick<SandboxHandle, 'readFileStream' | 'writeFile'>;
+type Transfers = Pick<SandboxHandle, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory'>;
+
+/** Files and directories between this machine and the sandbox, as streams: memory stays flat whatever their size. */
+export function createTransfers(connection: WorkingConnection, files: Files): Transfers {
+  return {
+    async uploadFile(localPath, path, options = {}) {
+      const status = await local(localPath, () => stat(localPath));
+      if (!status.isFile()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a regular file' });
+      const mode = options.mode ?? status.mode & 0o777;
+      await local(localPath, () => files.writeFile(path, createReadStream(localPath), { mode }));
+    },
+    downloadFile: (path, localPath) => downloadFile(files, path, localPath),
+    async uploadDirectory(localPath, path) {
+      const status = await local(localPath, () => stat(localPath));
+      if (!status.isDirectory()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a directory' });
+      let failures: TransferReport['failures'] = [];
+      const end = await connection.unpackDirectory(path, () => {
+        failures = [];
+        return packLocal(localPath, (failed, problem) => failures.push({ path: failed, problem }));
+      });
+      return toReport(end, failures);
+    },
+    async downloadDirectory(path, localPath, { maxBytes = MAX_DOWNLOAD_BYTES } = {}) {
+      await local(localPath, () => mkdir(localPath, { recursive: true }));
+      let unpacker: Unpacker = createUnpacker(localPath, path, maxBytes);
+      try {
+        const end = await connection.packDirectory(path, {
+          onData: (chunk) => unpacker.write(chunk),
+          onRepeat() {
+            unpacker.abandon();
+            unpacker = createUnpacker(localPath, path, maxBytes);
+          },
+        });
+        const { files: written, bytes, failures } = await unpacker.end();
+        return toReport({ ...end, files: written, bytes }, failures);
+      } catch (error) {
+        unpacker.abandon();
+        throw error;
+      }
+    },
+  };
+}
+
+async function downloadFile(files: Files, path: string, localPath: string): Promise<void> {
+  const beside = `${localPath}.${randomBytes(6).toString('hex')}.part`;
+  await local(localPath, () => mkdir(dirname(localPath), { recursive: true }));
+  const file = await local(localPath, () => open(beside, 'wx', 0o644));
+  try {
+    for await (const piece of files.readFileStream(path)) await local(localPath, () => file.writeFile(piece));
+    await file.close();
+    await local(localPath, () => rename(beside, localPath));
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    await rm(beside, { force: true });
+    throw error;
+  }
+}
+
+function toReport(end: TransferEnd, ours: TransferReport['failures']): TransferReport {
+  const theirs = (end.paths ?? []).map((path, index) => ({ path, problem: end.problems?.[index] ?? '' }));
+  return { files: end.files, bytes: end.bytes, failures: [...ours, ...theirs].slice(0, MAX_FAILURES), failed: end.failed + ours.length };
+}
+
+/** What goes wrong on this machine's side, as an error of the table. */
+async function local<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw error.code === 'ENOENT' ? failure('FILE_NOT_FOUND', { path }, error) : failure('FILE_FAILED', { path, problem: error.message }, error);
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * Runs JavaScript and tells what came of it, as the guest; the same in both directions as interpreter.py. `import` statements become
+ * dynamic imports, and `await` is allowed at the top level.
+ */
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+const { spawnSync } = require('node:child_process');
+const { PassThrough, Writable } = require('node:stream');
+const repl = require('node:repl');
+const util = require('node:util');
+const vm = require('node:vm');
+const { createRequire } = require('node:module');
+
+const MAX_PART = 16_000_000;
+/** Characters that one piece of code may tell; its end is told in any case. */
+const MAX_TOLD = 40_000_000;
+const IMPORT = /^([ \t]*)import\s+(?:([\w$*{}\s,]+?)\s+from\s+)?(['"])([^'"\n]+)\3(?:\s+with\s+\{[^}]*\})?[ \t]*;?/gm;
+
+let tell = () => undefined;
+let interrupted = () => undefined;
+let count = 0;
+
+const server = repl.start({
+  prompt: '',
+  input: new PassThrough(),
+  output: new Writable({ write: (_chunk, _encoding, done) => done() }),
+  terminal: false,
+  ignoreUndefined: true,
+});
+// The console's own answer to an error would be to print it.
+server._domain?.removeAllListeners('error');
+server._domain?.on('error', (error) => interrupted(error));
+server.context.console = consoleOf();
+server.context.display = (...values) => values.forEach(show);
+process.on('uncaughtException', (error) => interrupted(error));
+process.on('unhandledRejection', (error) => interrupted(error));
+// Heeded where the code waits; code that never does is ended with its context, by whoever runs out of patience.
+process.on('SIGINT', () => interrupted(namedError('Interrupted', 'the code was interrupted')));
+
+async function run(request, teller) {
+  count += 1;
+  tell = limited(teller);
+  const started = Date.now();
+  tell('started', { pid: process.pid, count });
+  let error;
+  try {
+    if (request.cwd) process.chdir(request.cwd);
+    Object.assign(process.env, request.env);
+    // Modules are looked for where the code works.
+    server.context.require = createRequire(path.join(process.cwd(), 'code.js'));
+    const value = await evaluate(rewriteImports(request.language === 'typescript' ? withoutTypes(request.code) : request.code), `<code ${count}>`);
+    if (value !== undefined && !request.code.trimEnd().endsWith(';')) show(value);
+  } catch (problem) {
+    error = describe(problem);
+  }
+  tell('ended', { durationMs: Date.now() - started, ...(error && { error }) });
+}
+
+function limited(teller) {
+  let left = MAX_TOLD;
+  return (type, fields) => {
+    left -= JSON.stringify(fields).length;
+    if (left >= 0 || type === 'started' || type === 'ended') teller(type, fields);
+  };
+}
+
+function evaluate(code, name) {
+  return new Promise((resolve, reject) => {
+    interrupted = reject;
+    // An object literal at the front is meant as a value, as in every console.
+    const source = /^\s*\{/.test(code) && isExpression(code) ? `(${code.trim().replace(/;+$/, '')})` : code;
+    server.eval(`${source}\n`, server.context, name, (error, value) => (error ? reject(error.err ?? error) : resolve(value)));
+  }).finally(() => {
+    interrupted = () => undefined;
+  });
+}
+
+function withoutTypes(code) {
+  const { status, stdout, stderr, error } = spawnSync('esbuild', ['--loader=ts', '--format=esm', '--target=es2022', '--log-level=error'], {
+    input: code,
+    encoding: 'utf8',
+  });
+  if (error) throw namedError('Unsupported', `TypeScript needs esbuild in the sandbox image: ${error.message}`);
+  if (status !== 0) throw namedError('SyntaxError', stderr.trim());
+  return stdout;
+}
+
+function isExpression(code) {
+  try {
+    void new vm.Script(`(${code.trim().replace(/;+$/, '')}\n)`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function rewriteImports(code) {
+  return code.replace(IMPORT, (_whole, indent, what, _quote, name) => {
+    const module = `await import(${JSON.stringify(resolveModule(name))})`;
+    if (what === undefined) return `${indent}${module};`;
+    const [, first, rest = ''] = /^\s*([\w$]+)?\s*,?\s*([\s\S]*)$/.exec(what) ?? [];
+    const parts = [];
+    if (first) parts.push(`var ${first} = (${module}).default;`);
+    const star = /^\*\s+as\s+([\w$]+)/.exec(rest);
+    if (star) parts.push(`var ${star[1]} = ${module};`);
+    else if (rest.startsWith('{')) parts.push(`var ${rest.replaceAll(/\s+as\s+/g, ': ')} = ${module};`);
+    return indent + parts.join(' ');
+  });
+}
+
+function resolveModule(name) {
+  if (name.startsWith('.')) return `file://${path.resolve(name)}`;
+  try {
+    const found = createRequire(path.join(process.cwd(), 'code.js')).resolve(name);
+    return path.isAbsolute(found) ? `file://${found}` : found;
+  } catch {
+    return name;
+  }
+}
+
+function show(value) {
+  if (value === undefined) return;
+  const data = { 'text/plain': inspect(value) };
+  const isPlain =
+    value !== null && typeof value === 'object' && (Array.isArray(value) || [null, 'Object'].includes(Object.getPrototypeOf(value)?.constructor?.name ?? null));
+  if (isPlain) addPart(data, 'application/json', () => JSON.parse(JSON.stringify(value)));
+  for (const [mime, method] of [
+    ['text/html', 'toHTML'],
+    ['text/markdown', 'toMarkdown'],
+    ['image/svg+xml', 'toSVG'],
+    ['image/png', 'toPNG'],
+  ]) {
+    if (typeof value?.[method] === 'function') addPart(data, mime, () => portable(value[method]()));
+  }
+  tell('result', { data });
+}
+
+function addPart(data, mime, make) {
+  try {
+    const part = make();
+    if (part !== undefined && (typeof part === 'string' ? part : JSON.stringify(part)).length <= MAX_PART) data[mime] = part;
+  } catch {
+    // A value that cannot be shown in that way has others.
+  }
+}
+
+function inspect(value) {
+  try {
+    return typeof value === 'string' ? value : util.inspect(value);
+  } catch (error) {
+    return `<value that cannot be shown: ${String(error)}>`;
+  }
+}
+
+function portable(part) {
+  return part instanceof Uint8Array ? Buffer.from(part).toString('base64') : part;
+}
+
+function describe(problem) {
+  if (util.types.isNativeError(problem) || typeof problem?.message === 'string') {
+    const isInterrupt = problem.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' || problem.name === 'Interrupted';
+    const stack = String(problem.stack ?? problem.message).split('\n');
+    return {
+      type: isInterrupt ? 'Interrupted' : String(problem.name ?? 'Error'),
+      message: String(problem.message),
+      traceback: stack.filter((line) => !/^\s+at .*(node:|interpreter\.cjs|new Promise \(<anonymous>\))/.test(line)).join('\n'),
+    };
+  }
+  return { type: 'Error', message: inspect(problem), traceback: inspect(problem) };
+}
+
+function namedError(name, message) {
+  return Object.assign(new Error(message), { name });
+}
+
+function consoleOf() {
+  const sink = (stream) => new Writable({ decodeStrings: false, write: (text, _encoding, done) => (tell(stream, { text: String(text) }), done()) });
+  return new console.Console({ stdout: sink('stdout'), stderr: sink('stderr') });
+}
+
+for (const name of ['stdout', 'stderr']) {
+  process[name].write = (chunk, encoding, done) => {
+    tell(name, { text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
+    (typeof encoding === 'function' ? encoding : done)?.();
+    return true;
+  };
+}
+
+function serve(name) {
+  const socketPath = `/tmp/.longshore-code-${process.getuid()}/${name}.sock`;
+  fs.mkdirSync(path.dirname(socketPath), { mode: 0o700, recursive: true });
+  fs.rmSync(socketPath, { force: true });
+  fs.rmSync(`${socketPath}.new`, { force: true });
+  let turn = Promise.resolve();
+  const listener = net.createServer({ allowHalfOpen: false }, (client) => {
+    let text = '';
+    let running = false;
+    client.on('error', () => undefined);
+    client.setEncoding('utf8');
+    client.on('data', (chunk) => {
+      text += chunk;
+      if (running || !text.endsWith('\n')) return;
+      running = true;
+      const before = turn;
+      turn = (async () => {
+        await before;
+        if (client.destroyed) return;
+        const gone = () => interrupted(namedError('Interrupted', 'whoever had asked for the code is gone'));
+        client.on('close', gone);
+        await run(JSON.parse(text), (type, fields) => client.write(`${JSON.stringify({ type, ...fields })}\n`));
+        tell = () => undefined;
+        client.off('close', gone);
+        client.end();
+      })();
+    });
+  });
+  listener.listen(`${socketPath}.new`, () => fs.renameSync(`${socketPath}.new`, socketPath));
+}
+
+async function once() {
+  process.on('SIGTERM', () => process.emit('SIGINT'));
+  const request = JSON.parse(fs.readFileSync(0, 'utf8'));
+  await run(request, (type, fields) => fs.writeSync(1, `${JSON.stringify({ type, ...fields })}\n`));
+  process.exit(0);
+}
+
+if (process.argv[2]) serve(process.argv[2]);
+else void once();

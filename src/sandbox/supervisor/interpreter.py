@@ -1,0 +1,308 @@
+"""Runs Python code and tells what came of it, as the guest. Without arguments: one piece of code, given on stdin. With a name: a
+context that lives on, whose clients (interpreter_call.py) each bring a piece.
+
+A request is one line of JSON: `code`, `cwd` when there is one, `env`. What is told are lines of JSON: `started`, then `stdout`, `stderr`,
+`result` in the order in which they came, then `ended`."""
+
+import ast
+import base64
+import builtins
+import contextlib
+import io
+import json
+import linecache
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+import types
+
+_MAX_PART = 16_000_000
+# Bytes that one piece of code may tell; its end is told in any case.
+_MAX_TOLD = 40_000_000
+_RICH = (
+    ('text/html', '_repr_html_'),
+    ('text/markdown', '_repr_markdown_'),
+    ('image/svg+xml', '_repr_svg_'),
+    ('image/png', '_repr_png_'),
+    ('image/jpeg', '_repr_jpeg_'),
+    ('application/json', '_repr_json_'),
+    ('text/latex', '_repr_latex_'),
+)
+
+
+class Teller:
+    """Writes lines to whoever asked; one who has gone away is not an error."""
+
+    def __init__(self, fd):
+        self._fd = fd
+        self._lock = threading.Lock()
+        self._left = _MAX_TOLD
+
+    def tell(self, kind, **fields):
+        line = json.dumps({'type': kind, **fields}, default=str).encode('utf-8', 'replace') + b'\n'
+        with self._lock, contextlib.suppress(OSError):
+            self._left -= len(line)
+            if self._left < 0 and kind not in ('started', 'ended'):
+                return
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._fd, view) :]
+
+
+class Capture:
+    """What is written to a descriptor below Python, by libraries in C and by subprocesses."""
+
+    def __init__(self, number, name):
+        self.name = name
+        self.teller = None
+        self._read, write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.dup2(write, number)
+        os.close(write)
+        self._lock = threading.Lock()
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    def drain(self):
+        """True when there was something."""
+        with self._lock:
+            found = False
+            while True:
+                try:
+                    data = os.read(self._read, 65536)
+                except BlockingIOError:
+                    return found
+                found = True
+                if self.teller is not None:
+                    self.teller.tell(self.name, text=data.decode('utf-8', 'replace'))
+
+    def _follow(self):
+        while True:
+            select.select([self._read], [], [])
+            self.drain()
+
+
+class Stream(io.TextIOBase):
+    """`sys.stdout` and `sys.stderr`: told at once, in the order of the program."""
+
+    encoding = 'utf-8'
+    errors = 'replace'
+
+    def __init__(self, interpreter, name, number):
+        self._interpreter = interpreter
+        self._name = name
+        self._number = number
+        self.buffer = os.fdopen(os.dup(number), 'wb', 0)
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self._number
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f'write() argument must be str, not {type(text).__name__}')
+        if text:
+            self._interpreter.teller.tell(self._name, text=text)
+        return len(text)
+
+
+class Interpreter:
+    def __init__(self):
+        self.teller = Teller(os.open('/dev/null', os.O_WRONLY))
+        self.busy = False
+        self._count = 0
+        self._module = types.ModuleType('__main__')
+        self._module.__builtins__ = builtins
+        self._module.display = self.display
+        self._loop = None
+        self._captures = [Capture(1, 'stdout'), Capture(2, 'stderr')]
+        sys.modules['__main__'] = self._module
+        os.dup2(os.open('/dev/null', os.O_RDONLY), 0)
+        sys.stdin = open('/dev/null')
+        sys.stdout, sys.stderr = Stream(self, 'stdout', 1), Stream(self, 'stderr', 2)
+        sys.displayhook = self.display
+        # Modules are looked for where the code works, not beside this program.
+        sys.path[0] = ''
+        os.environ.setdefault('MPLBACKEND', 'Agg')
+
+    def run(self, request, teller):
+        self._count += 1
+        self.teller = teller
+        for capture in self._captures:
+            capture.teller = teller
+        started = time.monotonic()
+        teller.tell('started', pid=os.getpid(), count=self._count)
+        error = None
+        try:
+            self.busy = True
+            try:
+                self._execute(request)
+                self._show_figures()
+            finally:
+                self.busy = False
+        except BaseException as problem:
+            error = self._describe(problem)
+        for capture in self._captures:
+            capture.drain()
+        ended = {} if error is None else {'error': error}
+        teller.tell('ended', durationMs=round((time.monotonic() - started) * 1000), **ended)
+
+    def display(self, *values):
+        for value in values:
+            if value is not None:
+                builtins._ = value
+                self.teller.tell('result', data=_bundle(value))
+
+    def _execute(self, request):
+        if request.get('cwd'):
+            os.chdir(request['cwd'])
+        os.environ.update(request.get('env') or {})
+        code = request['code']
+        name = f'<code {self._count}>'
+        # So that a traceback can show the lines.
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        tree = ast.parse(code, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(';') else None
+        self._evaluate(compile(tree, name, 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+        if last is not None:
+            self.display(self._evaluate(compile(ast.Expression(last.value), name, 'eval', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)))
+
+    def _evaluate(self, code):
+        value = eval(code, self._module.__dict__)
+        if code.co_flags & 0x80:
+            import asyncio
+
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(self._loop)
+            return self._loop.run_until_complete(value)
+        return value
+
+    def _show_figures(self):
+        pyplot = sys.modules.get('matplotlib.pyplot')
+        if pyplot is None:
+            return
+        for number in pyplot.get_fignums():
+            image = io.BytesIO()
+            pyplot.figure(number).savefig(image, format='png', bbox_inches='tight')
+            self.teller.tell('result', data={'image/png': base64.b64encode(image.getvalue()).decode()})
+        pyplot.close('all')
+
+    def _describe(self, problem):
+        if isinstance(problem, SystemExit):
+            code = problem.code
+            if code in (None, 0):
+                return None
+            return {'type': 'SystemExit', 'message': str(code), 'traceback': f'SystemExit: {code}'}
+        # The frames of this program are left out.
+        frames = problem.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+            frames = frames.tb_next
+        text = ''.join(traceback.format_exception(type(problem), problem, frames))
+        return {'type': type(problem).__name__, 'message': str(problem), 'traceback': text}
+
+
+def _bundle(value):
+    data = {}
+    custom = getattr(type(value), '_repr_mimebundle_', None)
+    if custom is not None:
+        with contextlib.suppress(Exception):
+            found = value._repr_mimebundle_()
+            data.update(found[0] if isinstance(found, tuple) else found)
+    for mime, method in _RICH:
+        if mime not in data and hasattr(type(value), method):
+            try:
+                found = getattr(value, method)()
+            except Exception:
+                continue
+            if found is not None:
+                data[mime] = found[0] if isinstance(found, tuple) else found
+    if isinstance(value, (dict, list)) and 'application/json' not in data:
+        with contextlib.suppress(TypeError, ValueError, RecursionError):
+            json.dumps(value, allow_nan=False)
+            data['application/json'] = value
+    try:
+        data['text/plain'] = repr(value)
+    except Exception as problem:
+        data['text/plain'] = f'<{type(value).__name__} whose repr failed: {problem!r}>'
+    return {mime: _portable(part) for mime, part in data.items() if _size(part) <= _MAX_PART}
+
+
+def _portable(part):
+    return base64.b64encode(part).decode() if isinstance(part, (bytes, bytearray)) else part
+
+
+def _size(part):
+    return len(part) if isinstance(part, (str, bytes, bytearray)) else len(json.dumps(part, default=str))
+
+
+def _serve(interpreter, name):
+    """One client after the other; each waits for those before it."""
+    path = f'/tmp/.longshore-code-{os.getuid()}/{name}.sock'
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    for leftover in (path, path + '.new'):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(leftover)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path + '.new')
+    listener.listen(64)
+    os.rename(path + '.new', path)
+    signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
+    while True:
+        client, _ = listener.accept()
+        with client:
+            request = _read_request(client)
+            if request is None:
+                continue
+            done = threading.Event()
+            threading.Thread(target=_watch, args=(client, interpreter, done), daemon=True).start()
+            interpreter.run(request, Teller(client.fileno()))
+            done.set()
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+
+def _interrupt(interpreter):
+    if interpreter.busy:
+        raise KeyboardInterrupt
+
+
+def _watch(client, interpreter, done):
+    """A client that was ended wants its code to end, too."""
+    with contextlib.suppress(OSError):
+        while client.recv(4096):
+            pass
+    if not done.is_set():
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def _read_request(client):
+    data = b''
+    while not data.endswith(b'\n'):
+        more = client.recv(65536)
+        if not more:
+            return None
+        data += more
+    return json.loads(data)
+
+
+def main():
+    if len(sys.argv) > 1:
+        _serve(Interpreter(), sys.argv[1])
+    request = json.loads(sys.stdin.buffer.readline())
+    output = os.dup(1)
+    interpreter = Interpreter()
+    signal.signal(signal.SIGTERM, lambda number, frame: _interrupt(interpreter))
+    signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
+    interpreter.run(request, Teller(output))
+    # Not the usual way out: threads of the code must not hold it up.
+    os._exit(0)
+
+
+main()

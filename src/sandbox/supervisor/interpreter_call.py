@@ -1,0 +1,91 @@
+"""Brings one piece of code to a context and passes on what it tells. Runs as the guest; argument: the name of the context. The
+request is the line on stdin.
+
+To be ended means to interrupt the code; code that does not heed that is ended with its context."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+
+_PATIENCE = 1.5
+_COMES_UP = 30.0
+
+
+
+
+def main(path):
+    request = sys.stdin.buffer.readline()
+    connection = _connect(path)
+    connection.sendall(request)
+    state = {'pid': 0, 'deadline': None}
+
+    def interrupt(number, frame):
+        if number == signal.SIGTERM:
+            state['deadline'] = state['deadline'] or time.monotonic() + _PATIENCE
+        if state['pid']:
+            os.kill(state['pid'], signal.SIGINT)
+        else:
+            # It waits behind another piece, and has not begun.
+            os._exit(0)
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    _follow(connection, state)
+
+
+def _connect(path):
+    limit = time.monotonic() + _COMES_UP
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+            return connection
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            if time.monotonic() > limit:
+                sys.exit('the context did not come up')
+            time.sleep(0.02)
+
+
+def _follow(connection, state):
+    incoming = b''
+    connection.settimeout(0.1)
+    ended = False
+    while not ended:
+        if state['deadline'] is not None and time.monotonic() > state['deadline']:
+            os.kill(state['pid'], signal.SIGKILL)
+            state['deadline'] = None
+        try:
+            data = connection.recv(65536)
+        except TimeoutError:
+            continue
+        except ConnectionResetError:
+            data = b''
+        if not data:
+            break
+        incoming += data
+        if not state['pid'] and b'\n' in incoming:
+            state['pid'] = json.loads(incoming[: incoming.index(b'\n')]).get('pid', 0)
+        complete = incoming.rfind(b'\n') + 1
+        if complete:
+            _write_all(incoming[:complete])
+            ended = incoming.rfind(b'{"type": "ended"', 0, complete) >= 0 and _is_end(incoming[:complete])
+            incoming = incoming[complete:]
+    if not ended:
+        _write_all(b'{"type": "gone"}\n')
+
+
+def _is_end(lines):
+    return json.loads(lines.splitlines()[-1]).get('type') == 'ended'
+
+
+def _write_all(data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+main(f'/tmp/.longshore-code-{os.getuid()}/{sys.argv[1]}.sock')
