@@ -9,10 +9,11 @@ import { describeDeath } from './describe-loss.ts';
 export async function checkTier(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
-    if (row.state !== 'running' && row.state !== 'frozen') return tierOf(row.state);
+    if (row.state !== 'running' && row.state !== 'frozen' && row.state !== 'hibernated') return tierOf(row.state);
     const container = await context.engine.inspect(row.containerName);
     if (container?.status === 'running') return 'running';
     if (container?.status === 'paused') return 'frozen';
+    if (container?.status === 'hibernated') return 'hibernated';
     if (container?.status === 'created') return row.state;
     const changed = await context.rows.change(sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
     return changed === undefined ? undefined : 'lost';

@@ -18,6 +18,7 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
         return tierOf(row.state);
       case 'running':
       case 'frozen':
+      case 'hibernated':
         if ((await rows.change(sandboxId, row.generation, { state: 'stopped' })) === undefined) return undefined;
         break;
       case 'stopped':
@@ -25,7 +26,12 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
     }
     connections.close(sandboxId);
     await engine.stop(row.containerName);
+    for (const name of await checkpointsIn(context, row.containerName)) await engine.removeCheckpoint(row.containerName, name);
     log.info({ sandboxId }, 'sandbox stopped');
     return 'stopped';
   });
+}
+
+async function checkpointsIn({ engine }: DockerContext, container: string): Promise<string[]> {
+  return (await engine.inspect(container))?.status === 'hibernated' ? engine.checkpointsOf(container) : [];
 }
