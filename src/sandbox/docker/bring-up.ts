@@ -173,7 +173,7 @@ async function canStart(context: DockerContext, { holder }: ContainerState): Pro
 }
 
 async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
-  return context.engine.create(await specOf(context, row, await runtimeFor(context, row.options as SandboxOptions)));
+  return context.engine.create(await specOf(context, row, await runtimeFor(context, row.options)));
 }
 
 async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {

@@ -57,7 +57,7 @@ export function helperOptions(spec: Pick<ContainerSpec, 'name' | 'image' | 'labe
     StopTimeout: 1,
     HostConfig: fence,
     ...(runtime.name === 'runc' && { Hostname }),
-  } as ContainerCreateOptions;
+  };
 }
 
 function hostConfig(spec: ContainerSpec): FullHostConfig {

@@ -45,23 +45,7 @@ async function tryCreate(docker: Docker, spec: { image: string }, options: Conta
 export async function inspect(docker: Docker, container: string): Promise<ContainerState | undefined> {
   return mapped(`inspect container ${container}`, async () => {
     try {
-      const { Id, Created, State, Config, HostConfig, ExecIDs } = (await docker.getContainer(container).inspect()) as Inspected;
-      const runtime = HostConfig.Runtime === 'runsc' ? 'runsc' : 'runc';
-      const status = statusOf(State);
-      const checkpoint = status === 'ended' && runtime === 'runsc' ? (await checkpointsOf(docker, Id))[0] : undefined;
-      const holder = /^container:(.+)$/.exec(HostConfig.NetworkMode ?? '')?.[1];
-      return {
-        id: Id,
-        ...(checkpoint === undefined ? { status } : { status: 'hibernated', checkpoint }),
-        exitCode: State.ExitCode,
-        outOfMemory: State.OOMKilled,
-        // A restored container's newest start is not the beginning of its commands.
-        startedAt: runtime === 'runsc' ? Created : State.StartedAt,
-        labels: Config.Labels,
-        runtime,
-        ...(holder !== undefined && { holder }),
-        execs: ExecIDs?.length ?? 0,
-      };
+      return await describe(docker, (await docker.getContainer(container).inspect()) as Inspected);
     } catch (error) {
       if (engineStatus(error) === 404) return undefined;
       throw error;
@@ -71,6 +55,25 @@ export async function inspect(docker: Docker, container: string): Promise<Contai
 
 /** Commands that the engine has running in the container are null when there are none. */
 type Inspected = Omit<Docker.ContainerInspectInfo, 'ExecIDs'> & { ExecIDs: string[] | null };
+
+async function describe(docker: Docker, { Id, Created, State, Config, HostConfig, ExecIDs }: Inspected): Promise<ContainerState> {
+  const runtime = HostConfig.Runtime === 'runsc' ? 'runsc' : 'runc';
+  const status = statusOf(State);
+  const checkpoint = status === 'ended' && runtime === 'runsc' ? (await checkpointsOf(docker, Id))[0] : undefined;
+  const holder = /^container:(.+)$/.exec(HostConfig.NetworkMode ?? '')?.[1];
+  return {
+    id: Id,
+    ...(checkpoint === undefined ? { status } : { status: 'hibernated', checkpoint }),
+    exitCode: State.ExitCode,
+    outOfMemory: State.OOMKilled,
+    // A restored container's newest start is not the beginning of its commands.
+    startedAt: runtime === 'runsc' ? Created : State.StartedAt,
+    labels: Config.Labels,
+    runtime,
+    ...(holder !== undefined && { holder }),
+    execs: ExecIDs?.length ?? 0,
+  };
+}
 
 function statusOf(state: Docker.ContainerInspectInfo['State']): 'created' | 'running' | 'paused' | 'ended' {
   if (state.Paused) return 'paused';

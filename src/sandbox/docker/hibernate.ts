@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow, SandboxState } from '../../store/store.ts';
 import { bringUp } from './bring-up.ts';
 import { checkpointName } from './checkpoints.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
@@ -14,6 +14,7 @@ import { stop } from './stop.ts';
 const BRIDGE_PAUSE_MS = 100;
 const BRIDGE_ATTEMPTS = 50;
 const CHECKPOINT_ATTEMPTS = 3;
+const HAVE_PROCESSES: ReadonlySet<SandboxState> = new Set(['running', 'frozen', 'hibernated']);
 
 /**
  * Puts a sandbox to disk with its processes. The row is set first: from then on nobody opens a bridge into the container, and whoever wants the
@@ -27,24 +28,26 @@ export async function hibernate(context: DockerContext, sandboxId: string, other
 }
 
 async function attempt(context: DockerContext, sandboxId: string): Promise<SandboxTier | 'cannot' | undefined> {
-  const { engine, rows, log } = context;
+  const { engine, rows } = context;
   const row = await ownRow(context, sandboxId);
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-  if (row.state !== 'running' && row.state !== 'frozen' && row.state !== 'hibernated') return tierOf(row.state);
+  if (!HAVE_PROCESSES.has(row.state)) return tierOf(row.state);
   const container = row.state === 'hibernated' ? await pastCheckpoint(context, row) : await engine.inspect(row.containerName);
   if (row.state === 'hibernated' && container?.status === 'hibernated') return 'hibernated';
   if (container === undefined || container.status === 'ended') {
     await rows.change(sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
     return undefined;
   }
-  if (container.runtime !== 'runsc') return 'cannot';
-  const { checkpoint, problem } = await context.capabilities();
-  if (!checkpoint) {
-    log.info({ sandboxId, problem }, 'this host cannot hibernate a sandbox');
-    return 'cannot';
-  }
+  if (!(await canHibernate(context, sandboxId, container))) return 'cannot';
   const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated' });
   return resting && putToDisk(context, resting, container);
+}
+
+async function canHibernate({ capabilities, log }: DockerContext, sandboxId: string, { runtime }: ContainerState): Promise<boolean> {
+  if (runtime !== 'runsc') return false;
+  const { checkpoint, problem } = await capabilities();
+  if (!checkpoint) log.info({ sandboxId, problem }, 'this host cannot hibernate a sandbox');
+  return checkpoint;
 }
 
 async function putToDisk(context: DockerContext, row: SandboxRow, container: ContainerState): Promise<SandboxTier | 'cannot' | undefined> {

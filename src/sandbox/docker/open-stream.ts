@@ -38,13 +38,17 @@ async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, conta
   const container = await engine.inspect(containerName);
   const row = await rows.get(sandboxId);
   if (row?.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-  if (container?.status === 'running') return 'passed';
-  if (container?.status === 'paused') {
-    if (row?.state !== 'running') return 'frozen';
-    await applyRow({ engine, rows }, sandboxId);
-    return 'passed';
+  switch (container?.status) {
+    case 'running':
+      return 'passed';
+    case 'paused':
+      if (row?.state !== 'running') return 'frozen';
+      await applyRow({ engine, rows }, sandboxId);
+      return 'passed';
+    case 'hibernated':
+      // Whoever put it to disk sees that somebody had woken it meanwhile, and wakes it again.
+      return 'frozen';
+    default:
+      throw failure('SANDBOX_LOST', { sandboxId, problem: row?.state === 'stopped' ? 'it was stopped' : describeDeath(container) });
   }
-  // Whoever put it to disk sees that somebody had woken it meanwhile, and wakes it again.
-  if (container?.status === 'hibernated') return 'frozen';
-  throw failure('SANDBOX_LOST', { sandboxId, problem: row?.state === 'stopped' ? 'it was stopped' : describeDeath(container) });
 }
