@@ -3,7 +3,6 @@ import { isFailure } from '../../contracts/errors.ts';
 import type { SandboxCapabilities } from '../sandbox.ts';
 import { checkpointName } from './checkpoints.ts';
 import type { DockerContext } from './context.ts';
-import { ensureHolder } from './holder.ts';
 import { LABEL } from './labels.ts';
 import { retried } from './retried.ts';
 
@@ -30,7 +29,9 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
   const labels = { [LABEL.installation]: installation, [LABEL.role]: 'probe' };
   let gvisor = false;
   try {
-    const holder = await ensureHolder(context);
+    // A holder of its own, so that a look at a host leaves nothing behind.
+    const holder = await engine.createHelper({ name: `${name}.holder`, image: standardImage, labels, runtime: { name: 'runc' } });
+    await engine.start(holder);
     const container = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runsc', holder } });
     gvisor = await engine.start(container);
     await engine.checkpoint(container, checkpointName(0));
@@ -42,6 +43,8 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
     log.info({ gvisor, problem: error.message }, 'this engine cannot hibernate sandboxes');
     return { gvisor, checkpoint: false, problem: `the engine refused to ${action}: ${problem}` };
   } finally {
-    await engine.removeContainer(name).catch((error: unknown) => log.warn({ name, err: error }, 'a probe is left to the reaper'));
+    for (const container of [name, `${name}.holder`]) {
+      await engine.removeContainer(container).catch((error: unknown) => log.warn({ container, err: error }, 'a probe is left to the reaper'));
+    }
   }
 }

@@ -31,8 +31,7 @@ export async function wakeMemory(
   try {
     await ensureHolder(context);
     await retried(() => startFrom(context, container.id, name), { log, what: `waking ${sandboxId}` });
-    await confirm(context, sandboxId, container.id, name);
-    return { outcome: 'awake', containerId: container.id };
+    return await confirmed(context, sandboxId, container.id, name);
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
     if (!context.copyCheckpoints) return { outcome: 'failed', problem: String(error.values['problem']) };
@@ -40,8 +39,7 @@ export async function wakeMemory(
   }
   try {
     const containerId = await wakeInSpare(context, container, { name, spare: spareNameOf(containerName), containerName, spec: await specOf() });
-    await confirm(context, sandboxId, containerId, name);
-    return { outcome: 'awake', containerId };
+    return await confirmed(context, sandboxId, containerId, name);
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
     await engine.removeContainer(spareNameOf(containerName));
@@ -93,6 +91,17 @@ export async function finishSpare({ engine }: Pick<DockerContext, 'engine'>, con
   if (!isUp(spare) || spare === undefined) return false;
   await takeOver(engine, await engine.inspect(containerName), spare.id, containerName);
   return true;
+}
+
+/** Once its processes have gone on, they must not be started from the same moment again: what they have done since would be done twice. */
+async function confirmed(context: Needed, sandboxId: string, containerId: string, name: string): Promise<Woken> {
+  try {
+    await confirm(context, sandboxId, containerId, name);
+    return { outcome: 'awake', containerId };
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    return { outcome: 'failed', problem: String(error.values['problem']) };
+  }
 }
 
 /** Asks the supervisor over a stream of its own; then the checkpoint has done its work. */
