@@ -12,7 +12,7 @@ import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
 import { sandboxLabels } from './labels.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
-import { finishSpare, wakeMemory } from './wake-memory.ts';
+import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
   /** `running`; or `none` and `lost`, which only an open can mend. */
@@ -61,7 +61,7 @@ async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp
  */
 async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const { engine, rows } = context;
-  if (await finishSpare(context, row.containerName)) return undefined;
+  if (await finishMove(context, row.containerName)) return undefined;
   const container = await pastCheckpoint(context, row);
   if (container?.status === 'hibernated') {
     if (row.state !== 'hibernated' || container.checkpoint === checkpointName(row.generation)) {

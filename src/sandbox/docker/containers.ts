@@ -59,7 +59,7 @@ type Inspected = Omit<Docker.ContainerInspectInfo, 'ExecIDs'> & { ExecIDs: strin
 async function describe(docker: Docker, { Id, Created, State, Config, HostConfig, ExecIDs }: Inspected): Promise<ContainerState> {
   const runtime = HostConfig.Runtime === 'runsc' ? 'runsc' : 'runc';
   const status = statusOf(State);
-  const checkpoint = status === 'ended' && runtime === 'runsc' ? (await checkpointsOf(docker, Id))[0] : undefined;
+  const checkpoint = (status === 'ended' || status === 'created') && runtime === 'runsc' ? (await checkpointsOf(docker, Id))[0] : undefined;
   const holder = /^container:(.+)$/.exec(HostConfig.NetworkMode ?? '')?.[1];
   return {
     id: Id,
@@ -112,6 +112,20 @@ export async function removeContainer(docker: Docker, container: string): Promis
     if (attempt === RACE_ATTEMPTS) throw failure('DOCKER_FAILED', { action: `remove container ${container}`, problem: 'it is still there' });
     await sleep(RACE_PAUSE_MS);
   }
+}
+
+/** False when the container runs; done as well when it is not there. */
+export async function removeEnded(docker: Docker, container: string): Promise<boolean> {
+  return mapped(`remove container ${container}`, async () => {
+    try {
+      await docker.getContainer(container).remove({ force: false, v: false });
+    } catch (error) {
+      const now = await inspect(docker, container);
+      if (now !== undefined && !isUp(now)) throw error;
+      return now === undefined;
+    }
+    return true;
+  });
 }
 
 export async function stop(docker: Docker, container: string): Promise<void> {

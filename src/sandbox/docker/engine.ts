@@ -7,7 +7,7 @@ import { failure } from '../../contracts/errors.ts';
 import { Bridge } from './bridge.ts';
 import { containerOptions, helperOptions, type ContainerSpec } from './container-options.ts';
 import { checkpoint, checkpointsOf, removeCheckpoint, restore } from './checkpoints.ts';
-import { containersOf, create, inspect, move, removeContainer, stop } from './containers.ts';
+import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
 import { copyCheckpoint, type CheckpointCopy } from './copy-checkpoint.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
 import { removeVolume, volumeExists, volumesOf } from './volumes.ts';
@@ -24,7 +24,7 @@ const END_BRIDGES = ['sh', '-c', 'for p in /proc/[0-9]*; do read -r n <$p/comm &
 
 export interface ContainerState {
   id: string;
-  /** `hibernated`: it has ended and has a checkpoint. `ended` covers everything else that has run and runs no more. */
+  /** `hibernated`: it does not run and has a checkpoint. `ended` covers everything else that has run and runs no more. */
   status: 'created' | 'running' | 'paused' | 'hibernated' | 'ended';
   /** The newest checkpoint of a hibernated container. */
   checkpoint?: string;
@@ -63,6 +63,8 @@ export interface Engine {
   /** TERM, then KILL after two seconds; done when it has ended or is not there. */
   stop(container: string): Promise<void>;
   removeContainer(container: string): Promise<void>;
+  /** Removes a container unless it runs; false when it does. */
+  removeEnded(container: string): Promise<boolean>;
   rename(container: string, name: string): Promise<void>;
   /** Puts a running container to disk; it ends by that. Takes seconds where there is much memory. */
   checkpoint(container: string, name: string): Promise<void>;
@@ -110,6 +112,7 @@ export function createEngine(host: string | undefined): Engine {
     pause: (container) => move(calls, container, 'pause', ['paused']),
     unpause: (container) => move(calls, container, 'unpause', ['running']),
     stop: (container) => stop(calls, container),
+    removeEnded: (container) => removeEnded(calls, container),
     rename: (container, name) => mapped(`rename container ${container}`, () => calls.getContainer(container).rename({ name })),
     checkpoint: (container, name) => checkpoint(slow, container, name),
     restore: (container, name) => restore(slow, container, name),

@@ -24,7 +24,7 @@ export async function wakeMemory(
   container: ContainerState,
   specOf: () => Promise<ContainerSpec>,
 ): Promise<Woken> {
-  const { engine, log } = context;
+  const { log } = context;
   const { sandboxId, containerName } = row;
   if (container.checkpoint === undefined) return { outcome: 'failed', problem: 'it has no checkpoint' };
   const name = container.checkpoint;
@@ -38,11 +38,11 @@ export async function wakeMemory(
     log.warn({ sandboxId, problem: error.message }, 'a sandbox does not wake in its container, trying a fresh one');
   }
   try {
-    const containerId = await wakeInSpare(context, container, { name, spare: spareNameOf(containerName), containerName, spec: await specOf() });
+    const containerId = await moveToFresh(context, container, { name, containerName, spec: await specOf() });
+    await retried(() => startFrom(context, containerId, name), { log, what: `waking ${sandboxId} in a fresh container` });
     return await confirmed(context, sandboxId, containerId, name);
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
-    await engine.removeContainer(spareNameOf(containerName));
     return { outcome: 'failed', problem: String(error.values['problem']) };
   }
 }
@@ -56,40 +56,37 @@ async function startFrom({ engine }: Needed, container: string, name: string): P
   }
 }
 
-interface Spare {
+interface Move {
   name: string;
-  spare: string;
   containerName: string;
   spec: ContainerSpec;
 }
 
-/** The old container goes only when the spare one runs, and only then the spare one gets its name: whoever finds a spare one that runs takes it over. */
-async function wakeInSpare(
-  { engine, log, installation, standardImage }: Needed,
-  before: ContainerState,
-  { name, spare, containerName, spec }: Spare,
-): Promise<string> {
+/**
+ * Moves a checkpoint to a new container, which takes the place of the old one. The old one goes before the new one is started, and only while it does not
+ * run: there is no moment at which both could. Returns the id of the container to wake: the old one, when somebody has woken it meanwhile.
+ */
+async function moveToFresh({ engine, installation, standardImage }: Needed, before: ContainerState, { name, containerName, spec }: Move): Promise<string> {
+  const spare = spareNameOf(containerName);
   await engine.removeContainer(spare);
-  const containerId = await engine.create({ ...spec, name: spare });
+  const fresh = await engine.create({ ...spec, name: spare });
   const { dataDirectory } = await engine.facts();
-  const labels = { [LABEL.installation]: installation, [LABEL.role]: 'copy' };
-  const helper = { name: `copy.${containerName}`, image: standardImage, labels };
-  await engine.copyCheckpoint({ from: before.id, to: containerId, checkpoint: name, helper, dataDirectory });
-  await retried(() => engine.restore(containerId, name), { log, what: `waking ${containerName} in a fresh container` });
-  await takeOver(engine, before, containerId, containerName);
-  return containerId;
+  const helper = { name: `copy.${containerName}`, image: standardImage, labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' } };
+  await engine.copyCheckpoint({ from: before.id, to: fresh, checkpoint: name, helper, dataDirectory });
+  if (!(await engine.removeEnded(before.id))) {
+    await engine.removeContainer(spare);
+    return before.id;
+  }
+  await engine.rename(fresh, containerName);
+  return fresh;
 }
 
-async function takeOver(engine: DockerContext['engine'], before: ContainerState | undefined, spareId: string, containerName: string): Promise<void> {
-  if (before !== undefined) await engine.removeContainer(before.id);
-  await engine.rename(spareId, containerName);
-}
-
-/** Finishes what a crash has left between the start of a spare container and its new name; false when there was nothing to finish. */
-export async function finishSpare({ engine }: Pick<DockerContext, 'engine'>, containerName: string): Promise<boolean> {
+/** Finishes such a move where a crash has left it without the last step; false when there was nothing to finish. */
+export async function finishMove({ engine }: Pick<DockerContext, 'engine'>, containerName: string): Promise<boolean> {
+  if ((await engine.inspect(containerName)) !== undefined) return false;
   const spare = await engine.inspect(spareNameOf(containerName));
-  if (!isUp(spare) || spare === undefined) return false;
-  await takeOver(engine, await engine.inspect(containerName), spare.id, containerName);
+  if (spare === undefined) return false;
+  await engine.rename(spare.id, containerName);
   return true;
 }
 

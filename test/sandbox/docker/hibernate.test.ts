@@ -107,6 +107,16 @@ describeWithGvisor('hibernating', () => {
     expect(await output(handle, 'cat /tmp/memory')).toBe('kept');
   });
 
+  test('a move to another container that was cut off before its last step is finished', async () => {
+    const owner = parts.newOwner();
+    const { handle } = await parts.sandboxes.open(owner, GVISOR);
+    await handle.run('echo kept > /tmp/memory');
+    await parts.sandboxes.hibernate(owner.sandboxId);
+    await parts.docker.getContainer(parts.containerName(owner.sandboxId)).rename({ name: `spare.${parts.containerName(owner.sandboxId)}` });
+    expect(await parts.sandboxes.wake(owner.sandboxId)).toBe('running');
+    expect(await output(handle, 'cat /tmp/memory')).toBe('kept');
+  });
+
   test('stopping it ends its processes and keeps its files', async () => {
     const owner = parts.newOwner();
     const { handle } = await parts.sandboxes.open(owner, GVISOR);
