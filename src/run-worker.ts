@@ -16,16 +16,21 @@ import { createWorker } from './worker.ts';
  * @throws what its parts throw at their start: AGENT_INVALID, POSTGRES_UNAVAILABLE, TEMPORAL_UNAVAILABLE, …
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
-  installRuntime(log);
   const agents = await loadAgents(config.LONGSHORE_AGENTS);
   const registry = await loadRegistry(config, agents, log);
   await using store = await openStore({ url: config.DATABASE_URL, log });
   await using sandboxes = createDockerSandboxes({ config, store, log });
   const models = createModels({ readEnvironment, log });
-  const worker = await createWorker({ config, store, sandboxes, registry, agents, models, log });
-  const running = worker.run();
-  log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
-  await running;
+  const runtime = installRuntime(log);
+  try {
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, log });
+    const running = worker.run();
+    log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
+    await running;
+  } finally {
+    // It ends by itself with its last worker; one that never got a worker would keep the process from ending.
+    await runtime.shutdown();
+  }
   log.info('worker stopped');
 }
 
@@ -46,13 +51,17 @@ async function loadRegistry(config: Config, agents: ReadonlyMap<string, Agent>, 
 }
 
 /** Temporal's own log lines go where ours go. Its runtime also turns SIGTERM and SIGINT into a graceful shutdown. */
-function installRuntime(log: Logger): void {
+function installRuntime(log: Logger): Runtime {
   const at = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: object) => log[level]({ ...meta }, message);
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
-  Runtime.install({
+  return Runtime.install({
     logger: {
       log: (level, message, meta) => at(levels[level])(message, meta),
-      ...{ trace: at('trace'), debug: at('debug'), info: at('debug'), warn: at('warn'), error: at('error') },
+      trace: at('trace'),
+      debug: at('debug'),
+      info: at('debug'),
+      warn: at('warn'),
+      error: at('error'),
     },
     telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }) } },
   });

@@ -73,16 +73,18 @@ function unavailable(address: string, error: unknown): Error {
 
 /** Removes what no row owns, now and from time to time. A failed round is told and left to the next. */
 function startReaper(sandboxes: Sandboxes, log: Logger): { stop(): Promise<void> } {
-  let round = Promise.resolve();
+  let round: Promise<void> = Promise.resolve();
+  const reapOnce = async (before: Promise<void>) => {
+    await before;
+    try {
+      const found = await sandboxes.reap();
+      if (Object.values(found).some((names) => names.length > 0)) log.info(found, 'sandboxes reaped');
+    } catch (error) {
+      log.warn({ err: error }, 'sandboxes could not be reaped');
+    }
+  };
   const reap = () => {
-    round = round.then(async () => {
-      try {
-        const found = await sandboxes.reap();
-        if (Object.values(found).some((names) => names.length > 0)) log.info(found, 'sandboxes reaped');
-      } catch (error) {
-        log.warn({ err: error }, 'sandboxes could not be reaped');
-      }
-    });
+    round = reapOnce(round);
   };
   reap();
   const timer = setInterval(reap, REAP_EVERY_MS);

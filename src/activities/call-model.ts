@@ -27,7 +27,7 @@ interface Answer {
   isNew: boolean;
 }
 
-const HEARTBEAT_MS = 1000;
+const HEARTBEAT_MS = 500;
 
 /**
  * Makes the activity of one model call. The answer's transcript entry (key = step id) is the point of no return: an attempt that finds it
@@ -51,9 +51,9 @@ export function createCallModel(dependencies: CallModelDependencies): (args: Cal
   };
 }
 
+/** A cancellation comes back with a beat; an answer that comes sooner than the first costs no request for it. */
 function startHeartbeat(): NodeJS.Timeout {
   const context = Context.current();
-  context.heartbeat();
   return setInterval(() => context.heartbeat(), HEARTBEAT_MS);
 }
 

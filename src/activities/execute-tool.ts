@@ -30,18 +30,18 @@ export function createExecuteTool(parts: Parts) {
         return tellStored({ args, store, tool }, claim.call);
       case 'mismatch':
         return refuseMismatch(args, claim.call);
-      case 'claimed': {
-        const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
-        if (!tool) return settleUnknownTool(args);
-        const run: ToolRun = { args, claim, tool, store, opened: parts.opened, progress, output: outputOf(args, log), log };
-        return storeOutcome(run, await runTool(run));
-      }
     }
+    const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
+    if (!tool) return settleUnknownTool(args);
+    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, progress, output: outputOf(args, log), log };
+    return storeOutcome(run, await runTool(run));
   };
 
   function outputOf({ conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {
     return createOutputEvents({
-      ...{ callId, turnId, stepId },
+      callId,
+      turnId,
+      stepId,
       append: (events) => store.events.append(conversationId, events),
       onProblem: (error) => log.warn({ err: error }, 'output was not told to the events'),
     });

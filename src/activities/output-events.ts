@@ -19,20 +19,26 @@ const INTERVAL_MS = 100;
 /** Bytes of output told per call; the whole is in the sandbox. */
 const MAX_BYTES = 65_536;
 
-/** Batches a call's output into events: at most ten appends a second, and none at all for a call that ends sooner. */
-export function createOutputEvents(call: {
+interface Call {
   callId: string;
   turnId: string;
   stepId: string;
   append: (events: NewEvent[]) => Promise<void>;
   onProblem: (error: unknown) => void;
-}): OutputEvents {
+}
+interface Piece {
+  stream: Stream;
+  /** Where the text starts in the stream, give or take a character that came in two pieces. */
+  offset: number;
+  text: string;
+}
+
+/** Batches a call's output into events: at most ten appends a second, and none at all for a call that ends sooner. */
+export function createOutputEvents(call: Call): OutputEvents {
   const seen = { stdout: 0, stderr: 0 };
   const told = { stdout: 0, stderr: 0 };
   const decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') };
-  let pending: { stream: Stream; offset: number; text: string }[] = [];
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
+  const batches = createBatches(call);
   return {
     push(stream, chunk) {
       const start = seen[stream];
@@ -41,8 +47,7 @@ export function createOutputEvents(call: {
       const room = Math.max(0, MAX_BYTES - told.stdout - told.stderr);
       if (fresh.length === 0 || room === 0) return;
       told[stream] = start + chunk.length;
-      add(stream, decoders[stream].write(fresh.subarray(0, room)), told[stream] - fresh.length);
-      schedule();
+      batches.add({ stream, offset: told[stream] - fresh.length, text: decoders[stream].write(fresh.subarray(0, room)) });
     },
     skip(stdoutBytes, stderrBytes) {
       told.stdout = stdoutBytes;
@@ -50,24 +55,35 @@ export function createOutputEvents(call: {
     },
     seen: () => ({ stdout: Math.max(seen.stdout, told.stdout), stderr: Math.max(seen.stderr, told.stderr) }),
     async drain() {
+      for (const stream of ['stdout', 'stderr'] as const) batches.add({ stream, offset: told[stream], text: decoders[stream].end() });
+      return batches.drain();
+    },
+  };
+}
+
+function createBatches({ append, onProblem, ...call }: Call) {
+  let pending: Piece[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  let closed = false;
+  return {
+    add(piece: Piece): void {
+      const last = pending.at(-1);
+      if (piece.text === '') return;
+      if (last?.stream === piece.stream) last.text += piece.text;
+      else pending.push(piece);
+      schedule();
+    },
+    async drain(): Promise<NewEvent[]> {
+      closed = true;
       clearTimeout(timer);
       await running;
-      for (const stream of ['stdout', 'stderr'] as const) add(stream, decoders[stream].end(), told[stream]);
-      clearTimeout(timer);
       return take();
     },
   };
 
-  /** `offset`: where the text starts in the stream, give or take a character that came in two pieces. */
-  function add(stream: Stream, text: string, offset: number): void {
-    const last = pending.at(-1);
-    if (text === '') return;
-    if (last?.stream === stream) last.text += text;
-    else pending.push({ stream, offset, text });
-  }
-
   function schedule(): void {
-    if (timer !== undefined || running !== undefined || pending.length === 0) return;
+    if (closed || timer !== undefined || running !== undefined || pending.length === 0) return;
     timer = setTimeout(() => {
       timer = undefined;
       running = flush();
@@ -75,11 +91,10 @@ export function createOutputEvents(call: {
   }
 
   async function flush(): Promise<void> {
-    const events = take();
     try {
-      await call.append(events);
+      await append(take());
     } catch (error) {
-      call.onProblem(error);
+      onProblem(error);
     } finally {
       running = undefined;
       schedule();
@@ -87,11 +102,11 @@ export function createOutputEvents(call: {
   }
 
   function take(): NewEvent[] {
-    const events = pending.map((output) => ({
-      type: 'tool.output' as const,
+    const events = pending.map((piece): NewEvent => ({
+      type: 'tool.output',
       turnId: call.turnId,
       stepId: call.stepId,
-      data: { callId: call.callId, ...output },
+      data: { callId: call.callId, ...piece },
     }));
     pending = [];
     return events;

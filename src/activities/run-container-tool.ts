@@ -83,13 +83,13 @@ function outcomeOf(run: ToolRun, ending: Exclude<Ending, { kind: 'lost' }>, outc
     case 'unreachable':
       run.opened.forget(run.args.conversationId);
       return { outcome: 'later', error: ending.error };
-    case 'detached': {
-      // A tool that had its answer when the cancellation came keeps it.
-      if (outcome.outcome === 'returned') return outcome;
-      const cancellation = whyCancelled();
-      return cancellation === 'requested' ? { outcome: 'detached' } : { outcome: 'later', error: comeBackLater(run.args.callId, cancellation) };
-    }
+    case 'detached':
+      break;
   }
+  // A tool that had its answer when the cancellation came keeps it.
+  if (outcome.outcome === 'returned') return outcome;
+  const cancellation = whyCancelled();
+  return cancellation === 'requested' ? { outcome: 'detached' } : { outcome: 'later', error: comeBackLater(run.args.callId, cancellation) };
 }
 
 /** After the container's death: the journal lies on the volume and tells whether a command of this call was under way. */

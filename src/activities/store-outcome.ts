@@ -51,11 +51,10 @@ async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'd
     case 'interrupted':
       return { state: 'interrupted', content: await shorten(errorContent(outcome.text).content, (whole) => keepWhole(run, whole)), isError: true };
     case 'unknown':
-      return {
-        state: 'unknown',
-        ...errorContent(`It is not known whether this call took effect: ${outcome.why}\nLook at the state of things before you repeat it.`),
-      };
+      break;
   }
+  const text = `It is not known whether this call took effect: ${outcome.why}\nLook at the state of things before you repeat it.`;
+  return { state: 'unknown', ...errorContent(text) };
 }
 
 function closingEvent(run: ToolRun, outcome: RunOutcome, { content, isError }: CallResult): NewEvent {

@@ -70,7 +70,14 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
   const { conversationId, userId, tenantId, agentId, turnId, callId, tool } = run.args;
   const log = run.log.child({ tool });
   return {
-    ...{ conversationId, userId, tenantId, agentId, turnId, callId, signal, sandbox },
+    conversationId,
+    userId,
+    tenantId,
+    agentId,
+    turnId,
+    callId,
+    signal,
+    sandbox,
     logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
     heartbeat: (line) => run.progress.line(line),
   };

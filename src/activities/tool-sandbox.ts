@@ -41,7 +41,7 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
     onStdout: (chunk: Buffer) => onOutput('stdout', chunk),
     onStderr: (chunk: Buffer) => onOutput('stderr', chunk),
   };
-  let ending: Ending | undefined;
+  const fate = createFate(args.callId);
   let named = 0;
   let busy = 0;
   return {
@@ -54,13 +54,10 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
       const execId = nextId();
       return guarded((handle) => handle.start(command, { timeoutMs: 0, ...options, execId }));
     },
-    ending: () => ending,
-    note(error) {
-      const told = endingOf(error);
-      if (told) end(told);
-    },
+    ending: fate.ending,
+    note: (error) => void fate.endBy(error),
     detach() {
-      end({ kind: 'detached' });
+      fate.end({ kind: 'detached' });
       release.abort();
     },
     isBusy: () => busy > 0,
@@ -71,27 +68,26 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
       if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
       return attachToFirst(handle, execId);
     });
-    if (result.status === 'killed') throw end({ kind: 'interrupted', result });
+    if (result.status === 'killed') throw fate.end({ kind: 'interrupted', result });
     return result;
   }
 
   /** The id is taken by another command: by the mark of an interruption, or by what an earlier attempt of a tool that is not repeatable word for word started. */
   async function attachToFirst(handle: SandboxHandle, execId: string): Promise<CommandResult> {
     const first = (await handle.execs()).find((exec) => exec.execId === execId);
-    if (first?.command === INTERRUPTED_MARK) throw end({ kind: 'interrupted' });
+    if (first?.command === INTERRUPTED_MARK) throw fate.end({ kind: 'interrupted' });
     return handle.attach(execId, undefined, follow);
   }
 
   async function guarded<Result>(use: (handle: SandboxHandle) => Promise<Result>): Promise<Result> {
-    if (ending) throw refusal();
+    if (fate.ending()) throw fate.refusal();
     busy += 1;
     try {
       const handle = await open();
-      if (ending) throw refusal();
+      if (fate.ending()) throw fate.refusal();
       return await use(handle);
     } catch (error) {
-      const told = endingOf(error);
-      throw told && !ending ? end(told) : error;
+      throw fate.endBy(error) ?? error;
     } finally {
       busy -= 1;
     }
@@ -101,17 +97,31 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
     named += 1;
     return `${args.callId}-${named}`;
   }
+}
 
-  function end(how: Ending): unknown {
-    ending ??= how;
-    return refusal();
-  }
-
-  function refusal(): unknown {
+/** The first ending counts. */
+function createFate(callId: string) {
+  let ending: Ending | undefined;
+  const refusal = (): unknown => {
     if (ending?.kind === 'lost' || ending?.kind === 'unreachable') return ending.error;
-    const { callId } = args;
     return ending?.kind === 'interrupted' ? failure('INTERRUPTED', { callId }) : failure('DETACHED', { execId: callId });
-  }
+  };
+  return {
+    ending: () => ending,
+    /** The error for whoever asks more of the sandbox. */
+    refusal,
+    end(how: Ending): unknown {
+      ending ??= how;
+      return refusal();
+    },
+    /** As `end`, when the error says that something ended; undefined when it is the tool's own affair or comes after the end. */
+    endBy(error: unknown): unknown {
+      const how = endingOf(error);
+      if (!how || ending) return undefined;
+      ending = how;
+      return refusal();
+    },
+  };
 }
 
 function endingOf(error: unknown): Ending | undefined {

@@ -22,6 +22,7 @@ export interface RunOptions {
 /** How a command ended. A non-zero exit, a timeout and a kill are values, not errors. */
 export interface CommandResult {
   execId: string;
+  /** `exited`: it ended by itself, be it by a signal. `killed`: it was ended on request. */
   status: 'exited' | 'timeout' | 'killed';
   /** Absent when a signal ended it. */
   exitCode?: number;

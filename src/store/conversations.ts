@@ -1,11 +1,15 @@
-import type { ConversationState, ConversationStatus } from '../contracts/conversation.ts';
+import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database, SqlValue } from './database.ts';
 import { eventsText, insertEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
-import type { ConversationRow, Store } from './store.ts';
+import type { ConversationRow, SandboxState, Store } from './store.ts';
 
-const COLUMNS = 'conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at';
+// What runs now and where the sandbox is change more often than the status is saved; they are read from where they are always right.
+const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at,
+  (select s.state from sandboxes s where s.conversation_id = conversations.conversation_id) as sandbox_state,
+  (select json_agg(json_build_object('callId', t.call_id, 'tool', t.tool) order by t.started_at, t.position) from tool_calls t
+    where t.conversation_id = conversations.conversation_id and t.state = 'running' and t.turn_id = status->>'turnId') as running_calls`;
 
 interface Row {
   conversation_id: string;
@@ -16,6 +20,8 @@ interface Row {
   status: ConversationStatus;
   created_at: Date;
   updated_at: Date;
+  sandbox_state: SandboxState | null;
+  running_calls: ConversationStatus['runningCalls'] | null;
 }
 
 const CREATE = `with counter as (
@@ -78,8 +84,13 @@ function toConversation(row: Row): ConversationRow {
     userId: row.user_id,
     tenantId: row.tenant_id,
     state: row.state,
-    status: row.status,
+    status: { ...row.status, sandboxTier: tierOf(row), runningCalls: row.running_calls ?? [] },
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   };
+}
+
+function tierOf({ sandbox_state: state, status }: Row): SandboxTier {
+  if (state === null) return status.sandboxTier;
+  return state === 'creating' ? 'running' : state;
 }

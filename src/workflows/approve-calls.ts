@@ -38,8 +38,9 @@ async function askAll(running: RunningConversation, { turnId }: StepPlace, asked
   for (const call of asked) askApproval(data, turnId, call, Date.now());
   stopWork(data, Date.now());
   running.show();
-  await Promise.all(data.approvals.map(({ pending }) => record(running, pending, { type: 'requested', why: pending.why, expiresAtMs: pending.expiresAtMs })));
+  // The status first: whoever reads the event finds the approval that it speaks of.
   await running.save();
+  await Promise.all(data.approvals.map(({ pending }) => record(running, pending, { type: 'requested', why: pending.why, expiresAtMs: pending.expiresAtMs })));
   await untilAnswered(running);
   for (const call of asked) takeOverEdits(data.approvals, call);
   if (!data.paused) startWork(data, Date.now());

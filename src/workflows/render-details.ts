@@ -4,6 +4,8 @@ import { statusOf, type ConversationData } from './conversation-state.ts';
 
 const SHOWN_APPROVALS = 8;
 const SHOWN_ARGUMENTS = 600;
+/** The Temporal UI gives the text some 30 pixels less than it takes and hides its last line; an empty one may be hidden. */
+const HIDDEN_LINE = '\u00A0';
 
 /** What an operator reads in the Temporal UI: the state, and what to press. Markdown; stays far below Temporal's 20 000 bytes. */
 export function renderDetails(data: ConversationData, nowMs: number): string {
@@ -18,7 +20,7 @@ export function renderDetails(data: ConversationData, nowMs: number): string {
   const approvals = status.pendingApprovals;
   lines.push(...approvals.slice(0, SHOWN_APPROVALS).map(renderApproval));
   if (approvals.length > SHOWN_APPROVALS) lines.push(`… and ${approvals.length - SHOWN_APPROVALS} more: query \`pendingApprovals\`.`);
-  return lines.join('\n\n');
+  return [...lines, HIDDEN_LINE].join('\n\n');
 }
 
 function renderPause(paused: NonNullable<ConversationData['paused']>): string {
@@ -32,7 +34,7 @@ function renderPause(paused: NonNullable<ConversationData['paused']>): string {
 
 function renderApproval({ callId, tool, hash, why, arguments: given }: PendingApproval): string {
   const shown = given === undefined ? 'too large to show here; see the transcript' : code(JSON.stringify(given).slice(0, SHOWN_ARGUMENTS));
-  const answer = JSON.stringify({ callId, hash, answer: 'allow-once' });
+  const answer = JSON.stringify({ callId, hash, answer: 'allow-once' }, null, 2);
   return [
     `**Approve ${code(tool)}?** ${code(why)}`,
     `Arguments: ${shown}`,

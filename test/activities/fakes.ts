@@ -223,7 +223,11 @@ export function createFakeStore() {
   };
   return {
     store: store as unknown as Store,
-    ...{ calls, events, transcript, messages, faults },
+    calls,
+    events,
+    transcript,
+    messages,
+    faults,
     typesOf: () => events.map(({ type }) => type),
     opened() {
       sandboxState = 'running';
@@ -250,8 +254,17 @@ export function setUpCall(definition: Partial<ToolDefinition<{ type: 'object' }>
   const agents = new Map([['agent', { id: 'agent', sandbox: {} } as Agent]]);
   const log = pino({ level: 'silent' });
   const args: ExecuteToolArgs = {
-    ...{ conversationId: 'conv_1', agentId: 'agent', userId: 'user', tenantId: 'tenant', turnId: 'turn_1', stepId: 'step_1', callId: 'call_1' },
-    ...{ tool: 'test:tool', hash: 'h1', timeoutMs: 60_000, needsSandbox: tool.isolation === 'container' },
+    conversationId: 'conv_1',
+    agentId: 'agent',
+    userId: 'user',
+    tenantId: 'tenant',
+    turnId: 'turn_1',
+    stepId: 'step_1',
+    callId: 'call_1',
+    tool: 'test:tool',
+    hash: 'h1',
+    timeoutMs: 60_000,
+    needsSandbox: tool.isolation === 'container',
   };
   const propose = (input = {}) =>
     ledger.store.toolCalls.propose([

@@ -47,10 +47,12 @@ test('every relative link leads to a file, and to a heading where it names one',
   expect(broken).toEqual([]);
 });
 
-test('every page of the documentation can be reached from the README', async () => {
+test('every page of the documentation can be reached from the README; a link to a folder leads to its pages', async () => {
+  const all = await pages();
   const reached = new Set(['README.md']);
   for (const page of reached) {
-    for (const { target } of await linksOf(page)) if (target.endsWith('.md')) reached.add(target);
+    const targets = (await linksOf(page)).map(({ target }) => target);
+    for (const other of all) if (targets.includes(other) || targets.includes(dirname(other))) reached.add(other);
   }
-  expect((await pages()).filter((page) => !reached.has(page) && page !== 'CHANGELOG.md')).toEqual([]);
+  expect(all.filter((page) => !reached.has(page) && page !== 'CHANGELOG.md')).toEqual([]);
 });

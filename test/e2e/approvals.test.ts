@@ -1,5 +1,5 @@
 import type { Chat, ConversationEvent } from '../../src/client.ts';
-import { installAgents, resultsOf, until, untilEvent, type Installation, type WorkerProcess } from './support.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type WorkerProcess } from './support.ts';
 
 const approval = [{ tool: 'shell:run', decide: 'ask' }];
 const command = (line: string, expect?: Record<string, string | number | boolean>) => ({
@@ -39,7 +39,7 @@ const start = (agent: string) => installation.longshore.start({ agent, user: 'us
 async function untilAsked(chat: Chat, count = 1): Promise<{ callId: string; hash: string; data: ConversationEvent['data'] }> {
   let seen = 0;
   const { data } = await untilEvent(chat, ({ type }) => type === 'tool.approval-requested' && ++seen === count);
-  return { callId: String(data['callId']), hash: String(data['hash']), data };
+  return { callId: textIn(data, 'callId'), hash: textIn(data, 'hash'), data };
 }
 
 async function typesOf(chat: Chat, type: ConversationEvent['type']): Promise<ConversationEvent['data'][]> {
@@ -118,7 +118,7 @@ test('an approval that nobody gives expires, and the call is not run', async () 
   expect(await resultsOf(chat)).toEqual([{ isError: true, text: 'Nobody approved this call in time; it was not run.' }]);
   expect(await typesOf(chat, 'tool.approval-resolved')).toMatchObject([{ answer: 'expired' }]);
   const [asked] = await typesOf(chat, 'tool.approval-requested');
-  await expect(chat.approve({ callId: String(asked?.['callId']), answer: 'allow' })).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+  await expect(chat.approve({ callId: textIn(asked, 'callId'), answer: 'allow' })).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
   await chat.close();
 });
 

@@ -1,6 +1,6 @@
 import { Client, Connection, WorkflowUpdateFailedError } from '@temporalio/client';
 import type { Chat } from '../../src/client.ts';
-import { installAgents, resultsOf, until, untilEvent, type Installation } from './support.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation } from './support.ts';
 
 let installation: Installation;
 
@@ -33,7 +33,7 @@ const start = (agent: string, message = 'Begin.') => installation.longshore.star
 async function startAsking(): Promise<{ chat: Chat; callId: string; hash: string }> {
   const chat = await start('asker');
   const { data } = await untilEvent(chat, ({ type }) => type === 'tool.approval-requested');
-  return { chat, callId: String(data['callId']), hash: String(data['hash']) };
+  return { chat, callId: textIn(data, 'callId'), hash: textIn(data, 'hash') };
 }
 
 async function userMessages(chat: Chat): Promise<number> {

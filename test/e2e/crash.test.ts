@@ -39,7 +39,7 @@ test(`a worker killed at ${KILLS} random moments: every call takes effect exactl
   await finished.stop();
   const results = await resultsOf(chat);
   expect(results).toHaveLength(CALLS + 1);
-  expect(String(results.at(-1)?.['stdout']).trim().split('\n')).toEqual(Array.from({ length: CALLS }, (_, index) => String(index)));
+  expect((results.at(-1)!['stdout'] as string).trim().split('\n')).toEqual(Array.from({ length: CALLS }, (_, index) => String(index)));
   const roles = (await chat.transcript()).map(({ entry }) => entry.role);
   expect(roles).toEqual(['user', ...Array.from({ length: CALLS + 1 }, () => ['assistant', 'tool']).flat(), 'assistant']);
   await chat.close();

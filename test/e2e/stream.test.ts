@@ -23,8 +23,8 @@ test('a worker killed while a command streams 10 MB: the journal has every byte 
   await second.kill();
   expect(await chat.reply()).toBe('Streamed.');
   const [streamed, compared] = await resultsOf(chat);
-  expect(String(streamed?.['stdout']).length).toBeLessThan(32_768);
-  const [runs, copy, journal, ...more] = String(compared?.['stdout']).trim().split('\n');
+  expect((streamed!['stdout'] as string).length).toBeLessThan(32_768);
+  const [runs, copy, journal, ...more] = (compared!['stdout'] as string).trim().split('\n');
   expect(runs).toBe('run');
   expect(journal).toBe(copy);
   expect(more).toEqual([]);

@@ -1,5 +1,5 @@
 import type { Store } from '../../src/store/store.ts';
-import { newConversation, newId, openTestStore, statusOf } from './support.ts';
+import { newCall, newConversation, newId, openTestStore, statusOf } from './support.ts';
 
 let stack: Awaited<ReturnType<typeof openTestStore>>;
 let store: Store;
@@ -26,6 +26,20 @@ test('a status is saved together with its events', async () => {
   ]);
   expect(await store.conversations.get(id)).toMatchObject({ state: 'paused', status: { paused: { by: 'operator', note: 'lunch' } } });
   expect((await store.events.read(id, 1)).map((event) => event.type)).toEqual(['conversation.paused']);
+});
+
+test('a status tells what runs and where the sandbox is as of now, not as of its last save', async () => {
+  const id = await newConversation(store, { state: 'running', turnId: 'turn_1' });
+  const call = await newCall(store, id);
+  const other = await newCall(store, id, { turnId: 'turn_0' });
+  for (const { callId, hash } of [call, other]) await store.toolCalls.claim(callId, hash);
+  const sandboxId = newId('sbx');
+  const names = { hostId: 'host', containerName: sandboxId, volumeName: sandboxId };
+  await store.sandboxes.ensure({ sandboxId, conversationId: id, tenantId: 'default', state: 'frozen', options: {}, ...names });
+  const busy = { sandboxTier: 'frozen', runningCalls: [{ callId: call.callId, tool: 'shell:run' }] };
+  expect(await store.conversations.get(id)).toMatchObject({ status: busy });
+  await store.toolCalls.settle(call.callId, undefined, { state: 'finished', content: [], isError: false }, []);
+  expect(await store.conversations.get(id)).toMatchObject({ status: { sandboxTier: 'frozen', runningCalls: [] } });
 });
 
 test('the first status of a conversation that no client created makes its row', async () => {

@@ -180,7 +180,7 @@ class Execution:
         status = self._wait_status
         if os.WIFSIGNALED(status):
             name = _signal_name(os.WTERMSIG(status))
-            self._end({'status': self._reason or 'killed', 'signal': name})
+            self._end({'status': self._reason or 'exited', 'signal': name})
         else:
             self._end({'status': self._reason or 'exited', 'exitCode': os.WEXITSTATUS(status)})
 

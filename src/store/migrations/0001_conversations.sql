@@ -57,6 +57,7 @@ create table tool_calls (
   finished_at timestamptz
 );
 create index tool_calls_of_step on tool_calls (conversation_id, step_id, position);
+create index tool_calls_running on tool_calls (conversation_id) where state = 'running';
 
 create table events (
   conversation_id text not null references conversations on delete cascade,

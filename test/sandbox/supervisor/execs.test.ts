@@ -189,6 +189,12 @@ describe('ending', () => {
     expect(pids().filter(isAlive)).toEqual([]);
   });
 
+  test('a command that dies of its own signal ended by itself', async () => {
+    const result = await supervisor.handle.run('kill -SEGV $$', { execId: 'own-signal' });
+    expect(result).toMatchObject({ status: 'exited', signal: 'SIGSEGV' });
+    expect(result.exitCode).toBeUndefined();
+  });
+
   test('a kill does the same, and says so', async () => {
     const ended = supervisor.handle.run(stubborn, { execId: 'killed' });
     await until(() => pids().length === 3);
