@@ -60,7 +60,8 @@ test('an idle sandbox is frozen, and the next message finds its processes where 
 const where = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
 (where ? test : test.skip)('a sandbox idle for longer is hibernated: it uses no memory, and the next message finds its processes where they were', async () => {
   const chat = await startAndWait('hibernating', 'hibernated');
-  expect(await engineState(chat)).toBe('exited');
+  // The row says so first; writing the memory to disk takes a moment.
+  await until(async () => (await engineState(chat)) === 'exited', 'its container has ended');
   expect(await ask(chat)).toBe('alive\nkept\n');
   expect((await tiers(chat)).slice(0, 4)).toEqual(['running', 'frozen', 'hibernated', 'running']);
   await chat.close();
