@@ -17,7 +17,7 @@ export async function measureSandboxReady({ sandboxes, docker, stack }: BenchPar
     await sandboxes.destroy(sandboxId);
     const name = `${installation}-plain-${round}`;
     const labels = { 'longshore.installation': installation };
-    const spec = { name, image, volumeName: name, labels, memoryMb: 1024, cpus: 2, pids: 256, readOnlyRoot: true };
+    const spec = { name, image, volumeName: name, labels, memoryMb: 1024, cpus: 2, pids: 256, readOnlyRoot: true, runtime: { name: 'runc' as const } };
     const baseline = await timed(async () => {
       const container = await docker.createContainer(containerOptions(spec));
       await container.start();

@@ -20,6 +20,8 @@ const schema = z.object({
   /** Marks containers and volumes; the reaper touches only those of its own installation. */
   LONGSHORE_INSTALLATION: text.regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'use lower-case letters, digits and -').default('longshore'),
   LONGSHORE_SANDBOX_IMAGE: text.default('longshore-sandbox:latest'),
+  /** Whether a checkpoint may be copied to a fresh container by a helper that mounts the engine's checkpoint directories of both. */
+  LONGSHORE_COPY_CHECKPOINTS: z.enum(['yes', 'no']).default('no'),
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

@@ -31,6 +31,7 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     finishTurn: translated(createFinishTurn(parts)),
     saveStatus: translated(createSaveStatus(parts)),
     freezeSandbox: translated(lifecycle.freezeSandbox),
+    hibernateSandbox: translated(lifecycle.hibernateSandbox),
     wakeSandbox: translated(lifecycle.wakeSandbox),
     stopSandbox: translated(lifecycle.stopSandbox),
     destroySandbox: translated(lifecycle.destroySandbox),

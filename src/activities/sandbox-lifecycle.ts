@@ -1,4 +1,4 @@
-import type { SandboxActionArgs, SandboxActionResult } from '../contracts/activities.ts';
+import type { HibernateSandboxArgs, SandboxActionArgs, SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
@@ -9,6 +9,8 @@ import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 export function createSandboxLifecycle({ store, sandboxes, opened }: { store: Store; sandboxes: Sandboxes; opened: ConversationSandboxes }) {
   return {
     freezeSandbox: action((sandboxId) => sandboxes.freeze(sandboxId)),
+    hibernateSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
+      action((sandboxId) => sandboxes.hibernate(sandboxId, { otherwise }))(conversation),
     wakeSandbox: action((sandboxId) => sandboxes.wake(sandboxId)),
     stopSandbox: action((sandboxId) => sandboxes.stop(sandboxId)),
     destroySandbox: action(async (sandboxId, conversationId) => {

@@ -99,7 +99,8 @@ async function keepWhole(run: ToolRun, whole: string): Promise<string | undefine
 
 async function openIfThere(run: ToolRun): Promise<SandboxHandle | undefined> {
   const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
-  return row?.state === 'running' || row?.state === 'frozen' ? (await run.opened.open(run.args)).handle : undefined;
+  const hasProcesses = row?.state === 'running' || row?.state === 'frozen' || row?.state === 'hibernated';
+  return hasProcesses ? (await run.opened.open(run.args)).handle : undefined;
 }
 
 function cut(text: string): string {

@@ -11,9 +11,18 @@ const sandbox = z
     cpus: z.number().min(0.05).optional().describe('CPU limit; 0.5 is half a core.'),
     pids: z.int().min(16).optional().describe('Most processes at once.'),
     readOnlyRoot: z.boolean().optional().describe('Whether only /home, /tmp and /run can be written. Default true.'),
+    runtime: z
+      .enum(['runc', 'runsc', 'auto'])
+      .optional()
+      .describe('runsc is gVisor, which can hibernate; auto takes it where the host can. Default auto for a sandbox that hibernates, else runc.'),
     idle: z
       .strictObject({
         freeze: duration.default(30_000).describe('Time without work until the sandbox is frozen (memory stays). 0 never. Default 30s.'),
+        hibernate: duration
+          .default(0)
+          .describe(
+            'Time without work until the sandbox is hibernated (processes and memory rest on disk). 0, the default, never. Where the host cannot, it is stopped.',
+          ),
         stop: duration.default(0).describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
       })
       .prefault({}),

@@ -5,6 +5,7 @@ export function limitsOf({ budget, sandbox, approvalTimeoutMs }: Agent): AgentLi
   return {
     budget,
     freezeAfterMs: sandbox.freezeAfterMs ?? 30_000,
+    hibernateAfterMs: sandbox.hibernateAfterMs ?? 0,
     stopAfterMs: sandbox.stopAfterMs ?? 0,
     onClose: sandbox.onClose ?? 'destroy',
     approvalTimeoutMs,

@@ -33,7 +33,7 @@ export function parseAgent(definition: unknown, source: AgentSource): Agent {
     ...rest,
     model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
     plugins: plugins.map((name) => (name.startsWith('.') || isAbsolute(name) ? resolve(source.directory, name) : name)),
-    sandbox: { ...withoutUndefined(limits), freezeAfterMs: idle.freeze, stopAfterMs: idle.stop },
+    sandbox: { ...withoutUndefined(limits), freezeAfterMs: idle.freeze, hibernateAfterMs: idle.hibernate, stopAfterMs: idle.stop },
     approval: approval.map(({ when, ...rule }) => ({ ...rule, ...(when && { when }) })),
     approvalTimeoutMs: approvalTimeout,
     budget: { ...counts, wallTimeMs: wallTime },

@@ -7,6 +7,8 @@ import { sandboxImageState } from '../dev/sandbox-image.ts';
 import { SEARCH_ATTRIBUTES } from '../dev/search-attributes.ts';
 import { findTemporalCli } from '../dev/temporal-cli.ts';
 import { createLogger } from '../log.ts';
+import { createCapabilities } from '../sandbox/docker/capabilities.ts';
+import { createEngine } from '../sandbox/docker/engine.ts';
 import { openDatabase } from '../store/database.ts';
 import { isMigrated } from '../store/migrate.ts';
 
@@ -23,7 +25,7 @@ export interface DoctorLine {
 
 /** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
 export async function runDoctor(config: Config): Promise<DoctorLine[]> {
-  const groups = await Promise.all([engineLines(), imageLine(config), temporalLine(config), postgresLine(config)]);
+  const groups = await Promise.all([engineLines(config), imageLine(config), temporalLine(config), postgresLine(config)]);
   return [nodeLine(process.versions.node), ...groups.flat()];
 }
 
@@ -34,8 +36,25 @@ export function nodeLine(version: string): DoctorLine {
   return enough ? { name: 'Node', ok: 'ok', found: version } : { name: 'Node', ok: 'missing', found: version, todo: 'Install Node.js 20.19 or newer' };
 }
 
-async function engineLines(): Promise<DoctorLine[]> {
-  return linesOfEngine(await inspectEngine());
+async function engineLines(config: Config): Promise<DoctorLine[]> {
+  const lines = linesOfEngine(await inspectEngine());
+  const checkpoint = lines.findIndex(({ name, ok }) => name === 'Checkpoint' && ok === 'ok');
+  return checkpoint === -1 ? lines : lines.with(checkpoint, await tryCheckpoint(config));
+}
+
+/** What an engine says of itself is not enough: whether a sandbox can be put to disk and woken is tried with a tiny one. */
+async function tryCheckpoint(config: Config): Promise<DoctorLine> {
+  const name = 'Checkpoint';
+  const { DOCKER_HOST: host, LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
+  const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
+  const todo = 'Optional: build the gVisor that is known to work and register it: longshore setup --gvisor';
+  try {
+    const found = await createCapabilities({ engine: createEngine(host), installation, standardImage, log })();
+    if (found.checkpoint) return { name, ok: 'ok', found: 'tried: a container was put to disk and woken' };
+    return { name, ok: 'warning', found: `tried, and it does not work: ${found.problem ?? 'unknown'}`, todo };
+  } catch (error) {
+    return { name, ok: 'warning', found: `could not be tried: ${messageOf(error)}`, todo: 'Mend that first' };
+  }
 }
 
 /** The lines about the Docker engine, from what it says of itself. */
@@ -48,14 +67,14 @@ export function linesOfEngine(facts: Awaited<ReturnType<typeof inspectEngine>>):
     { name: 'Docker engine', ok: 'ok', found: `${version} on ${operatingSystem}` },
     gvisor
       ? { name: 'Runtimes', ok: 'ok', found: runtimes.join(', ') }
-      : { name: 'Runtimes', ok: 'warning', found: runtimes.join(', '), todo: 'Optional: register gVisor (runsc) with the engine for a stronger fence' },
+      : { name: 'Runtimes', ok: 'warning', found: runtimes.join(', '), todo: 'Optional: gVisor (runsc), a stronger fence: longshore setup --gvisor' },
     experimental && gvisor
       ? { name: 'Checkpoint', ok: 'ok', found: 'enabled' }
       : {
           name: 'Checkpoint',
           ok: 'warning',
           found: experimental ? 'enabled, but there is no runtime that restores' : 'not enabled; sandboxes rest frozen or stopped',
-          todo: `Optional: ${experimental ? 'register gVisor (runsc)' : 'put "experimental": true into /etc/docker/daemon.json and register gVisor (runsc)'}`,
+          todo: 'Optional, so that sandboxes hibernate: longshore setup --gvisor',
         },
     cgroupVersion === ''
       ? { name: 'Cgroups', ok: 'warning', found: 'none', todo: 'Mount cgroups; without them no limit of a sandbox holds' }

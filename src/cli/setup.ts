@@ -1,5 +1,8 @@
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { createTemporalLink } from '../client/temporal.ts';
+import { restartOwnEngine } from '../dev/docker-engine.ts';
+import { ENGINE_SETTINGS, ensureRunsc, registerRunsc } from '../dev/gvisor.ts';
 import { registerSearchAttributes } from '../dev/search-attributes.ts';
 import { migrate } from '../store/migrate.ts';
 import { printLine, type Cli } from './cli.ts';
@@ -7,8 +10,10 @@ import { printLine, type Cli } from './cli.ts';
 export function setupCommand(cli: Cli): Command {
   return new Command('setup')
     .description('Prepare the servers of an installation: the Postgres schema and the search attributes of Temporal. Safe to repeat')
-    .action(async () => {
+    .option('--gvisor', 'Instead: build gVisor, with which sandboxes can hibernate, and register it with the Docker engine of this machine')
+    .action(async ({ gvisor }: { gvisor?: boolean }) => {
       const config = cli.config();
+      if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
       await migrate(config.DATABASE_URL);
       printLine(cli, 'Postgres: the schema is up to date.');
       const temporal = createTemporalLink({ address: config.TEMPORAL_ADDRESS, namespace: config.TEMPORAL_NAMESPACE });
@@ -18,5 +23,19 @@ export function setupCommand(cli: Cli): Command {
       } finally {
         await temporal.close();
       }
+      return undefined;
     });
+}
+
+async function setUpGvisor(cli: Cli, home: string): Promise<void> {
+  const log = (line: string) => printLine(cli, line);
+  const { program, built } = await ensureRunsc({ home, log });
+  printLine(cli, `gVisor: ${program} ${built ? 'built' : 'is there'}.`);
+  if (!(await registerRunsc(program)))
+    return printLine(cli, `${ENGINE_SETTINGS}: gVisor is registered. If longshore doctor does not see it, restart the engine.`);
+  printLine(cli, `${ENGINE_SETTINGS}: gVisor is registered and checkpoints are on.`);
+  const outcome = await restartOwnEngine({ logFile: join(home, 'dockerd.log'), log });
+  if (outcome === 'restarted') return printLine(cli, 'Docker engine: restarted.');
+  const why = outcome === 'busy' ? 'containers run in it' : 'it was not started from here';
+  return printLine(cli, `Docker engine: restart it to make use of that; this is left to you, since ${why}. For example: systemctl restart docker`);
 }

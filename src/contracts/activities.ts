@@ -122,6 +122,10 @@ export interface SaveStatusArgs {
 export interface SandboxActionArgs {
   conversationId: string;
 }
+export interface HibernateSandboxArgs extends SandboxActionArgs {
+  /** What to do with a sandbox that cannot hibernate. */
+  otherwise: 'stop' | 'stay';
+}
 export interface SandboxActionResult {
   sandboxTier: SandboxTier;
 }
@@ -142,6 +146,7 @@ export interface ConversationActivities {
   finishTurn(args: FinishTurnArgs): Promise<void>;
   saveStatus(args: SaveStatusArgs): Promise<void>;
   freezeSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
+  hibernateSandbox(args: HibernateSandboxArgs): Promise<SandboxActionResult>;
   wakeSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   stopSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   destroySandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;

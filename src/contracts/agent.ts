@@ -33,8 +33,18 @@ export interface SandboxOptions {
   pids?: number;
   /** Whether only `/home`, `/tmp` and `/run` can be written. Default true. */
   readOnlyRoot?: boolean;
+  /**
+   * `runc`: an ordinary container. `runsc`: gVisor, a stronger fence, and the one that can hibernate. `auto`: gVisor where the host can hibernate it.
+   * Default `auto` for a sandbox that hibernates, else `runc`.
+   */
+  runtime?: 'runc' | 'runsc' | 'auto';
   /** Milliseconds without work until the sandbox is frozen. 0 never freezes. Default 30 000. */
   freezeAfterMs?: number;
+  /**
+   * Milliseconds without work until the sandbox is hibernated: its processes rest on disk and go on later. 0 (the default) never hibernates it.
+   * Where the host cannot, it is stopped instead.
+   */
+  hibernateAfterMs?: number;
   /** Milliseconds without work until the sandbox is stopped: files stay, processes end. 0 (the default) never stops it. */
   stopAfterMs?: number;
   /** What a closed conversation does with its sandbox. Default `destroy`. */
@@ -63,6 +73,8 @@ export interface Agent {
 export interface AgentLimits {
   budget: Budget;
   freezeAfterMs: number;
+  /** Absent in conversations that were started before there was such a rest. */
+  hibernateAfterMs?: number;
   stopAfterMs: number;
   onClose: 'destroy' | 'keep';
   approvalTimeoutMs: number;

@@ -11,8 +11,11 @@ export const MAX_INLINE_ARGUMENTS = 16_384;
 /** `running`: a turn is at work. `idle`: waiting for a message. `closing`: cleaning up. */
 export type ConversationState = 'running' | 'idle' | 'awaiting-approval' | 'paused' | 'closing' | 'closed';
 
-/** Where the sandbox is. `none`: not yet created. `lost`: its container died; the next tool call makes a new one on the same files. */
-export type SandboxTier = 'none' | 'running' | 'frozen' | 'stopped' | 'lost' | 'destroyed';
+/**
+ * Where the sandbox is. `none`: not yet created. `hibernated`: its processes are on disk and go on when it wakes. `stopped`: its processes have ended.
+ * `lost`: its container died; the next tool call makes a new one on the same files.
+ */
+export type SandboxTier = 'none' | 'running' | 'frozen' | 'hibernated' | 'stopped' | 'lost' | 'destroyed';
 
 export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime';
 export type PauseReason = { by: 'operator'; note?: string } | { by: 'budget'; exhausted: BudgetKind; limit: number };

@@ -1,14 +1,17 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failure } from '../contracts/errors.ts';
+import { isAlive } from './lock.ts';
 import { mustRun, runCommand } from './run-command.ts';
+import { endProcess } from './server-process.ts';
 import { hasProgram, installPackages } from './system-packages.ts';
 
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 250;
+const ENGINE_PID_FILE = '/var/run/docker.pid';
 
 export interface EngineOptions {
   logFile: string;
@@ -59,6 +62,26 @@ async function startEngine({ logFile, log }: EngineOptions): Promise<void> {
     if (ended || Date.now() > deadline) throw await explainEngineLog(logFile);
     await sleep(POLL_MS);
   }
+  await writeFile(markOf(logFile), await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
+}
+
+/** Names the engine that was started from here, by its process. */
+function markOf(logFile: string): string {
+  return `${logFile}.started`;
+}
+
+/**
+ * Starts the engine again, so that it reads its settings, if it was started from here and runs no container. Otherwise that is left to whoever
+ * runs it: `theirs` for an engine that somebody else has started, `busy` for one with running containers.
+ */
+export async function restartOwnEngine(options: EngineOptions): Promise<'restarted' | 'theirs' | 'busy'> {
+  const pid = Number(await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
+  const ours = Number(await readFile(markOf(options.logFile), 'utf8').catch(() => ''));
+  if (process.env['DOCKER_HOST'] || pid === 0 || pid !== ours || !isAlive(pid)) return 'theirs';
+  if ((await runCommand('docker', ['ps', '--quiet'])).stdout.trim() !== '') return 'busy';
+  await endProcess(pid, 'SIGTERM');
+  await startEngine(options);
+  return 'restarted';
 }
 
 async function explainEngineLog(logFile: string): Promise<Error> {

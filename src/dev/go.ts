@@ -8,7 +8,7 @@ import { hasProgram, installPackages } from './system-packages.ts';
 
 const MINIMUM_MINOR = 25;
 /** From here on the go command fetches the toolchain that a module asks for by itself. */
-const SWITCHING_MINOR = 21;
+export const SWITCHING_MINOR = 21;
 /** The toolchain as the Go module proxy serves it: the one way to a current Go where only package registries can be reached. */
 const TOOLCHAIN = 'golang.org/toolchain@v0.0.1-go1.25.5.linux-amd64';
 const TOOLCHAIN_SHA256 = '8cea6783dab64d68b38f5b81ecd38d45155a3c06638991acc6af19e0fca80edb';
@@ -36,7 +36,7 @@ export async function ensureGo(log: (line: string) => void): Promise<Go> {
 }
 
 /** 26 for Go 1.26; 0 without Go. */
-async function installedMinor(): Promise<number> {
+export async function installedMinor(): Promise<number> {
   const { stdout } = await runCommand('go', ['env', 'GOVERSION'], { env: { GOTOOLCHAIN: 'local' } });
   return Number(/^go1\.(\d+)/.exec(stdout)?.[1] ?? 0);
 }

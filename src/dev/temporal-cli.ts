@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { ensureGo } from './go.ts';
+import { installProgram } from './install-program.ts';
 import { withLock } from './lock.ts';
 import { freePort } from './ports.ts';
 import { mustRun, runCommand } from './run-command.ts';
@@ -56,7 +57,7 @@ async function download(home: string, log: (line: string) => void): Promise<bool
     await Promise.race([downloadBySdk(directory), rejectAfter(DOWNLOAD_TIMEOUT_MS)]);
     const [name] = await readdir(directory);
     if (name === undefined) return false;
-    await install(join(directory, name), home);
+    await installProgram(join(directory, name), cached(home));
     return true;
   } catch (error) {
     log(`the download did not work (${error instanceof Error ? error.message : String(error)})`);
@@ -95,19 +96,11 @@ async function buildFromModule(home: string, log: (line: string) => void): Promi
       },
       fix: 'The Go module proxy has to be reachable. Or put a temporal CLI on PATH, or set TEMPORAL_ADDRESS',
     });
-    await install(join(directory, 'temporal'), home);
+    await installProgram(join(directory, 'temporal'), cached(home));
   } finally {
     await rm(directory, { recursive: true, force: true });
     await go.dispose();
   }
-}
-
-/** Copied beside and renamed: a cache that holds the program holds all of it. */
-async function install(from: string, home: string): Promise<void> {
-  const beside = `${cached(home)}.${process.pid}`;
-  await copyFile(from, beside);
-  await chmod(beside, 0o755);
-  await rename(beside, cached(home));
 }
 
 function rejectAfter(milliseconds: number): Promise<never> {

@@ -235,6 +235,11 @@ export interface Sandboxes {
   /** Creates the conversation's sandbox or wakes the one it has; a lost one is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
   freeze(sandboxId: string): Promise<SandboxTier>;
+  /**
+   * Puts a sandbox to disk with its processes, which go on when it wakes. Where the host or the container cannot, it is stopped, or left as it is
+   * with `otherwise: 'stay'`; returns the tier it really has.
+   */
+  hibernate(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
   /** Brings it to `running` from any tier of rest. */
   wake(sandboxId: string): Promise<SandboxTier>;
   /** Ends the container, keeps the files. */
@@ -243,10 +248,21 @@ export interface Sandboxes {
   destroy(sandboxId: string): Promise<void>;
   /** Tier by the row, checked against the engine. */
   tier(sandboxId: string): Promise<SandboxTier>;
+  /** What this host's engine can do, found out by trying it; the first call takes some seconds where there is gVisor. */
+  capabilities(): Promise<SandboxCapabilities>;
   /** Removes containers and volumes of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+/** What a host can do for its sandboxes. */
+export interface SandboxCapabilities {
+  /** Containers run in gVisor. */
+  gvisor: boolean;
+  /** Such a container can be put to disk with its processes and woken again. */
+  checkpoint: boolean;
+  /** Why one of them is not there. */
+  problem?: string;
 }
 export interface SandboxOwner {
   /** Deterministic: derived from the conversation id. */

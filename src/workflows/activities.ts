@@ -1,5 +1,5 @@
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
-import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
+import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, HibernateSandboxArgs, ProposedCall } from '../contracts/activities.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -34,6 +34,8 @@ export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`
 
 /** Resting is a saving, never a duty: it is tried a few times and then left to the next rest. */
 export const freezeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).freezeSandbox({ conversationId });
+export const hibernateSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
+  sandboxes(summary, 5).hibernateSandbox({ conversationId, otherwise });
 export const stopSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).stopSandbox({ conversationId });
 export const wakeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).wakeSandbox({ conversationId });
 /** Cleaning up is a duty: it is tried until it succeeds or is refused for good. */

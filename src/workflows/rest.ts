@@ -1,7 +1,7 @@
 import { ActivityFailure, condition, log } from '@temporalio/workflow';
 import type { SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
-import { freezeSandbox, stopSandbox } from './activities.ts';
+import { freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
 import type { RunningConversation } from './running.ts';
 
 /** A moment at which a rest is interrupted by the clock. */
@@ -18,7 +18,7 @@ interface Rung {
 }
 
 /**
- * Waits until `done`, or until the deadline. A sandbox that is left waiting steps down on the way: frozen, then stopped,
+ * Waits until `done`, or until the deadline. A sandbox that is left waiting steps down on the way: frozen, hibernated, then stopped,
  * but not stopped while a paused command waits in it, which would end the command.
  */
 export async function rest(running: RunningConversation, done: () => boolean, deadline?: Deadline): Promise<'done' | 'deadline'> {
@@ -43,12 +43,24 @@ export async function rest(running: RunningConversation, done: () => boolean, de
 }
 
 function ladder({ data }: RunningConversation): Rung[] {
-  const { freezeAfterMs, stopAfterMs } = data.limits;
+  const { freezeAfterMs, hibernateAfterMs = 0, stopAfterMs } = data.limits;
+  const holdsCommand = data.detachedCalls > 0;
   const rungs: Rung[] = [
     { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox('idle', data.conversationId) },
+    {
+      afterMs: hibernateAfterMs,
+      from: ['running', 'frozen'],
+      summary: 'idle: hibernate the sandbox',
+      act: () => hibernateSandbox('idle', data.conversationId, holdsCommand ? 'stay' : 'stop'),
+    },
   ];
-  if (data.detachedCalls === 0) {
-    rungs.push({ afterMs: stopAfterMs, from: ['running', 'frozen'], summary: 'idle: stop the sandbox', act: () => stopSandbox('idle', data.conversationId) });
+  if (!holdsCommand) {
+    rungs.push({
+      afterMs: stopAfterMs,
+      from: ['running', 'frozen', 'hibernated'],
+      summary: 'idle: stop the sandbox',
+      act: () => stopSandbox('idle', data.conversationId),
+    });
   }
   return rungs.toSorted((a, b) => a.afterMs - b.afterMs);
 }

@@ -14,6 +14,7 @@ beforeAll(async () => {
   installation = await installAgents({
     freezing: { sandbox: { idle: { freeze: '300ms' } }, steps },
     stopping: { sandbox: { idle: { freeze: '200ms', stop: '1s' } }, steps },
+    hibernating: { sandbox: { idle: { freeze: '200ms', hibernate: '1s' } }, steps },
     awake: { sandbox: { idle: { freeze: 0 } }, steps },
   });
   await installation.startWorker().ready;
@@ -53,6 +54,16 @@ test('an idle sandbox is frozen, and the next message finds its processes where 
   expect(await ask(chat)).toBe('alive\nkept\n');
   await until(async () => (await chat.status()).sandboxTier === 'frozen', 'it is frozen again');
   expect(await tiers(chat)).toEqual(['running', 'frozen', 'running', 'frozen']);
+  await chat.close();
+});
+
+const where = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
+(where ? test : test.skip)('a sandbox idle for longer is hibernated: it uses no memory, and the next message finds its processes where they were', async () => {
+  const chat = await startAndWait('hibernating', 'hibernated');
+  // The row says so first; writing the memory to disk takes a moment.
+  await until(async () => (await engineState(chat)) === 'exited', 'its container has ended');
+  expect(await ask(chat)).toBe('alive\nkept\n');
+  expect((await tiers(chat)).slice(0, 4)).toEqual(['running', 'frozen', 'hibernated', 'running']);
   await chat.close();
 });
 

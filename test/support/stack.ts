@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { loadConfig } from '../../src/config.ts';
 import { isAlive } from '../../src/dev/lock.ts';
+import { inspectEngine } from '../../src/dev/engine-facts.ts';
 import { freePort } from '../../src/dev/ports.ts';
 import { startPostgres } from '../../src/dev/postgres.ts';
 import { ensureSandboxImage } from '../../src/dev/sandbox-image.ts';
@@ -53,12 +54,21 @@ export async function startTestStack(): Promise<TestStack> {
     };
     const image = config.LONGSHORE_SANDBOX_IMAGE;
     const [address, url] = await settleAll([temporal(), postgres(), ensureSandboxImage({ image, log })]);
+    await announceGvisor(log);
     Object.assign(process.env, { TEMPORAL_ADDRESS: address, DATABASE_URL: url, LONGSHORE_TEST_IMAGE: image, LONGSHORE_TEST_RUN: run });
   } catch (error) {
     await stop();
     throw error;
   }
   return { run, stop, otherRuns: async () => (await listRuns()).filter((other) => other.run !== run && isAlive(other.pid)).map((other) => other.run) };
+}
+
+/** What hibernates needs an engine with gVisor and checkpoints; where it has none, those tests are left out, and this says so. */
+async function announceGvisor(log: (line: string) => void): Promise<void> {
+  const facts = await inspectEngine();
+  const able = facts.outcome === 'present' && facts.experimental && facts.runtimes.includes('runsc');
+  process.env['LONGSHORE_TEST_GVISOR'] = able ? 'yes' : 'no';
+  if (!able) log('SKIPPED: the tests of hibernation, since this engine cannot make checkpoints with gVisor. Set it up: npx longshore setup --gvisor');
 }
 
 /** A name for an installation of one test file; what it leaves behind is found by it. */

@@ -172,3 +172,30 @@ test('a sandbox with a paused command in it is frozen but not stopped', async ()
   expect(world.asked('freezeSandbox').length).toBeGreaterThan(0);
   expect(world.asked('stopSandbox')).toEqual([]);
 });
+
+test('a sandbox that is left waiting is hibernated between frozen and stopped, and may be stopped where that is impossible', async () => {
+  const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks()), { freezeAfterMs: 50, hibernateAfterMs: 200, stopAfterMs: 400 });
+  await world.untilAsked('stopSandbox');
+  expect(world.asked('freezeSandbox')).toHaveLength(1);
+  expect(world.asked('hibernateSandbox')).toMatchObject([{ otherwise: 'stop' }]);
+});
+
+test('a sandbox with a paused command in it is hibernated, and left as it is where that is impossible', async () => {
+  const world = await stage.start(
+    (world) => {
+      world.answers.push(asks(toolCall()), asks());
+      world.tool = followCommand;
+    },
+    { hibernateAfterMs: 200 },
+  );
+  await world.untilAsked('shell:run');
+  await world.handle.signal('pause', { mode: 'now' });
+  await world.untilAsked('hibernateSandbox');
+  expect(world.asked('hibernateSandbox')).toMatchObject([{ otherwise: 'stay' }]);
+  await until(
+    async () => world.saved?.sandboxTier === 'hibernated',
+    () => `tier ${world.saved?.sandboxTier}`,
+  );
+  await world.handle.signal('resume', {});
+  await world.untilAsked('wakeSandbox');
+});

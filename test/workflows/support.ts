@@ -206,6 +206,7 @@ export class Stage {
       finishTurn: async (args) => void enter('finishTurn', args),
       saveStatus: async (args) => void enter('saveStatus', args).events.push(...args.events.map(({ type }) => type)),
       freezeSandbox: tier('freezeSandbox', 'frozen'),
+      hibernateSandbox: tier('hibernateSandbox', 'hibernated'),
       wakeSandbox: tier('wakeSandbox', 'running'),
       stopSandbox: tier('stopSandbox', 'stopped'),
       destroySandbox: tier('destroySandbox', 'destroyed'),

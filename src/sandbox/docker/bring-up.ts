@@ -3,11 +3,16 @@ import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/store.ts';
 import { applyRow } from './apply-row.ts';
+import { checkpointName } from './checkpoints.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { describeDeath, describeLoss } from './describe-loss.ts';
+import type { ContainerSpec } from './container-options.ts';
 import type { ContainerState } from './engine.ts';
+import { ensureHolder } from './holder.ts';
 import { sandboxLabels } from './labels.ts';
+import { pastCheckpoint } from './past-checkpoint.ts';
+import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
   /** `running`; or `none` and `lost`, which only an open can mend. */
@@ -36,6 +41,8 @@ export async function bringUp(context: DockerContext, sandboxId: string, purpose
         return purpose === 'open' ? await rebuild(context, row) : { tier: 'lost' };
       case 'stopped':
         return await startAgain(context, row);
+      case 'hibernated':
+        return await wakeUp(context, row);
       default:
         return await resume(context, row);
     }
@@ -48,12 +55,40 @@ async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp
   return settle(context, row, { containerId });
 }
 
+/**
+ * Lets the processes of a hibernated sandbox go on. The row is moved on before its checkpoint is restored, which tells a container that was restored
+ * from one that is still being put to disk. When that is impossible it is lost, and the next open starts it anew from its files.
+ */
+async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+  const { engine, rows } = context;
+  if (await finishMove(context, row.containerName)) return undefined;
+  const container = await pastCheckpoint(context, row);
+  if (container?.status === 'hibernated') {
+    if (row.state !== 'hibernated' || container.checkpoint === checkpointName(row.generation)) {
+      await rows.change(row.sandboxId, row.generation, { state: 'hibernated' });
+      return undefined;
+    }
+    const woken = await wakeMemory(context, row, container, () => specOf(context, row, 'runsc'));
+    if (woken.outcome === 'awake') return settle(context, row, { containerId: woken.containerId });
+    await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: `its memory could not be brought back (${woken.problem})` });
+    return undefined;
+  }
+  if (await makeRun(context, container)) {
+    // It was never put to disk, or somebody who woke it has died before he could say so.
+    for (const name of await engine.checkpointsOf(row.containerName)) await engine.removeCheckpoint(row.containerName, name);
+    return settle(context, row, {});
+  }
+  await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
+  return undefined;
+}
+
 async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const { engine, rows } = context;
   const container = await engine.inspect(row.containerName);
   if (container?.status === 'paused' && row.state === 'running') {
     return (await applyRow(context, row.sandboxId)) === 'running' ? { tier: 'running' } : undefined;
   }
+  if (container?.status === 'hibernated') return wakeUp(context, row);
   const isUp = await makeRun(context, container);
   if (isUp) return row.state === 'running' ? { tier: 'running' } : settle(context, row, {});
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
@@ -77,10 +112,12 @@ async function makeRun({ engine }: DockerContext, container: ContainerState | un
 async function startAgain(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const { engine } = context;
   const before = await engine.inspect(row.containerName);
-  if (before === undefined) return replace(context, row, before, 'it was stopped');
-  const isUp = before.status === 'ended' ? await engine.start(before.id) : await makeRun(context, before);
+  if (before === undefined || !(await canStart(context, before))) return replace(context, row, before, 'it was stopped');
+  for (const name of before.status === 'hibernated' ? await engine.checkpointsOf(before.id) : []) await engine.removeCheckpoint(before.id, name);
+  const hasEnded = before.status === 'ended' || before.status === 'hibernated';
+  const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  const lost = before.status === 'ended' ? await findLoss(context, row, { cause: 'it was stopped', before, filesLost: false, expected: true }) : undefined;
+  const lost = hasEnded ? await findLoss(context, row, { cause: 'it was stopped', before, filesLost: false, expected: true }) : undefined;
   return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
 }
 
@@ -92,7 +129,8 @@ async function rebuild(context: DockerContext, row: SandboxRow): Promise<Brought
     const lost = await findLoss(context, row, { cause: 'its container had ended', before: undefined, filesLost: false, expected: false });
     return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
   }
-  return replace(context, row, before, describeDeath(before));
+  const cause = before?.status === 'hibernated' ? 'it was hibernated, and its memory could not be brought back' : describeDeath(before);
+  return replace(context, row, before, cause);
 }
 
 /** A new container on the sandbox's old volume. The old one is removed by id, so that nobody's newer one is hit. */
@@ -132,9 +170,25 @@ async function settle(context: DockerContext, row: SandboxRow, change: { contain
   return { tier: 'running', ...(change.lost !== undefined && { lost: change.lost }) };
 }
 
-async function createContainer({ engine, installation, standardImage }: DockerContext, row: SandboxRow): Promise<string> {
+/** A container whose holder is gone can never be started again. */
+async function canStart(context: DockerContext, { holder }: ContainerState): Promise<boolean> {
+  return holder === undefined || (await ensureHolder(context)) === holder;
+}
+
+async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
+  return context.engine.create(await specOf(context, row, await runtimeFor(context, row.options)));
+}
+
+async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
+  const wished = runtime ?? (hibernateAfterMs > 0 ? 'auto' : 'runc');
+  if (wished !== 'auto') return wished;
+  return (await capabilities()).checkpoint ? 'runsc' : 'runc';
+}
+
+async function specOf(context: DockerContext, row: SandboxRow, runtime: 'runc' | 'runsc'): Promise<ContainerSpec> {
+  const { engine, installation, standardImage } = context;
   const options = row.options as SandboxOptions;
-  return engine.create({
+  return {
     name: row.containerName,
     image: options.image ?? standardImage,
     volumeName: row.volumeName,
@@ -144,5 +198,6 @@ async function createContainer({ engine, installation, standardImage }: DockerCo
     cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),
     pids: options.pids ?? DEFAULT_PIDS,
     readOnlyRoot: options.readOnlyRoot ?? true,
-  });
+    runtime: runtime === 'runc' ? { name: 'runc' } : { name: 'runsc', holder: await ensureHolder(context) },
+  };
 }

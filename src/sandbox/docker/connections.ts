@@ -1,20 +1,14 @@
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
-import type { Store } from '../../store/store.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
 import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
-import type { Engine } from './engine.ts';
-import { openStream, type Target } from './open-stream.ts';
+import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
 
 /** A connection without work is closed after so long, and with it its bridge process in the container. Milliseconds. */
 const IDLE_MS = 60_000;
 
-interface ConnectionDeps {
-  engine: Engine;
-  rows: Store['sandboxes'];
-  log: Logger;
-}
+type ConnectionDeps = OpenStreamDeps & { log: Logger };
 
 interface Entry {
   connection: SupervisorConnection;
@@ -34,6 +28,8 @@ export interface Connections {
   /** Commands that the journal has as cut off, of those started after `since` (ISO 8601). */
   lostExecs(target: Target, since: string | undefined): Promise<LostExec[]>;
   close(sandboxId: string): void;
+  /** Lets go of a sandbox's stream: what is in flight goes on when the sandbox can be reached again. */
+  disconnect(sandboxId: string): void;
   /** Closes a connection that nobody waits on; operations in flight on a frozen sandbox wait for its thaw. */
   closeUnlessUsed(sandboxId: string): void;
   closeAll(): void;
@@ -73,6 +69,12 @@ export function createConnections(deps: ConnectionDeps): Connections {
   return {
     use,
     close,
+    disconnect(sandboxId) {
+      const entry = entries.get(sandboxId);
+      if (entry?.users === 0) return close(sandboxId);
+      entry?.connection.disconnect();
+      entry?.stream?.destroy();
+    },
     closeUnlessUsed(sandboxId) {
       if (entries.get(sandboxId)?.users === 0) close(sandboxId);
     },

@@ -13,8 +13,13 @@ export interface ContainerSpec {
   cpus: number;
   pids: number;
   readOnlyRoot: boolean;
+  /** `holder`: id of the container whose network namespace, which has no network, a gVisor container joins. Without one no engine of today restores it. */
+  runtime: { name: 'runc' } | { name: 'runsc'; holder: string };
 }
 
+const HOSTNAME = 'sandbox';
+/** gVisor's own threads count among a container's processes. */
+const GVISOR_THREADS = 128;
 const MEBIBYTE = 1024 * 1024;
 /** What the supervisor, root in the container, needs to start guests as another user and to end them; guests have none of it. */
 const SUPERVISOR_CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN'];
@@ -27,13 +32,31 @@ export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
   return {
     name: spec.name,
     Image: spec.image,
-    Hostname: 'sandbox',
+    // Who joins another's namespace has its host name too.
+    ...(spec.runtime.name === 'runc' && { Hostname: HOSTNAME }),
     User: '0:0',
     Tty: false,
     OpenStdin: false,
     Labels: { ...spec.labels },
     StopTimeout: 2,
     HostConfig: hostConfig(spec),
+  };
+}
+
+/** A container that does next to nothing: it holds the network namespace of others, or is a host's first try at gVisor. */
+export function helperOptions(spec: Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>): ContainerCreateOptions {
+  const { name, image, labels, runtime } = spec;
+  const { Hostname, HostConfig } = containerOptions({ ...spec, volumeName: 'none', memoryMb: 128, cpus: 0.5, pids: 64, readOnlyRoot: true });
+  const { Mounts: _mounts, CapAdd: _capabilities, ...fence } = HostConfig ?? {};
+  return {
+    name,
+    Image: image,
+    Labels: { ...labels },
+    User: '65534:65534',
+    Cmd: ['sleep', 'infinity'],
+    StopTimeout: 1,
+    HostConfig: fence,
+    ...(runtime.name === 'runc' && { Hostname }),
   };
 }
 
@@ -45,12 +68,13 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
     CapAdd: [...SUPERVISOR_CAPABILITIES],
     SecurityOpt: ['no-new-privileges:true'],
     ReadonlyRootfs: spec.readOnlyRoot,
-    NetworkMode: 'none',
+    Runtime: spec.runtime.name,
+    NetworkMode: spec.runtime.name === 'runc' ? 'none' : `container:${spec.runtime.holder}`,
     IpcMode: 'private',
     CgroupnsMode: 'private',
     // The engine's tiny init reaps what the supervisor does not and passes TERM on to it.
     Init: true,
-    PidsLimit: spec.pids,
+    PidsLimit: spec.pids + (spec.runtime.name === 'runsc' ? GVISOR_THREADS : 0),
     Memory: memory,
     MemorySwap: memory,
     NanoCpus: Math.round(spec.cpus * 1e9),

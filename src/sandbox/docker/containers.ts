@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import type { ContainerCreateOptions } from 'dockerode';
 import { failure } from '../../contracts/errors.ts';
-import { containerOptions, type ContainerSpec } from './container-options.ts';
+import type { ContainerSpec } from './container-options.ts';
+import { checkpointsOf } from './checkpoints.ts';
 import type { ContainerState, OwnedThing } from './engine.ts';
 import { engineStatus, ignoring, mapEngineError, mapped } from './errors.ts';
 import { LABEL } from './labels.ts';
@@ -12,10 +14,11 @@ const MOVE_ATTEMPTS = 10;
 const RACE_ATTEMPTS = 200;
 const RACE_PAUSE_MS = 50;
 
-export async function create(docker: Docker, spec: ContainerSpec): Promise<string> {
+/** A container that is defined elsewhere, or the one of that name and those labels that is there already. Returns its id. */
+export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 'image' | 'labels'>, options: ContainerCreateOptions): Promise<string> {
   const action = `create container ${spec.name}`;
   for (let attempt = 0; attempt < RACE_ATTEMPTS; attempt += 1) {
-    const made = await tryCreate(docker, spec, action);
+    const made = await tryCreate(docker, spec, options, action);
     if (made !== undefined) return made;
     const existing = await inspect(docker, spec.name);
     if (existing !== undefined) {
@@ -30,9 +33,9 @@ export async function create(docker: Docker, spec: ContainerSpec): Promise<strin
 }
 
 /** The new container's id; undefined when the name is taken. */
-async function tryCreate(docker: Docker, spec: ContainerSpec, action: string): Promise<string | undefined> {
+async function tryCreate(docker: Docker, spec: { image: string }, options: ContainerCreateOptions, action: string): Promise<string | undefined> {
   try {
-    return (await docker.createContainer(containerOptions(spec))).id;
+    return (await docker.createContainer(options)).id;
   } catch (error) {
     if (engineStatus(error) === 409) return undefined;
     throw mapEngineError(error, action, spec.image);
@@ -42,15 +45,7 @@ async function tryCreate(docker: Docker, spec: ContainerSpec, action: string): P
 export async function inspect(docker: Docker, container: string): Promise<ContainerState | undefined> {
   return mapped(`inspect container ${container}`, async () => {
     try {
-      const { Id, State, Config } = await docker.getContainer(container).inspect();
-      return {
-        id: Id,
-        status: statusOf(State),
-        exitCode: State.ExitCode,
-        outOfMemory: State.OOMKilled,
-        startedAt: State.StartedAt,
-        labels: Config.Labels,
-      };
+      return await describe(docker, (await docker.getContainer(container).inspect()) as Inspected);
     } catch (error) {
       if (engineStatus(error) === 404) return undefined;
       throw error;
@@ -58,7 +53,29 @@ export async function inspect(docker: Docker, container: string): Promise<Contai
   });
 }
 
-function statusOf(state: Docker.ContainerInspectInfo['State']): ContainerState['status'] {
+/** Commands that the engine has running in the container are null when there are none. */
+type Inspected = Omit<Docker.ContainerInspectInfo, 'ExecIDs'> & { ExecIDs: string[] | null };
+
+async function describe(docker: Docker, { Id, Created, State, Config, HostConfig, ExecIDs }: Inspected): Promise<ContainerState> {
+  const runtime = HostConfig.Runtime === 'runsc' ? 'runsc' : 'runc';
+  const status = statusOf(State);
+  const checkpoint = (status === 'ended' || status === 'created') && runtime === 'runsc' ? (await checkpointsOf(docker, Id))[0] : undefined;
+  const holder = /^container:(.+)$/.exec(HostConfig.NetworkMode ?? '')?.[1];
+  return {
+    id: Id,
+    ...(checkpoint === undefined ? { status } : { status: 'hibernated', checkpoint }),
+    exitCode: State.ExitCode,
+    outOfMemory: State.OOMKilled,
+    // A restored container's newest start is not the beginning of its commands.
+    startedAt: runtime === 'runsc' ? Created : State.StartedAt,
+    labels: Config.Labels,
+    runtime,
+    ...(holder !== undefined && { holder }),
+    execs: ExecIDs?.length ?? 0,
+  };
+}
+
+function statusOf(state: Docker.ContainerInspectInfo['State']): 'created' | 'running' | 'paused' | 'ended' {
   if (state.Paused) return 'paused';
   if (state.Running) return 'running';
   return state.Status === 'created' ? 'created' : 'ended';
@@ -97,6 +114,20 @@ export async function removeContainer(docker: Docker, container: string): Promis
   }
 }
 
+/** False when the container runs; done as well when it is not there. */
+export async function removeEnded(docker: Docker, container: string): Promise<boolean> {
+  return mapped(`remove container ${container}`, async () => {
+    try {
+      await docker.getContainer(container).remove({ force: false, v: false });
+    } catch (error) {
+      const now = await inspect(docker, container);
+      if (now !== undefined && !isUp(now)) throw error;
+      return now === undefined;
+    }
+    return true;
+  });
+}
+
 export async function stop(docker: Docker, container: string): Promise<void> {
   await ignoring([304, 404], `stop container ${container}`, () => docker.getContainer(container).stop({ t: STOP_SECONDS }));
 }
@@ -104,9 +135,11 @@ export async function stop(docker: Docker, container: string): Promise<void> {
 export async function containersOf(docker: Docker, installation: string): Promise<OwnedThing[]> {
   return mapped('list containers', async () => {
     const found = await docker.listContainers({ all: true, filters: { label: [`${LABEL.installation}=${installation}`] } });
-    return found.map(({ Id, Names, Labels, Created }) => ({
+    return found.map(({ Id, Names, Labels, Created, HostConfig }) => ({
       name: Names[0]?.slice(1) ?? Id,
       sandboxId: Labels[LABEL.sandbox] ?? '',
+      joins: HostConfig.NetworkMode.startsWith('container:'),
+      ...(Labels[LABEL.role] !== undefined && { role: Labels[LABEL.role] }),
       createdAtMs: Created * 1000,
     }));
   });

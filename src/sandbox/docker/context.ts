@@ -2,6 +2,7 @@ import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
 import type { SandboxRow, SandboxState, Store } from '../../store/store.ts';
+import type { SandboxCapabilities } from '../sandbox.ts';
 import type { Connections } from './connections.ts';
 import type { Engine } from './engine.ts';
 
@@ -13,6 +14,9 @@ export interface DockerContext {
   installation: string;
   hostId: string;
   standardImage: string;
+  /** Whether a checkpoint may be copied to another container through a helper that mounts the engine's checkpoints. */
+  copyCheckpoints: boolean;
+  capabilities: () => Promise<SandboxCapabilities>;
   /** Age in milliseconds below which the reaper leaves things alone that no row owns. */
   reapGraceMs: number;
   log: Logger;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { containerNameOf, volumeNameOf } from './labels.ts';
+import { containerNameOf, spareNameOf, volumeNameOf } from './labels.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 
@@ -24,6 +24,7 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
   const [container, volume] = [containerNameOf(installation, sandboxId), volumeNameOf(installation, sandboxId)];
   for (let attempt = 0; ; attempt += 1) {
     await engine.removeContainer(container);
+    await engine.removeContainer(spareNameOf(container));
     if (await engine.removeVolume(volume)) break;
     // A container that somebody was just creating has taken the volume.
     if (attempt === REMOVE_ATTEMPTS) throw failure('SANDBOX_CONFLICT', { sandboxId });

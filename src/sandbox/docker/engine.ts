@@ -1,32 +1,51 @@
 import { Agent } from 'node:http';
 import { inspect as utilInspect } from 'node:util';
 import type { Duplex } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import Docker from 'dockerode';
 import { failure } from '../../contracts/errors.ts';
 import { Bridge } from './bridge.ts';
-import type { ContainerSpec } from './container-options.ts';
-import { containersOf, create, inspect, move, removeContainer, stop } from './containers.ts';
-import { engineStatus, mapped } from './errors.ts';
+import { containerOptions, helperOptions, type ContainerSpec } from './container-options.ts';
+import { checkpoint, checkpointsOf, removeCheckpoint, restore } from './checkpoints.ts';
+import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
+import { copyCheckpoint, type CheckpointCopy } from './copy-checkpoint.ts';
+import { engineStatus, ignoring, mapped } from './errors.ts';
 import { removeVolume, volumeExists, volumesOf } from './volumes.ts';
 
 /** A call to the engine that says nothing for so long has failed. Milliseconds. */
 const CALL_TIMEOUT_MS = 60_000;
+/** The same for calls that move the memory of a sandbox. */
+const MEMORY_TIMEOUT_MS = 300_000;
 /** Retries until the supervisor listens: for one second, every 10 ms; ends 0.1 s after either side has closed. */
 const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'];
 
+/** Only root's own: a guest may run a socat as well. */
+const END_BRIDGES = ['sh', '-c', 'for p in /proc/[0-9]*; do read -r n <$p/comm && [ "$n" = socat ] && [ -O $p ] && kill -9 ${p#/proc/}; done 2>/dev/null; :'];
+
 export interface ContainerState {
   id: string;
-  /** `ended` covers everything that has run and runs no more. */
-  status: 'created' | 'running' | 'paused' | 'ended';
+  /** `hibernated`: it does not run and has a checkpoint. `ended` covers everything else that has run and runs no more. */
+  status: 'created' | 'running' | 'paused' | 'hibernated' | 'ended';
+  /** The newest checkpoint of a hibernated container. */
+  checkpoint?: string;
   exitCode: number;
   outOfMemory: boolean;
-  /** ISO 8601; of the newest start. */
+  /** ISO 8601; commands that run in it were started later. */
   startedAt: string;
   labels: Record<string, string>;
+  runtime: 'runc' | 'runsc';
+  /** Id of the container whose network namespace it joins. */
+  holder?: string;
+  /** Commands that the engine itself runs in it: bridges. */
+  execs: number;
 }
 export interface OwnedThing {
   name: string;
   sandboxId: string;
+  /** Whether it joins the network namespace of another. */
+  joins?: boolean;
+  /** Of a container that is no sandbox. */
+  role?: string;
   createdAtMs: number;
 }
 
@@ -34,6 +53,8 @@ export interface OwnedThing {
 export interface Engine {
   /** Makes the container, or takes over the one that an earlier attempt made. Returns its id. */
   create(spec: ContainerSpec): Promise<string>;
+  /** The same for a container of one of our other purposes. */
+  createHelper(spec: HelperSpec): Promise<string>;
   inspect(container: string): Promise<ContainerState | undefined>;
   /** These three return false when the container is not there or has ended. */
   start(container: string): Promise<boolean>;
@@ -42,6 +63,20 @@ export interface Engine {
   /** TERM, then KILL after two seconds; done when it has ended or is not there. */
   stop(container: string): Promise<void>;
   removeContainer(container: string): Promise<void>;
+  /** Removes a container unless it runs; false when it does. */
+  removeEnded(container: string): Promise<boolean>;
+  rename(container: string, name: string): Promise<void>;
+  /** Puts a running container to disk; it ends by that. Takes seconds where there is much memory. */
+  checkpoint(container: string, name: string): Promise<void>;
+  /** Starts an ended container from a checkpoint, which stays. */
+  restore(container: string, name: string): Promise<void>;
+  /** Names of our checkpoints, the newest first. */
+  checkpointsOf(container: string): Promise<string[]>;
+  removeCheckpoint(container: string, name: string): Promise<void>;
+  /** Copies a checkpoint between two containers of this engine, inside its own data directory. */
+  copyCheckpoint(copy: CheckpointCopy): Promise<void>;
+  /** Ends all bridges to the container's supervisor, of other workers too. */
+  endBridges(container: string): Promise<void>;
   volumeExists(volume: string): Promise<boolean>;
   /** False when a container uses it. */
   removeVolume(volume: string): Promise<boolean>;
@@ -50,22 +85,41 @@ export interface Engine {
   containersOf(installation: string): Promise<OwnedThing[]>;
   volumesOf(installation: string): Promise<OwnedThing[]>;
   processorCount(): Promise<number>;
+  facts(): Promise<EngineFacts>;
 }
+
+export interface EngineFacts {
+  /** Of the engine, not of the machine. */
+  id: string;
+  runtimes: string[];
+  dataDirectory: string;
+}
+export type HelperSpec = Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>;
 
 /** @param host as in `DOCKER_HOST`: `unix:///path` or `tcp://host:port`; the usual socket when absent. */
 export function createEngine(host: string | undefined): Engine {
   // Streams may be silent for hours; calls may not.
   const calls = new Docker({ ...address(host), timeout: CALL_TIMEOUT_MS });
+  const slow = new Docker({ ...address(host), timeout: MEMORY_TIMEOUT_MS });
   const streams = new Docker(address(host));
   let processors: Promise<number> | undefined;
 
   return {
-    create: (spec) => create(calls, spec),
+    create: (spec) => create(calls, spec, containerOptions(spec)),
+    createHelper: (spec) => create(calls, spec, helperOptions(spec)),
     inspect: (container) => inspect(calls, container),
     start: (container) => move(calls, container, 'start', ['running', 'paused']),
     pause: (container) => move(calls, container, 'pause', ['paused']),
     unpause: (container) => move(calls, container, 'unpause', ['running']),
     stop: (container) => stop(calls, container),
+    removeEnded: (container) => removeEnded(calls, container),
+    rename: (container, name) => mapped(`rename container ${container}`, () => calls.getContainer(container).rename({ name })),
+    checkpoint: (container, name) => checkpoint(slow, container, name),
+    restore: (container, name) => restore(slow, container, name),
+    checkpointsOf: (container) => checkpointsOf(calls, container),
+    removeCheckpoint: (container, name) => removeCheckpoint(calls, container, name),
+    copyCheckpoint: (copy) => copyCheckpoint(slow, copy),
+    endBridges: (container) => runInside(calls, container, END_BRIDGES),
     removeContainer: (container) => removeContainer(calls, container),
     volumeExists: (volume) => volumeExists(calls, volume),
     removeVolume: (volume) => removeVolume(calls, volume),
@@ -79,6 +133,11 @@ export function createEngine(host: string | undefined): Engine {
       });
       return processors;
     },
+    facts: () =>
+      mapped('tell about itself', async () => {
+        const info = await calls.info();
+        return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir) };
+      }),
   };
 }
 
@@ -99,6 +158,16 @@ function address(host: string | undefined): Docker.DockerOptions & { agent: Agen
   if (url.protocol === 'unix:') return { protocol: 'http', socketPath: url.pathname, host: undefined, agent };
   if (url.protocol === 'tcp:' || url.protocol === 'http:') return { protocol: 'http', host: url.hostname, port: url.port || '2375', agent };
   throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix: 'Use unix:///path or tcp://host:port' });
+}
+
+/** Runs a program as root and waits for its end; done as well when the container does not run. */
+async function runInside(docker: Docker, container: string, command: string[]): Promise<void> {
+  await ignoring([404, 409], `run a command in container ${container}`, async () => {
+    const exec = await docker.getContainer(container).exec({ Cmd: command, User: '0:0', WorkingDir: '/', AttachStdout: true, AttachStderr: true, Tty: false });
+    const output = await exec.start({ Detach: false, Tty: false });
+    output.resume();
+    await finished(output).catch(() => undefined);
+  });
 }
 
 async function openBridge(calls: Docker, streams: Docker, container: string): Promise<Duplex | undefined> {

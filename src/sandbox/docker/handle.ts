@@ -14,6 +14,8 @@ export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow,
   const { connections, rows, log } = context;
   const { sandboxId } = row;
   let touchedAtMs = 0;
+  /** Operations in progress. */
+  let users = 0;
   let queuedCheck: Promise<void> | undefined;
   let runningCheck: Promise<void> = Promise.resolve();
 
@@ -23,7 +25,7 @@ export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow,
       .catch(() => undefined)
       .then(() => {
         queuedCheck = undefined;
-        runningCheck = ensureAwake(context, sandboxId);
+        runningCheck = ensureAwake(context, sandboxId, () => users > 0);
         return runningCheck;
       });
     return queuedCheck;
@@ -35,6 +37,14 @@ export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow,
   };
   const awake = async <T>(operation: (connection: SupervisorConnection) => Promise<T>): Promise<T> => {
     touch();
+    users += 1;
+    try {
+      return await reach(operation);
+    } finally {
+      users -= 1;
+    }
+  };
+  const reach = async <T>(operation: (connection: SupervisorConnection) => Promise<T>): Promise<T> => {
     // Over a live stream the operation goes out at once and the row is looked at beside it: a frozen sandbox answers when it is thawed.
     if (connections.isOpen(sandboxId)) {
       checkAwake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
@@ -78,9 +88,10 @@ function createWakingConnection(awake: Awake): WorkingConnection {
 }
 
 /** Wakes a resting sandbox. One that runs by its row is left to the connection, which thaws or misses the container by itself. */
-async function ensureAwake(context: DockerContext, sandboxId: string): Promise<void> {
+async function ensureAwake(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
   const row = await context.rows.get(sandboxId);
-  if (row?.state === 'running') return;
+  // An operation that is through is no reason to wake what was put to rest since.
+  if (row?.state === 'running' || !isWanted()) return;
   const { tier } = await bringUp(context, sandboxId, 'wake');
   if (tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
 }

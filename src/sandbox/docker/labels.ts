@@ -3,6 +3,8 @@ export const LABEL = {
   installation: 'longshore.installation',
   sandbox: 'longshore.sandbox',
   conversation: 'longshore.conversation',
+  /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. */
+  role: 'longshore.role',
 } as const;
 
 export function sandboxLabels(installation: string, sandboxId: string, conversationId: string | undefined): Record<string, string> {
@@ -16,6 +18,11 @@ export function sandboxLabels(installation: string, sandboxId: string, conversat
 /** Names are made from the sandbox's id, so that a retried create meets what the first one made. */
 export function containerNameOf(installation: string, sandboxId: string): string {
   return `${installation}-${sandboxId}`;
+}
+
+/** Where a checkpoint is tried in another container; no name of a sandbox's container begins like that. */
+export function spareNameOf(containerName: string): string {
+  return `spare.${containerName}`;
 }
 
 export function volumeNameOf(installation: string, sandboxId: string): string {

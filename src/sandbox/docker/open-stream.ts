@@ -8,7 +8,7 @@ import type { Engine } from './engine.ts';
 
 export type Target = Pick<SandboxRow, 'sandboxId' | 'containerName'>;
 
-interface OpenStreamDeps {
+export interface OpenStreamDeps {
   engine: Engine;
   rows: Store['sandboxes'];
 }
@@ -17,17 +17,19 @@ const FROZEN_POLL_MS = { first: 50, longest: 1000 };
 
 /**
  * A stream to the supervisor of a container that should run. A frozen container is thawed only when its row says that it runs; otherwise this
- * waits until somebody wakes it, or `closing` aborts. Fails with `SANDBOX_LOST` when the container does not run any more.
+ * waits until somebody wakes it, or `closing` aborts; so it does while the sandbox is hibernated. Fails with `SANDBOX_LOST` when the container does not run any more.
  */
 export async function openStream(deps: OpenStreamDeps, target: Target, closing: AbortSignal): Promise<Duplex> {
   for (let pause = FROZEN_POLL_MS.first; ; pause = Math.min(pause * 2, FROZEN_POLL_MS.longest)) {
-    const stream = await deps.engine.openBridge(target.containerName);
+    // A bridge into a container that is being put to disk would keep it from that.
+    const resting = (await deps.rows.get(target.sandboxId))?.state === 'hibernated';
+    const stream = resting ? undefined : await deps.engine.openBridge(target.containerName);
     if (closing.aborted) {
       stream?.destroy();
       throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'the connection was closed' });
     }
     if (stream !== undefined) return stream;
-    if ((await findObstacle(deps, target)) === 'frozen') await sleep(pause, undefined, { signal: closing }).catch(() => undefined);
+    if (resting || (await findObstacle(deps, target)) === 'frozen') await sleep(pause, undefined, { signal: closing }).catch(() => undefined);
   }
 }
 
@@ -36,11 +38,17 @@ async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, conta
   const container = await engine.inspect(containerName);
   const row = await rows.get(sandboxId);
   if (row?.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-  if (container?.status === 'running') return 'passed';
-  if (container?.status === 'paused') {
-    if (row?.state !== 'running') return 'frozen';
-    await applyRow({ engine, rows }, sandboxId);
-    return 'passed';
+  switch (container?.status) {
+    case 'running':
+      return 'passed';
+    case 'paused':
+      if (row?.state !== 'running') return 'frozen';
+      await applyRow({ engine, rows }, sandboxId);
+      return 'passed';
+    case 'hibernated':
+      // Whoever put it to disk sees that somebody had woken it meanwhile, and wakes it again.
+      return 'frozen';
+    default:
+      throw failure('SANDBOX_LOST', { sandboxId, problem: row?.state === 'stopped' ? 'it was stopped' : describeDeath(container) });
   }
-  throw failure('SANDBOX_LOST', { sandboxId, problem: row?.state === 'stopped' ? 'it was stopped' : describeDeath(container) });
 }

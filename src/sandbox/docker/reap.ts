@@ -2,6 +2,7 @@ import { isFailure } from '../../contracts/errors.ts';
 import { checkTier } from './check-tier.ts';
 import type { DockerContext } from './context.ts';
 import type { OwnedThing } from './engine.ts';
+import { HOLDER_ROLE } from './holder.ts';
 
 export interface Reaped {
   removedContainers: string[];
@@ -15,13 +16,16 @@ export interface Reaped {
  */
 export async function reap(context: DockerContext): Promise<Reaped> {
   const { engine, rows, installation, hostId, log } = context;
-  const removedContainers = await removeOrphans(context, await engine.containersOf(installation), async (name) => {
+  const containers = await engine.containersOf(installation);
+  const holderStays = containers.some(({ joins }) => joins);
+  const removable = containers.filter(({ role }) => role !== HOLDER_ROLE || !holderStays);
+  const removedContainers = await removeOrphans(context, removable, async (name) => {
     await engine.removeContainer(name);
     return true;
   });
   const removedVolumes = await removeOrphans(context, await engine.volumesOf(installation), (name) => engine.removeVolume(name));
   const lost: string[] = [];
-  for (const row of await rows.list({ hostId, states: ['running', 'frozen'] })) {
+  for (const row of await rows.list({ hostId, states: ['running', 'frozen', 'hibernated'] })) {
     if ((await checkTier(context, row.sandboxId)) === 'lost') lost.push(row.sandboxId);
   }
   const reaped = { removedContainers, removedVolumes, lost };
@@ -33,7 +37,7 @@ async function removeOrphans({ rows, reapGraceMs, log }: DockerContext, things: 
   const removed: string[] = [];
   for (const { name, sandboxId, createdAtMs } of things) {
     if (Date.now() - createdAtMs < reapGraceMs) continue;
-    const row = await rows.get(sandboxId);
+    const row = sandboxId === '' ? undefined : await rows.get(sandboxId);
     if (row !== undefined && row.state !== 'destroyed') continue;
     try {
       if (await remove(name)) removed.push(name);

@@ -5,12 +5,14 @@ import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Store } from '../../store/store.ts';
 import type { SandboxOwner, Sandboxes } from '../sandbox.ts';
 import { bringUp } from './bring-up.ts';
+import { createCapabilities } from './capabilities.ts';
 import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
 import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { createEngine } from './engine.ts';
 import { freeze } from './freeze.ts';
+import { hibernate } from './hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from './labels.ts';
 import { reap } from './reap.ts';
@@ -18,7 +20,7 @@ import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
 
 export interface DockerSandboxesOptions {
-  config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE'>;
+  config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'>;
   store: Pick<Store, 'sandboxes'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
@@ -32,13 +34,16 @@ const REAP_GRACE_MS = 60_000;
 export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_GRACE_MS }: DockerSandboxesOptions): Sandboxes {
   const engine = createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
+  const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
   const context: DockerContext = {
     engine,
     rows,
     connections: createConnections({ engine, rows, log }),
-    installation: config.LONGSHORE_INSTALLATION,
+    installation,
     hostId: config.LONGSHORE_HOST_ID,
-    standardImage: config.LONGSHORE_SANDBOX_IMAGE,
+    standardImage,
+    copyCheckpoints: config.LONGSHORE_COPY_CHECKPOINTS === 'yes',
+    capabilities: createCapabilities({ engine, installation, standardImage, log }),
     reapGraceMs,
     log,
   };
@@ -55,10 +60,12 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
       return { handle: createWakingHandle(context, target), ...(lost !== undefined && { lost }) };
     },
     freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
+    hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
     destroy: (sandboxId) => inTurn(sandboxId, () => destroy(context, sandboxId)),
     tier: (sandboxId) => checkTier(context, sandboxId),
+    capabilities: () => context.capabilities(),
     reap: () => reap(context),
     async [Symbol.asyncDispose]() {
       context.connections.closeAll();

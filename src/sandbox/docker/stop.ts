@@ -9,23 +9,21 @@ import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
 export async function stop(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
   const { engine, rows, connections, log } = context;
   return untilSettled(sandboxId, async () => {
-    const row = await ownRow(context, sandboxId);
-    switch (row.state) {
-      case 'destroyed':
-        throw failure('SANDBOX_DESTROYED', { sandboxId });
-      case 'creating':
-      case 'lost':
-        return tierOf(row.state);
-      case 'running':
-      case 'frozen':
-        if ((await rows.change(sandboxId, row.generation, { state: 'stopped' })) === undefined) return undefined;
-        break;
-      case 'stopped':
-        break;
-    }
+    const before = await ownRow(context, sandboxId);
+    if (before.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+    if (before.state === 'creating' || before.state === 'lost') return tierOf(before.state);
+    const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
+    if (row === undefined) return undefined;
     connections.close(sandboxId);
     await engine.stop(row.containerName);
+    for (const name of await checkpointsIn(context, row.containerName)) await engine.removeCheckpoint(row.containerName, name);
+    // Somebody who woke it meanwhile took the container for a running one.
+    if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
     log.info({ sandboxId }, 'sandbox stopped');
     return 'stopped';
   });
+}
+
+async function checkpointsIn({ engine }: DockerContext, container: string): Promise<string[]> {
+  return (await engine.inspect(container))?.status === 'hibernated' ? engine.checkpointsOf(container) : [];
 }

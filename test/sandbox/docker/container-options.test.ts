@@ -9,6 +9,7 @@ const spec: ContainerSpec = {
   cpus: 1.5,
   pids: 100,
   readOnlyRoot: true,
+  runtime: { name: 'runc' },
 };
 
 describe('the definition of a container', () => {

@@ -1,6 +1,6 @@
 import { describeDeath, describeLoss } from '../../../src/sandbox/docker/describe-loss.ts';
 
-const ended = { id: 'a', status: 'ended', exitCode: 137, outOfMemory: false, startedAt: '', labels: {} } as const;
+const ended = { id: 'a', status: 'ended', exitCode: 137, outOfMemory: false, startedAt: '', labels: {}, runtime: 'runc', execs: 0 } as const;
 
 describe('what was lost', () => {
   test('a container that ran out of memory, one that ended and one that is gone are told apart', () => {

@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { failure } from '../contracts/errors.ts';
+import { installProgram } from './install-program.ts';
+import { installedMinor, SWITCHING_MINOR } from './go.ts';
+import { withLock } from './lock.ts';
+import { mustRun } from './run-command.ts';
+
+/** Of the module's branch for `go install`. What hibernation needs was measured with this one; distributions ship older ones that lose sandboxes. */
+const MODULE = 'gvisor.dev/gvisor/runsc@v0.0.0-20260701204157-69c2d17aea96';
+export const ENGINE_SETTINGS = '/etc/docker/daemon.json';
+
+interface Settings {
+  experimental?: boolean;
+  runtimes?: Record<string, { path?: string; runtimeArgs?: string[] }>;
+  [key: string]: unknown;
+}
+
+/** Builds gVisor's `runsc` from its Go module into `bin` of the home directory, unless it is there. Returns its path and whether it was built. */
+export async function ensureRunsc({ home, log }: { home: string; log: (line: string) => void }): Promise<{ program: string; built: boolean }> {
+  const program = join(home, 'bin', 'runsc');
+  return withLock(join(home, 'runsc.lock'), async () => {
+    if (existsSync(program)) return { program, built: false };
+    if ((await installedMinor()) < SWITCHING_MINOR) {
+      const fix = 'Install Go 1.21 or newer (the Debian package golang-go of a current release, or from go.dev), and run this again';
+      throw failure('SETUP_FAILED', { step: 'Building gVisor', problem: 'Go is not installed, or too old to fetch the toolchain that gVisor asks for', fix });
+    }
+    log('building gVisor from its Go module (1 to 2 minutes, once)');
+    const directory = await mkdtemp(join(tmpdir(), 'longshore-go-'));
+    try {
+      await mustRun('Building gVisor', 'go', ['install', MODULE], {
+        env: {
+          CGO_ENABLED: '0',
+          GOTOOLCHAIN: 'auto',
+          GOBIN: directory,
+          GOMODCACHE: join(directory, 'modules'),
+          GOCACHE: join(directory, 'objects'),
+          GOFLAGS: '-modcacherw',
+        },
+        fix: 'The Go module proxy has to be reachable',
+      });
+      await installProgram(join(directory, 'runsc'), program);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+    return { program, built: true };
+  });
+}
+
+/** Registers `runsc` in the engine's settings and turns checkpoints on; everything else in the file stays. Returns whether the file had to be changed. */
+export async function registerRunsc(program: string, file: string = ENGINE_SETTINGS): Promise<boolean> {
+  const settings = await readSettings(file);
+  const wanted = withRunsc(settings, program, file);
+  if (JSON.stringify(wanted) === JSON.stringify(settings)) return false;
+  await mkdir(dirname(file), { recursive: true });
+  const beside = `${file}.${process.pid}`;
+  await writeFile(beside, `${JSON.stringify(wanted, undefined, 2)}\n`, { mode: 0o644 });
+  await rename(beside, file);
+  return true;
+}
+
+/** Without a network of the runtime's own: sandboxes have none, and restoring needs it so. */
+function withRunsc(settings: Settings, program: string, file: string): Settings {
+  const before = settings.runtimes?.['runsc'];
+  if (before !== undefined && before.path !== program) {
+    const problem = `it has a runtime "runsc" already, ${before.path ?? 'without a path'}, which Longshore leaves alone`;
+    throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Remove or rename that one, and run this again' });
+  }
+  const runtimeArgs = [...new Set([...(before?.runtimeArgs ?? []), '--network=none'])];
+  return { ...settings, experimental: true, runtimes: { ...settings.runtimes, runsc: { ...before, path: program, runtimeArgs } } };
+}
+
+async function readSettings(file: string): Promise<Settings> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '{}';
+    throw error;
+  });
+  try {
+    return JSON.parse(text) as Settings;
+  } catch (error) {
+    const problem = `it is not JSON (${error instanceof Error ? error.message : String(error)})`;
+    throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Mend it, and run this again' });
+  }
+}

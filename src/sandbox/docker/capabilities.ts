@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { isFailure } from '../../contracts/errors.ts';
+import type { SandboxCapabilities } from '../sandbox.ts';
+import { checkpointName } from './checkpoints.ts';
+import type { DockerContext } from './context.ts';
+import { LABEL } from './labels.ts';
+import { retried } from './retried.ts';
+
+type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'log'>;
+
+/** Answers once per engine: what an engine can do changes with its start, and then its id is asked anew by the next process. */
+export function createCapabilities(context: Needed): () => Promise<SandboxCapabilities> {
+  const known = new Map<string, Promise<SandboxCapabilities>>();
+  return async () => {
+    const { id, runtimes } = await context.engine.facts();
+    if (!runtimes.includes('runsc')) return { gvisor: false, checkpoint: false, problem: 'the engine has no runtime named runsc' };
+    const found = known.get(id) ?? probe(context);
+    known.set(id, found);
+    // An engine that could not be asked is asked again.
+    found.catch(() => known.delete(id));
+    return found;
+  };
+}
+
+/** Puts a tiny container to disk and wakes it. Version numbers tell too little: it depends on the engine, the runtime, their settings and the kernel together. */
+async function probe(context: Needed): Promise<SandboxCapabilities> {
+  const { engine, installation, standardImage, log } = context;
+  const name = `probe.${installation}-${randomBytes(4).toString('hex')}`;
+  const labels = { [LABEL.installation]: installation, [LABEL.role]: 'probe' };
+  let gvisor = false;
+  try {
+    // A holder of its own, so that a look at a host leaves nothing behind.
+    const holder = await engine.createHelper({ name: `${name}.holder`, image: standardImage, labels, runtime: { name: 'runc' } });
+    await engine.start(holder);
+    const container = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runsc', holder } });
+    gvisor = await engine.start(container);
+    await engine.checkpoint(container, checkpointName(0));
+    await retried(() => engine.restore(container, checkpointName(0)), { log, what: 'the first try at waking from a checkpoint' });
+    return { gvisor, checkpoint: true };
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    const { action, problem } = error.values;
+    log.info({ gvisor, problem: error.message }, 'this engine cannot hibernate sandboxes');
+    return { gvisor, checkpoint: false, problem: `the engine refused to ${action}: ${problem}` };
+  } finally {
+    for (const container of [name, `${name}.holder`]) {
+      await engine.removeContainer(container).catch((error: unknown) => log.warn({ container, err: error }, 'a probe is left to the reaper'));
+    }
+  }
+}

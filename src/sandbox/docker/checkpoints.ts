@@ -1,0 +1,69 @@
+import type Docker from 'dockerode';
+import { engineStatus, mapped } from './errors.ts';
+
+/** dockerode has these calls; its type package does not. */
+interface CheckpointCalls {
+  createCheckpoint(options: { checkpointId: string; exit: boolean }): Promise<unknown>;
+  listCheckpoint(): Promise<{ Name: string }[] | null>;
+  deleteCheckpoint(name: string): Promise<unknown>;
+  /** Given as they are, options would go into the request's body as well, which engines refuse. */
+  start(options: { _query: { checkpoint: string }; _body: Record<string, never> }): Promise<unknown>;
+}
+
+const NAME = /^rest-(\d+)$/;
+
+/** Checkpoints are numbered by the generation of the row that asked for them, so none is ever taken for another. */
+export function checkpointName(generation: number): string {
+  return `rest-${generation}`;
+}
+
+/** Writes the container's processes and memory to disk and ends it. */
+export async function checkpoint(docker: Docker, container: string, name: string): Promise<void> {
+  await mapped(`checkpoint container ${container}`, () => calls(docker, container).createCheckpoint({ checkpointId: name, exit: true }));
+}
+
+/** Starts an ended container where its checkpoint stands; one that runs already is left alone. */
+export async function restore(docker: Docker, container: string, name: string): Promise<void> {
+  await mapped(`restore container ${container}`, async () => {
+    try {
+      await calls(docker, container).start({ _query: { checkpoint: name }, _body: {} });
+    } catch (error) {
+      if (engineStatus(error) !== 304) throw error;
+    }
+  });
+}
+
+/** Our checkpoints of a container, the newest first. */
+export async function checkpointsOf(docker: Docker, container: string): Promise<string[]> {
+  return mapped(`list checkpoints of container ${container}`, async () => {
+    try {
+      const found = (await calls(docker, container).listCheckpoint()) ?? [];
+      const names = found.map(({ Name }) => Name).filter((name) => NAME.test(name));
+      return names.toSorted((a, b) => numberOf(b) - numberOf(a));
+    } catch (error) {
+      // An engine that makes no checkpoints has no such call.
+      if (engineStatus(error) !== undefined) return [];
+      throw error;
+    }
+  });
+}
+
+/** Done as well when there is no such checkpoint. */
+export async function removeCheckpoint(docker: Docker, container: string, name: string): Promise<void> {
+  await mapped(`remove a checkpoint of container ${container}`, async () => {
+    try {
+      await calls(docker, container).deleteCheckpoint(name);
+    } catch (error) {
+      // Engines differ in how they refuse what is gone already.
+      if (engineStatus(error) === undefined || (await checkpointsOf(docker, container)).includes(name)) throw error;
+    }
+  });
+}
+
+function calls(docker: Docker, container: string): CheckpointCalls {
+  return docker.getContainer(container) as unknown as CheckpointCalls;
+}
+
+function numberOf(name: string): number {
+  return Number(NAME.exec(name)?.[1]);
+}

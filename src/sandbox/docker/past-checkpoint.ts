@@ -1,0 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SandboxRow } from '../../store/store.ts';
+import { checkpointName } from './checkpoints.ts';
+import type { DockerContext } from './context.ts';
+import type { ContainerState } from './engine.ts';
+
+const POLL_MS = 200;
+const ATTEMPTS = 600;
+
+/**
+ * The container of a hibernated row, once no checkpoint is being written for that row any more. Nobody restores a checkpoint before he has moved the
+ * row on; so a container that runs beside a checkpoint with the row's own number is one that is being put to disk.
+ */
+export async function pastCheckpoint({ engine }: Pick<DockerContext, 'engine'>, row: SandboxRow): Promise<ContainerState | undefined> {
+  for (let count = 0; ; count += 1) {
+    const container = await engine.inspect(row.containerName);
+    if (container?.status !== 'running' || container.runtime !== 'runsc' || count === ATTEMPTS) return container;
+    if (!(await engine.checkpointsOf(container.id)).includes(checkpointName(row.generation))) return container;
+    await sleep(POLL_MS);
+  }
+}

@@ -1,0 +1,134 @@
+import { failure, isFailure } from '../../contracts/errors.ts';
+import { connectSupervisor } from '../connection/connect-supervisor.ts';
+import type { DockerContext } from './context.ts';
+import type { ContainerState } from './engine.ts';
+import { ensureHolder } from './holder.ts';
+import { LABEL, spareNameOf } from './labels.ts';
+import { retried } from './retried.ts';
+import type { ContainerSpec } from './container-options.ts';
+import type { SandboxRow } from '../../store/store.ts';
+
+type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'>;
+
+/** `awake`: its processes go on, in the container of that id. `failed`: no way of waking it worked; the checkpoint is still there. */
+export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'failed'; problem: string };
+
+/**
+ * Wakes a hibernated container: where it stands, again with growing pauses, and then in a fresh container on the same volume. The checkpoint is
+ * removed only after the woken supervisor has answered. Any number of callers may do this at once.
+ * @param specOf makes the definition of the fresh container
+ */
+export async function wakeMemory(
+  context: Needed,
+  row: Pick<SandboxRow, 'sandboxId' | 'containerName'>,
+  container: ContainerState,
+  specOf: () => Promise<ContainerSpec>,
+): Promise<Woken> {
+  const { log } = context;
+  const { sandboxId, containerName } = row;
+  if (container.checkpoint === undefined) return { outcome: 'failed', problem: 'it has no checkpoint' };
+  const name = container.checkpoint;
+  try {
+    await ensureHolder(context);
+    await retried(() => startFrom(context, container.id, name), { log, what: `waking ${sandboxId}` });
+    return await confirmed(context, sandboxId, container.id, name);
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    if (!context.copyCheckpoints) return { outcome: 'failed', problem: String(error.values['problem']) };
+    log.warn({ sandboxId, problem: error.message }, 'a sandbox does not wake in its container, trying a fresh one');
+  }
+  try {
+    const containerId = await moveToFresh(context, container, { name, containerName, spec: await specOf() });
+    await retried(() => startFrom(context, containerId, name), { log, what: `waking ${sandboxId} in a fresh container` });
+    return await confirmed(context, sandboxId, containerId, name);
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    return { outcome: 'failed', problem: String(error.values['problem']) };
+  }
+}
+
+/** Another caller may have started it, and even removed the checkpoint: what counts is that it runs. */
+async function startFrom({ engine }: Needed, container: string, name: string): Promise<void> {
+  try {
+    await engine.restore(container, name);
+  } catch (error) {
+    if (!isUp(await engine.inspect(container))) throw error;
+  }
+}
+
+interface Move {
+  name: string;
+  containerName: string;
+  spec: ContainerSpec;
+}
+
+/**
+ * Moves a checkpoint to a new container, which takes the place of the old one. The old one goes before the new one is started, and only while it does not
+ * run: there is no moment at which both could. Returns the id of the container to wake: the old one, when somebody has woken it meanwhile.
+ */
+async function moveToFresh({ engine, installation, standardImage }: Needed, before: ContainerState, { name, containerName, spec }: Move): Promise<string> {
+  const spare = spareNameOf(containerName);
+  await engine.removeContainer(spare);
+  const fresh = await engine.create({ ...spec, name: spare });
+  const { dataDirectory } = await engine.facts();
+  const helper = { name: `copy.${containerName}`, image: standardImage, labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' } };
+  await engine.copyCheckpoint({ from: before.id, to: fresh, checkpoint: name, helper, dataDirectory });
+  if (!(await engine.removeEnded(before.id))) {
+    await engine.removeContainer(spare);
+    return before.id;
+  }
+  await engine.rename(fresh, containerName);
+  return fresh;
+}
+
+/** Finishes such a move where a crash has left it without the last step; false when there was nothing to finish. */
+export async function finishMove({ engine }: Pick<DockerContext, 'engine'>, containerName: string): Promise<boolean> {
+  if ((await engine.inspect(containerName)) !== undefined) return false;
+  const spare = await engine.inspect(spareNameOf(containerName));
+  if (spare === undefined) return false;
+  await engine.rename(spare.id, containerName);
+  return true;
+}
+
+/** Once its processes have gone on, they must not be started from the same moment again: what they have done since would be done twice. */
+async function confirmed(context: Needed, sandboxId: string, containerId: string, name: string): Promise<Woken> {
+  try {
+    await confirm(context, sandboxId, containerId, name);
+    return { outcome: 'awake', containerId };
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    return { outcome: 'failed', problem: String(error.values['problem']) };
+  }
+}
+
+/** Asks the supervisor over a stream of its own; then the checkpoint has done its work. */
+async function confirm({ engine, log }: Needed, sandboxId: string, container: string, name: string): Promise<void> {
+  const connection = connectSupervisor({
+    sandboxId,
+    log,
+    openStream: async () => {
+      const stream = await engine.openBridge(container);
+      if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });
+      return stream;
+    },
+  });
+  try {
+    await retried(() => answer(connection), { log, what: `the first answer of ${sandboxId}` });
+  } finally {
+    connection.close();
+  }
+  await engine.removeCheckpoint(container, name);
+}
+
+async function answer(connection: { ping(): Promise<void> }): Promise<void> {
+  try {
+    await connection.ping();
+  } catch (error) {
+    if (!isFailure(error, 'SANDBOX_UNREACHABLE')) throw error;
+    throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: String(error.values['problem']) }, error);
+  }
+}
+
+function isUp(state: ContainerState | undefined): boolean {
+  return state?.status === 'running' || state?.status === 'paused';
+}
