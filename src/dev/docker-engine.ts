@@ -51,7 +51,8 @@ async function startEngine({ logFile, log }: EngineOptions): Promise<void> {
   log(`starting the Docker engine (dockerd); it stays when we are done, its log is ${logFile}`);
   await mkdir(dirname(logFile), { recursive: true });
   const file = await open(logFile, 'w');
-  const child = spawn('setsid', ['dockerd'], { detached: true, stdio: ['ignore', file.fd, file.fd] });
+  // Detached, it is the leader of a session of its own and outlives us.
+  const child = spawn('dockerd', [], { detached: true, stdio: ['ignore', file.fd, file.fd] });
   let ended = false;
   child.once('exit', () => (ended = true));
   child.once('error', () => (ended = true));
