@@ -50,7 +50,7 @@ async function ask(chat: Chat): Promise<unknown> {
 
 test('an idle sandbox is frozen, and the next message finds its processes where they were', async () => {
   const chat = await startAndWait('freezing', 'frozen');
-  expect(await engineState(chat)).toBe('paused');
+  await until(async () => (await engineState(chat)) === 'paused', 'its container is paused');
   expect(await ask(chat)).toBe('alive\nkept\n');
   await until(async () => (await chat.status()).sandboxTier === 'frozen', 'it is frozen again');
   expect(await tiers(chat)).toEqual(['running', 'frozen', 'running', 'frozen']);
@@ -69,7 +69,8 @@ const where = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
 
 test('a sandbox idle for longer is stopped: the next message finds its files, and no processes', async () => {
   const chat = await startAndWait('stopping', 'stopped');
-  expect(await engineState(chat)).not.toMatch(/running|paused/);
+  // The row says so first; ending the container takes a moment.
+  await until(async () => !/running|paused/.test(await engineState(chat)), 'its container has ended');
   expect(await ask(chat)).toBe('gone\nkept\n');
   expect((await tiers(chat)).slice(0, 4)).toEqual(['running', 'frozen', 'stopped', 'running']);
   await chat.close();

@@ -21,24 +21,21 @@ ENDED_SIZE = 5
 def run(theirs, user):
     """Becomes a runner, with `theirs` as stdin, stdout, stderr, status and order; never returns. It reports the main child's end as `E`
     and a wait status, or `F` and a text when nothing was executed, and lives on until its last descendant is gone: as their subreaper
-    it inherits all that are orphaned, so that none can leave the tree."""
+    it inherits all that are orphaned, so that none can leave the tree. The child is made ahead of the order, which it reads itself."""
     os.setsid()
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     reset_signals()
     for target, source in enumerate(move_up(theirs)):
         os.dup2(source, target, target < _STATUS)
     os.closerange(_ORDER + 1, 1 << 20)
-    argv, cwd, env, open_stdin = _read_order()
-    if not open_stdin:
-        # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
-        os.dup2(os.open('/dev/null', os.O_RDONLY), _STDIN)
     try:
         child = os.fork()
     except OSError as error:
         _report_failure('fork', error)
         os._exit(0)
     if child == 0:
-        _execute(argv, cwd, env, user)
+        _obey(user)
+    os.close(_ORDER)
     os.closerange(0, _STATUS)
     while True:
         try:
@@ -66,12 +63,17 @@ def _read_order():
     return marshal.loads(data[4:])
 
 
-def _execute(argv, cwd, env, user):
+def _obey(user):
+    """Waits for its order as root, where the guest cannot touch it, and executes it as the user."""
     step = 'start'
     try:
         os.setsid()
         os.umask(0o022)
         offer_to_out_of_memory_killer()
+        argv, cwd, env, open_stdin = _read_order()
+        if not open_stdin:
+            # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
+            os.dup2(os.open('/dev/null', os.O_RDONLY), _STDIN)
         become(user)
         step = f'enter {os.fsdecode(cwd)}'
         os.chdir(cwd)
