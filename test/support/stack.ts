@@ -68,7 +68,7 @@ async function announceGvisor(log: (line: string) => void): Promise<void> {
   const facts = await inspectEngine();
   const able = facts.outcome === 'present' && facts.experimental && facts.runtimes.includes('runsc');
   process.env['LONGSHORE_TEST_GVISOR'] = able ? 'yes' : 'no';
-  if (!able) log('SKIPPED: the tests of hibernation, since this engine cannot make checkpoints with gVisor. Set it up: npx longshore setup --gvisor');
+  if (!able) log('SKIPPED: the tests of hibernation, since this engine cannot make checkpoints with gVisor. Set it up: npm run longshore -- setup --gvisor');
 }
 
 /** A name for an installation of one test file; what it leaves behind is found by it. */
