@@ -4,6 +4,10 @@ import { textOf } from './text-of.ts';
 
 const WIDTH = 128;
 const LABEL = 10;
+/** Seconds and label, before the text. */
+const MARGIN = LABEL + 9;
+/** Less would put every word on a line of its own; a terminal that does not know its width says 0. */
+const LEAST_ROOM = 30;
 const OUTPUT_LINES = 4;
 const COLOURS = { dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36 };
 type Colour = keyof typeof COLOURS;
@@ -53,9 +57,9 @@ export class Narrator {
 
   #line(label: string, text: string, colour: Colour): void {
     const seconds = `${((Date.now() - this.#startedAt) / 1000).toFixed(1)} s`.padStart(7);
-    const room = Math.min(process.stdout.columns ?? WIDTH, WIDTH) - LABEL - 9;
+    const room = Math.max(LEAST_ROOM, Math.min(process.stdout.columns || WIDTH, WIDTH) - MARGIN);
     const [first = '', ...rest] = wrap(text, room);
-    const indent = ' '.repeat(LABEL + 9);
+    const indent = ' '.repeat(MARGIN);
     const body = [first, ...rest.map((line) => indent + line)].join('\n');
     console.log(
       `${this.#paint(seconds, 'dim')}  ${this.#paint(label.padEnd(LABEL), colour)}${label === '' || label === 'demo' ? this.#paint(body, colour) : body}`,
