@@ -8,6 +8,8 @@ import type { DockerContext } from './context.ts';
 
 /** How often the row is told that the sandbox is in use. Milliseconds. */
 const TOUCH_MS = 5000;
+/** A sandbox that answers so soon is not frozen. Milliseconds. */
+const ANSWER_MS = 10;
 
 /** A handle that wakes its sandbox on access. */
 export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>): SandboxHandle {
@@ -45,13 +47,19 @@ export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow,
     }
   };
   const reach = async <T>(operation: (connection: SupervisorConnection) => Promise<T>): Promise<T> => {
-    // Over a live stream the operation goes out at once and the row is looked at beside it: a frozen sandbox answers when it is thawed.
-    if (connections.isOpen(sandboxId)) {
-      checkAwake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
-    } else {
+    if (!connections.isOpen(sandboxId)) {
       await checkAwake();
+      return connections.use(row, operation);
     }
-    return connections.use(row, operation);
+    // Over a live stream the operation goes out at once, and only one that is not answered soon has the row looked at: a frozen sandbox
+    // answers when it is thawed.
+    const look = () => void checkAwake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
+    const unanswered = setTimeout(look, ANSWER_MS);
+    try {
+      return await connections.use(row, operation);
+    } finally {
+      clearTimeout(unanswered);
+    }
   };
   return createHandle(createWakingConnection(awake), sandboxId);
 }

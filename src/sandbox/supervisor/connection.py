@@ -35,6 +35,10 @@ class Channel:
     def reply(self, value):
         self.connection.send_json('reply', self.number, value)
 
+    def reply_later(self, value):
+        """As `reply`, for what nobody waits for: it goes with the next frame, or by itself after a moment."""
+        self.connection.hold_json('reply', self.number, value)
+
     def data(self, payload, frame='data'):
         self.credit -= len(payload)
         self.connection.send(FRAMES[frame], self.number, payload)
@@ -72,14 +76,18 @@ class Connection:
     def send(self, frame, number, payload):
         if self._closed:
             return
-        self.outgoing += _HEADER.pack(len(payload) + 5, frame, number)
-        self.outgoing += payload
+        self._append(frame, number, payload)
         if not self._flushing:
             self._flushing = True
             self._loop.after_events(self._flush)
 
     def send_json(self, frame, number, value):
         self.send(FRAMES[frame], number, _encode(value).encode())
+
+    def hold_json(self, frame, number, value):
+        if not self._closed:
+            self._append(FRAMES[frame], number, _encode(value).encode())
+            self._loop.later(self._flush)
 
     def close(self):
         if self._closed:
@@ -92,6 +100,10 @@ class Connection:
             if channel.handler is not None:
                 channel.handler.on_close()
         self._on_close(self)
+
+    def _append(self, frame, number, payload):
+        self.outgoing += _HEADER.pack(len(payload) + 5, frame, number)
+        self.outgoing += payload
 
     def _on_ready(self, mask):
         try:

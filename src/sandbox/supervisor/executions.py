@@ -66,7 +66,7 @@ class Executions:
     def attach(self, channel, fields):
         exec_id = fields['execId']
         source = self._live.get(exec_id) or self._recorded(exec_id)
-        channel.reply({'startedAt': self._started_at(exec_id)})
+        channel.reply_later({'startedAt': self._started_at(exec_id)})
         follower = Follower(channel, source, fields)
         if isinstance(source, Execution):
             source.followers.append(follower)
@@ -139,8 +139,8 @@ class Executions:
             execution.outputs, execution.exit_file = self._journal.create_files(exec_id, spec)
         except OSError:
             execution.keep_no_more()
-        # While the command starts, which takes longer than this.
-        self._loop.after_events(self._nursery.warm_up)
+        # For a short command the next runner is made after its end: forks would take processor time from both.
+        self._loop.later(self._nursery.warm_up)
 
     def _launch(self, exec_id, fields, spec):
         if 'command' in fields:
@@ -164,6 +164,7 @@ class Executions:
             self._unsaved[execution.id] = execution.exit
 
     def _on_gone(self, execution):
+        self._nursery.warm_up()
         # A forgotten id may have been given to another by now.
         if self._live.get(execution.id) is execution:
             del self._live[execution.id]

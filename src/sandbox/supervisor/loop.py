@@ -10,6 +10,8 @@ WRITE = select.EPOLLOUT
 _TICK = 0.5
 _SLOW_TICK = 5.0
 _SLACK = 0.5
+# Most commands are over by then.
+_LATER = 0.005
 
 
 class Loop:
@@ -17,6 +19,8 @@ class Loop:
         self._epoll = select.epoll()
         self._callbacks = {}
         self._after = []
+        self._later = []
+        self._later_due = 0.0
         self._seen = time.monotonic()
         self.active = 0.0
         """Seconds that this process has lived without being frozen; only differences taken while something runs have a meaning."""
@@ -37,6 +41,12 @@ class Loop:
         """Calls back once, after all that is ready now has been handled."""
         self._after.append(callback)
 
+    def later(self, callback):
+        """Calls back once, in some milliseconds: for what would only be in the way of something short."""
+        if not self._later:
+            self._later_due = self.active + _LATER
+        self._later.append(callback)
+
     def now(self):
         """Active seconds, brought up to date."""
         seen = time.monotonic()
@@ -46,6 +56,8 @@ class Loop:
 
     def step(self, due, running):
         """Waits for events and handles them. `due`: active time of the next deadline, or None; `running`: whether any exec runs."""
+        if self._later:
+            due = self._later_due if due is None else min(due, self._later_due)
         if due is not None:
             asked = max(0.0, min(_TICK, due - self.active))
         else:
@@ -58,6 +70,9 @@ class Loop:
             callback = self._callbacks.get(fd)
             if callback is not None:
                 self._guard(callback, mask, fd)
+        if self._later and self.active >= self._later_due:
+            self._after += self._later
+            self._later = []
         while self._after:
             pending, self._after = self._after, []
             for callback in pending:

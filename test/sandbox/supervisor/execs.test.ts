@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { encodeFrame, FrameReader, FRAMES } from '../../../src/sandbox/connection/frames.ts';
 import { descendants, isAlive, LocalSupervisor, until } from './local-supervisor.ts';
 
 let supervisor: LocalSupervisor;
@@ -113,6 +114,19 @@ describe('starting once', () => {
     const ends = await Promise.all(connections.map((connection) => connection.run(spec, { previewBytes: 100 })));
     expect(ends.map((end) => end.stdout.head)).toEqual(Array(10).fill('done\n'));
     expect(readFileSync(join(supervisor.home, 'effects'), 'utf8')).toBe('ran\n');
+  });
+
+  test('a start is acknowledged while the command runs, however silent it is', async () => {
+    const socket = await supervisor.openStream();
+    const first = new Promise<number>((resolve) => {
+      const reader = new FrameReader(({ type }) => resolve(type));
+      socket.on('data', (chunk: Buffer) => reader.push(chunk));
+    });
+    const spec = { execId: 'silent', command: 'sleep 1000', cwd: '.', env: {}, timeoutMs: 0, maxOutputBytes: 1, stdin: 'empty' };
+    const follow = { stream: true, stdoutOffset: 0, stderrOffset: 0, previewBytes: 1 };
+    socket.write(encodeFrame(FRAMES.request, 1, JSON.stringify({ operation: 'run', ...spec, ...follow })));
+    expect(await first).toBe(FRAMES.reply);
+    expect(await supervisor.handle.kill('silent', 'SIGKILL')).toBe(true);
   });
 
   test('an ended exec is never run again', async () => {
