@@ -6,6 +6,7 @@ import type { Logger } from './log.ts';
 import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
+import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
 import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
 import { openStore } from './store/open-store.ts';
@@ -23,7 +24,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
-    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services: createPluginServices(), log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;
