@@ -15,6 +15,16 @@ const schema = z.object({
   DOCKER_HOST: text.optional(),
   /** Directory of agent files. */
   LONGSHORE_AGENTS: text.default('agents'),
+  /** Plugins, by the names that agents give them and parted by commas, that run in the worker's own process instead of a fenced one. */
+  LONGSHORE_HOST_PLUGINS: z
+    .string()
+    .default('')
+    .transform((names) =>
+      names
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== ''),
+    ),
   /** Name of this machine in sandbox rows; two workers of one engine share it. */
   LONGSHORE_HOST_ID: text.default(hostname()),
   /** Marks containers and volumes; the reaper touches only those of its own installation. */
