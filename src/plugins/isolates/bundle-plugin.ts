@@ -1,7 +1,6 @@
 import { isBuiltin } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { evadeCensorSync } from '@endo/evasive-transform';
 import { build, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
 
@@ -62,6 +61,8 @@ export async function bundlePlugin(name: string, entry: string): Promise<string>
   const bundled = `${built.outputFiles[0]?.text ?? ''}\n${GLOBAL};`;
   if (!REFUSED.test(bundled)) return bundled;
   // Comments are gone by now; what is left stands in strings, where it can be split, or is code that a compartment cannot run.
+  // It brings a whole parser, which most workers never need.
+  const { evadeCensorSync } = await import('@endo/evasive-transform');
   const { code } = evadeCensorSync(bundled, { sourceType: 'script' });
   const [found] = REFUSED.exec(code) ?? [];
   if (found === undefined) return code;

@@ -20,8 +20,8 @@ export interface PluginProcess {
 }
 
 /** Messages that nobody asked for: a burst, and so many per second after it. */
-const BURST = 5_000;
-const PER_SECOND = 2_000;
+const BURST = 2_000;
+const PER_SECOND = 1_000;
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 const MAX_STDERR = 4_000;
 
