@@ -1,10 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { installAgents, resultsOf, type Installation } from './support.ts';
+import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from './support.ts';
 
 let directory: string;
 let installation: Installation;
+let worker: WorkerProcess;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'longshore-compartment-'));
@@ -18,7 +19,8 @@ beforeAll(async () => {
   );
   const call = { call: 'notes:count', with: { text: 'four' }, expect: { length: 4, process: 'undefined', ids: 'call_' } };
   installation = await installAgents({ counter: { plugins: [directory], tools: ['notes:*'], steps: [call, { say: 'Counted.' }] } });
-  await installation.startWorker().ready;
+  worker = installation.startWorker();
+  await worker.ready;
 });
 afterAll(async () => {
   await installation[Symbol.asyncDispose]();
@@ -30,3 +32,22 @@ test('a conversation calls a tool of a plugin that the worker fenced off', async
   expect(await chat.reply()).toBe('Counted.');
   expect(await resultsOf(chat)).toEqual([{ length: 4, process: 'undefined', ids: 'call_' }]);
 });
+
+test('when the worker is killed, the processes of its plugins end with it', async () => {
+  const guests = await fencedProcesses(worker.pid);
+  expect(guests.length).toBeGreaterThan(1);
+  await worker.kill();
+  const gone = async (pid: string) => !(await commandOf(pid)).includes('guest.cjs');
+  await until(async () => (await Promise.all(guests.map(gone))).every(Boolean), 'no process of a plugin is left');
+});
+
+/** Ids of the processes of plugins that a worker has started. */
+async function fencedProcesses(pid: number): Promise<string[]> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
+  const commands = await Promise.all(children.map(commandOf));
+  return children.filter((_, index) => commands[index]?.includes('guest.cjs'));
+}
+
+function commandOf(pid: string): Promise<string> {
+  return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+}
