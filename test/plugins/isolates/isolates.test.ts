@@ -107,6 +107,9 @@ describe('the five permissions', () => {
     expect(await run(plugin, 'env')).toEqual({});
     expect(await problemOf(run(plugin, 'fs', { path: '/etc/hostname' }))).toMatch(/^readFile is not (defined|a function)$/);
     expect(await run(plugin, 'later')).toEqual(['1970-01-01T00:00:00.000Z', 2, 'number', expect.not.stringContaining('1970-01-01T01')]);
+    const inContainer = sourceOf('contained', { time: USES.time }).replaceAll("description: 'd'", "description: 'd', isolation: 'container'");
+    const contained = await bench.load('contained', inContainer);
+    expect([contained.tools[0]!.isolation, await problemOf(run(contained, 'time'))]).toEqual(['container', expect.stringMatching(/secure mode/i)]);
     await expect(bench.load('early', sourceOf('early', {}, { top: 'const at = Date.now();' }))).rejects.toThrow(/secure mode/i);
   });
 

@@ -15,7 +15,8 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal, { ask,
   const log = (what: 'info' | 'warn') => (message: unknown, values?: unknown) =>
     tell(what, values === undefined ? textOf(message) : `${textOf(message)} ${textOf(values)}`);
   const [info, warn] = [log('info'), log('warn')];
-  return harden({
+  // Not frozen: it belongs to this one call, and freezing it took longer than all the rest.
+  return {
     ...facts,
     signal,
     // `log` and `error` are names that loggers of other systems have.
@@ -43,7 +44,7 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal, { ask,
         throw new Error('sandbox.handle() is not for plugins in a compartment; use sandbox.exec, runCode or start');
       },
     },
-  });
+  };
 }
 
 /** A request with its body as bytes; the worker sends it, or refuses to. */
