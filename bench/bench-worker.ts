@@ -2,6 +2,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { loadAgents } from '../src/agents/load-agents.ts';
 import { createModels } from '../src/models/create-models.ts';
 import { BUILTIN_PLUGINS } from '../src/plugins/builtin/builtin-plugins.ts';
+import { createPluginServices } from '../src/plugins/create-plugin-services.ts';
 import { createRegistry } from '../src/plugins/registry.ts';
 import { createWorker } from '../src/worker.ts';
 import { connect, type Longshore } from '../src/client.ts';
@@ -18,7 +19,17 @@ export async function startBenchWorker({ stack, store, sandboxes, log }: Omit<Be
   const agents = await loadAgents(AGENTS);
   const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
   const models = createModels({ readEnvironment: () => undefined, log });
-  const worker = await createWorker({ config, store, sandboxes, registry: createRegistry(BUILTIN_PLUGINS), agents, models, log, connection });
+  const worker = await createWorker({
+    config,
+    store,
+    sandboxes,
+    registry: createRegistry(BUILTIN_PLUGINS),
+    agents,
+    models,
+    services: createPluginServices(),
+    log,
+    connection,
+  });
   const running = worker.run();
   const longshore = await connect({
     temporalAddress: config.TEMPORAL_ADDRESS,

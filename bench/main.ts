@@ -7,6 +7,7 @@ import { measureHistoryBytes } from './history-bytes.ts';
 import { machineFacts } from './machine-facts.ts';
 import type { Measurement } from './measure.ts';
 import { openParts, type BenchParts } from './parts.ts';
+import { measurePluginCall } from './plugin-call.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureToolStep } from './tool-step.ts';
 
@@ -15,6 +16,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<Measurement[]>> 
   'tool-step': measureToolStep,
   'history-bytes': measureHistoryBytes,
   'sandbox-ready': measureSandboxReady,
+  'plugin-call': measurePluginCall,
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });

@@ -17,6 +17,16 @@ const schema = z.object({
   LONGSHORE_AGENTS: text.default('agents'),
   /** Name of this machine in sandbox rows; two workers of one engine share it. */
   LONGSHORE_HOST_ID: text.default(hostname()),
+  /** Plugins, by the names that agents give them and parted by commas, that run in the worker's own process instead of a fenced one. */
+  LONGSHORE_HOST_PLUGINS: z
+    .string()
+    .default('')
+    .transform((names) =>
+      names
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== ''),
+    ),
   /** Marks containers and volumes; the reaper touches only those of its own installation. */
   LONGSHORE_INSTALLATION: text.regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'use lower-case letters, digits and -').default('longshore'),
   LONGSHORE_SANDBOX_IMAGE: text.default('longshore-sandbox:latest'),

@@ -5,7 +5,9 @@ import type { Agent } from './contracts/agent.ts';
 import type { Logger } from './log.ts';
 import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
+import { openIsolates, type Isolates } from './plugins/isolates/load-isolated.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
+import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
 import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
 import { openStore } from './store/open-store.ts';
@@ -17,13 +19,15 @@ import { createWorker } from './worker.ts';
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS);
-  const registry = await loadRegistry(config, agents, log);
+  const fenced = pluginNames(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
+  await using isolates = fenced ? await openIsolates({ log }) : undefined;
+  const registry = await loadRegistry({ config, agents, isolates, log });
   await using store = await openStore({ url: config.DATABASE_URL, log });
   await using sandboxes = createDockerSandboxes({ config, store, log });
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
-    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services: createPluginServices(), log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;
@@ -34,10 +38,22 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   log.info('worker stopped');
 }
 
+interface Loading {
+  config: Config;
+  agents: ReadonlyMap<string, Agent>;
+  /** Undefined when no plugin needs one. */
+  isolates: Isolates | undefined;
+  log: Logger;
+}
+
 /** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
-async function loadRegistry(config: Config, agents: ReadonlyMap<string, Agent>, log: Logger): Promise<Registry> {
-  const names = [...new Set([...agents.values()].flatMap((agent) => agent.plugins))];
-  const { plugins, problems } = await loadPlugins(names, { directory: config.LONGSHORE_AGENTS, known: BUILTIN_PLUGINS });
+async function loadRegistry({ config, agents, isolates, log }: Loading): Promise<Registry> {
+  const names = pluginNames(agents);
+  const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins } = config;
+  const { plugins, problems } = await loadPlugins(names, { directory, known: BUILTIN_PLUGINS, isolates, hostPlugins });
+  const inHost = names.filter((name) => hostPlugins.includes(name));
+  if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
+  if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
   for (const { name, error } of problems) log.error({ plugin: name, err: error }, 'a plugin could not be loaded');
   const registry = createRegistry(plugins);
   for (const agent of agents.values()) {
@@ -48,6 +64,10 @@ async function loadRegistry(config: Config, agents: ReadonlyMap<string, Agent>, 
     }
   }
   return registry;
+}
+
+function pluginNames(agents: ReadonlyMap<string, Agent>): string[] {
+  return [...new Set([...agents.values()].flatMap((agent) => agent.plugins))];
 }
 
 /** Temporal's own log lines go where ours go. Its runtime also turns SIGTERM and SIGINT into a graceful shutdown. */

@@ -1,6 +1,7 @@
 import type { Agent } from '../contracts/agent.ts';
 import type { Logger } from '../log.ts';
 import type { Models } from '../models/create-models.ts';
+import type { PluginServices } from '../plugins/plugin-services.ts';
 import type { Registry } from '../plugins/registry.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import type { Store } from '../store/store.ts';
@@ -13,5 +14,6 @@ export interface ActivityDependencies {
   /** By agent id. */
   agents: ReadonlyMap<string, Agent>;
   models: Models;
+  services: PluginServices;
   log: Logger;
 }

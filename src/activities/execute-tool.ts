@@ -11,7 +11,7 @@ import { createSettleCall } from './settle-call.ts';
 import { storeOutcome, tellStored } from './store-outcome.ts';
 import type { RunOutcome, ToolRun } from './tool-run.ts';
 
-type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'log'> & { opened: ConversationSandboxes };
+type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'log' | 'services'> & { opened: ConversationSandboxes };
 
 /**
  * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has its result gives it again, and commands in
@@ -33,7 +33,7 @@ export function createExecuteTool(parts: Parts) {
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args);
-    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, progress, output: outputOf(args, log), log };
+    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, services: parts.services, progress, output: outputOf(args, log), log };
     return storeOutcome(run, await runTool(run));
   };
 

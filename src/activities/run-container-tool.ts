@@ -4,7 +4,8 @@ import type { ExecInfo, SandboxHandle } from '../sandbox/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from './deferred.ts';
 import { isExecOf } from './interrupt-call.ts';
-import { contextFor, failedBy, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { contextFor } from './tool-context.ts';
+import { failedBy, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 import type { CallSandbox, Ending } from './tool-sandbox.ts';
 
 /** Containers that may die under one call before it is given up; each time it is certain that no command had started. */

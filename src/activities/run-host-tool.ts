@@ -2,7 +2,8 @@ import { Context } from '@temporalio/activity';
 import { failure } from '../contracts/errors.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from './deferred.ts';
-import { contextFor, failedBy, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { contextFor } from './tool-context.ts';
+import { failedBy, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 
 /**
  * Runs a tool in the worker's own process. Nobody can look up later what it did, so only one that says it may be repeated is run a second time.

@@ -67,7 +67,7 @@ function problemOf(result: { content: object[]; isError?: unknown }): string | u
   return undefined;
 }
 
-function problemOfPart(part: Record<string, unknown>): string | undefined {
+export function problemOfPart(part: Record<string, unknown>): string | undefined {
   const needed = { text: ['text'], image: ['mediaType', 'data'], file: ['mediaType', 'name', 'data'] }[String(part['type'])];
   if (!needed) return `/type ${JSON.stringify(part['type'])}; known are text, image and file`;
   const missing = needed.find((key) => typeof part[key] !== 'string');

@@ -2,7 +2,7 @@ import type { ExecuteToolArgs } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
-import type { ToolContext } from '../plugins/define-plugin.ts';
+import type { PluginServices } from '../plugins/plugin-services.ts';
 import type { RegisteredTool } from '../plugins/registry.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { ClaimResult, Store } from '../store/store.ts';
@@ -20,6 +20,7 @@ export interface ToolRun {
   tool: RegisteredTool;
   store: Store;
   opened: ConversationSandboxes;
+  services: PluginServices;
   progress: Progress;
   output: OutputEvents;
   log: Logger;
@@ -83,24 +84,6 @@ export async function openFor(run: ToolRun): Promise<SandboxHandle> {
   run.progress.phase('running');
   run.handle = opened.handle;
   return opened.handle;
-}
-
-/** What the tool is given besides its arguments. */
-export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
-  const { conversationId, userId, tenantId, agentId, turnId, callId, tool } = run.args;
-  const log = run.log.child({ tool });
-  return {
-    conversationId,
-    userId,
-    tenantId,
-    agentId,
-    turnId,
-    callId,
-    signal,
-    sandbox,
-    logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
-    heartbeat: (line) => run.progress.line(line),
-  };
 }
 
 /** What the model reads about an error that a tool threw. */

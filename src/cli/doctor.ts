@@ -7,6 +7,7 @@ import { sandboxImageState } from '../dev/sandbox-image.ts';
 import { SEARCH_ATTRIBUTES } from '../dev/search-attributes.ts';
 import { findTemporalCli } from '../dev/temporal-cli.ts';
 import { createLogger } from '../log.ts';
+import { describeFence, probeFence } from '../plugins/isolates/fence.ts';
 import { createCapabilities } from '../sandbox/docker/capabilities.ts';
 import { createEngine } from '../sandbox/docker/engine.ts';
 import { openDatabase } from '../store/database.ts';
@@ -25,7 +26,7 @@ export interface DoctorLine {
 
 /** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
 export async function runDoctor(config: Config): Promise<DoctorLine[]> {
-  const groups = await Promise.all([engineLines(config), imageLine(config), temporalLine(config), postgresLine(config)]);
+  const groups = await Promise.all([engineLines(config), imageLine(config), temporalLine(config), postgresLine(config), fenceLine()]);
   return [nodeLine(process.versions.node), ...groups.flat()];
 }
 
@@ -88,6 +89,14 @@ export function linesOfEngine(facts: Awaited<ReturnType<typeof inspectEngine>>):
           todo: "Optional: put Docker's data directory on xfs mounted with pquota",
         },
   ];
+}
+
+/** What keeps third-party plugins in, tried out. */
+async function fenceLine(): Promise<DoctorLine> {
+  const fence = await probeFence();
+  const line = { name: 'Plugin fence', found: describeFence(fence) };
+  if (fence.level === 'A') return { ...line, ok: 'ok' };
+  return { ...line, ok: 'warning', todo: 'Run workers as root on Linux with util-linux (unshare, setpriv, prlimit), or load only plugins you trust' };
 }
 
 async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<DoctorLine> {

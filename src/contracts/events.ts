@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, BudgetKind, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { JsonObject } from './json.ts';
+import type { ContentPart } from './transcript.ts';
 
 export const EVENT_TYPES = [
   'conversation.started',
@@ -7,6 +8,7 @@ export const EVENT_TYPES = [
   'conversation.resumed',
   'conversation.closed',
   'message.received',
+  'message.sent',
   'turn.started',
   'turn.finished',
   'step.started',
@@ -33,6 +35,8 @@ export interface EventData {
   'conversation.resumed': JsonObject;
   'conversation.closed': JsonObject;
   'message.received': { messageId: string; text: string; steers: boolean };
+  /** A tool said something to the user before it had its result; `index` counts what this call sent, from 0. */
+  'message.sent': { callId: string; tool: string; index: number; part: ContentPart };
   'turn.started': JsonObject;
   'turn.finished': { outcome: TurnOutcome; message?: string };
   'step.started': { step: number; attempt: number };

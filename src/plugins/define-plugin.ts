@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
-import type { CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox/sandbox.ts';
+import { detailsOf, problemOfDetails, VARIABLE, type PluginDetails } from './plugin-details.ts';
+import type { ToolContext, ToolSandbox } from './tool-context.ts';
+
+export type { ToolContext, ToolSandbox };
 
 /** What a tool's result means for the conversation. `behavior`: noted, sets off no new step by itself; the others go back to the model. */
 export type ToolKind = 'tool' | 'agent' | 'behavior' | 'multimodal_agent';
@@ -16,49 +19,27 @@ export interface ToolAnnotations {
   openWorldHint?: boolean;
 }
 
-/** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
-export interface ToolContext {
-  conversationId: string;
-  userId: string;
-  tenantId: string;
-  agentId: string;
-  turnId: string;
-  /** The idempotency key of this call. */
-  callId: string;
-  /** Aborts when the call is to end. */
-  signal: AbortSignal;
-  logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
-  /** Shows progress in the Temporal UI; at most 200 characters. */
-  heartbeat(progress: string): void;
-  /**
-   * The conversation's sandbox, for tools with `isolation: 'container'`. Run commands through `exec`: it names them after this call,
-   * so that a repeated `execute` attaches to what it started before instead of running it again.
-   */
-  sandbox: ToolSandbox;
-}
-
-export interface ToolSandbox {
-  handle(): Promise<SandboxHandle>;
-  /** Runs a command once for this call, however often `execute` is repeated: the n-th `exec` of a call always has the same id. Its output goes to the events. */
-  exec(
-    command: string,
-    options?: {
-      cwd?: string;
-      env?: Record<string, string>;
-      stdin?: string | Uint8Array;
-      timeoutMs?: number;
-      /** Keeps the output out of the events. */
-      quiet?: boolean;
-    },
-  ): Promise<import('../sandbox/sandbox.ts').CommandResult>;
-  /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
-  runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'>): Promise<CodeResult>;
-  /** Starts a command that outlives the call. */
-  start(command: string, options?: { cwd?: string; env?: Record<string, string>; timeoutMs?: number }): Promise<import('../sandbox/sandbox.ts').ExecInfo>;
-}
-
 /** A tool's answer: text, any JSON value (shown to the model as JSON), or content parts; `isError` tells the model that it failed. */
 export type ToolResult = string | Json | { content: ContentPart[]; isError?: boolean };
+
+/** Where a tool's effects are: `container` for tools that work only through `context.sandbox`, `compartment` for a fenced process, `host` for code of the worker. */
+export type Isolation = 'container' | 'compartment' | 'host';
+
+/** `deferred` tools are shown by their brief until the model asks for them; `hidden` ones never to a model, but code in the sandbox may call them. */
+export type Visibility = 'visible' | 'deferred' | 'hidden';
+
+/** What a tool may reach; what is not named is refused. */
+export interface Permissions {
+  /** The clock. */
+  time?: boolean;
+  /** Exact host names. */
+  network?: string[];
+  /** Names of environment variables. */
+  env?: string[];
+  /** Absolute directories and files of the host that may be read. */
+  fs?: string[];
+  random?: boolean;
+}
 
 export interface Tool {
   /** Within its plugin: letters, digits, `_`, `-`, `.`. */
@@ -70,8 +51,13 @@ export interface Tool {
   annotations: ToolAnnotations;
   /** Default 60 000. */
   timeoutMs: number;
-  /** Where its effects are: `container` for tools that work only through `context.sandbox`, `host` for code of the worker. */
-  isolation: 'container' | 'host';
+  isolation: Isolation;
+  permissions: Permissions;
+  /** JSON Schema that a result has to fit, when it is a JSON value; undefined takes any. */
+  resultSchema: JsonObject | undefined;
+  visibility: Visibility;
+  /** One line that stands for a deferred tool; the first line of the description where there is none. */
+  brief: string | undefined;
   requireApproval: boolean | undefined;
   /** A line for the Temporal UI, made from the arguments. */
   summarize: ((input: JsonObject) => string) | undefined;
@@ -85,13 +71,19 @@ export interface ToolDefinition<Parameters extends z.ZodType | JsonObject> {
   kind?: ToolKind;
   annotations?: ToolAnnotations;
   timeoutMs?: number;
-  isolation?: 'container' | 'host';
+  /** Default `host`. */
+  isolation?: Isolation;
+  permissions?: Permissions;
+  resultSchema?: z.ZodType | JsonObject;
+  /** Default `visible`. */
+  visibility?: Visibility;
+  brief?: string;
   requireApproval?: boolean;
   summarize?(input: Parameters extends z.ZodType ? z.infer<Parameters> : JsonObject): string;
   execute(input: Parameters extends z.ZodType ? z.infer<Parameters> : JsonObject, context: ToolContext): Promise<ToolResult>;
 }
 
-export interface Plugin {
+export interface Plugin extends PluginDetails {
   /** Lower-case letters, digits, `-`. */
   id: string;
   version: string;
@@ -99,7 +91,7 @@ export interface Plugin {
   tools: Tool[];
 }
 
-export interface PluginDefinition {
+export interface PluginDefinition extends Partial<PluginDetails> {
   id: string;
   /** Part of the hash that approvals are bound to; change it with the behaviour. Default `0.0.0`. */
   version?: string;
@@ -107,6 +99,8 @@ export interface PluginDefinition {
   tools: Tool[];
 }
 
+/** What a tool that was written as a plain object may leave out. */
+const UNSAID = { permissions: {}, visibility: 'visible', resultSchema: undefined, brief: undefined, requireApproval: undefined, summarize: undefined } as const;
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** A provider's tool names start with a letter and have no `:`; these ids leave room for a reversible alias. */
 const PLUGIN_ID = /^[a-z][a-z0-9-]{0,39}$/;
@@ -123,11 +117,15 @@ export function defineTool<Parameters extends z.ZodType | JsonObject>(definition
   return {
     id: definition.id,
     description: definition.description,
-    parameters: jsonSchemaOf(definition.id, parameters),
+    parameters: jsonSchemaOf(definition.id, parameters, 'input'),
     kind: definition.kind ?? 'tool',
     annotations: definition.annotations ?? {},
     timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     isolation: definition.isolation ?? 'host',
+    permissions: definition.permissions ?? {},
+    resultSchema: definition.resultSchema && jsonSchemaOf(definition.id, definition.resultSchema, 'output'),
+    visibility: definition.visibility ?? 'visible',
+    brief: definition.brief,
     requireApproval: definition.requireApproval,
     summarize: definition.summarize && ((input) => definition.summarize?.(parse(input) as Input) ?? ''),
     execute: async (input, context) => definition.execute(parse(input) as Input, context),
@@ -146,14 +144,22 @@ export function definePlugin(definition: PluginDefinition): Plugin {
   }
   if (typeof version !== 'string' || typeof description !== 'string') throw invalid('version and description have to be texts', 'Put them in quotes');
   if (!Array.isArray(tools)) throw invalid('"tools" is not a list', 'Give it as tools: [defineTool({ … })]');
+  const wrong = problemOfTools(tools);
+  if (wrong) throw invalid(...wrong);
+  const problem = problemOfDetails(definition);
+  if (problem) throw invalid(problem, 'See docs/guides/tools.md for what may stand there');
+  return { id, version, description, tools: tools.map((tool) => ({ ...UNSAID, ...tool })), ...detailsOf(definition) };
+}
+
+function problemOfTools(tools: Tool[]): [problem: string, fix: string] | undefined {
   const seen = new Set<string>();
   for (const tool of tools) {
     const problem = problemOfTool(tool);
-    if (problem) throw invalid(problem, 'Make each tool with defineTool({ id, description, parameters, execute })');
-    if (seen.has(tool.id)) throw invalid(`two tools have the id "${tool.id}"`, 'Rename one');
+    if (problem) return [problem, 'Make each tool with defineTool({ id, description, parameters, execute })'];
+    if (seen.has(tool.id)) return [`two tools have the id "${tool.id}"`, 'Rename one'];
     seen.add(tool.id);
   }
-  return { id, version, description, tools: [...tools] };
+  return undefined;
 }
 
 function problemOfTool(tool: Partial<Tool> | undefined | null): string | undefined {
@@ -171,17 +177,32 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has parameters that are not the JSON Schema of an object ("type": "object")', ({ parameters }) => parameters?.['type'] === 'object'],
   ['has a timeoutMs that is not a number above 0', ({ timeoutMs }) => typeof timeoutMs === 'number' && timeoutMs > 0],
   ['was not made by defineTool', ({ kind, annotations, isolation }) => Boolean(kind && annotations && isolation)],
+  ['has a visibility that is none of visible, deferred and hidden', ({ visibility = 'visible' }) => ['visible', 'deferred', 'hidden'].includes(visibility)],
+  [
+    'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths',
+    ({ permissions = {} }) => areUsable(permissions),
+  ],
 ];
 
-function jsonSchemaOf(toolId: string, parameters: z.ZodType | JsonObject): JsonObject {
-  if (!(parameters instanceof z.ZodType)) return parameters;
+const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+
+function areUsable(permissions: Permissions): boolean {
+  if (permissions === null || typeof permissions !== 'object') return false;
+  const { network = [], env = [], fs = [] } = permissions;
+  const fit = (list: unknown, pattern: RegExp) => Array.isArray(list) && list.every((item) => typeof item === 'string' && pattern.test(item));
+  return fit(network, HOST) && fit(env, VARIABLE) && fit(fs, /^\//);
+}
+
+function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' | 'output'): JsonObject {
+  if (!(type instanceof z.ZodType)) return type;
   try {
-    const schema = z.toJSONSchema(parameters, { io: 'input' }) as JsonObject;
+    const schema = z.toJSONSchema(type, { io }) as JsonObject;
     // Zod writes 2020-12, which is what is taken for granted; a model gains nothing from the line.
     delete schema['$schema'];
     return schema;
   } catch (error) {
-    const problem = `its zod parameters have no JSON Schema (${(error as Error).message})`;
+    const what = io === 'input' ? 'parameters' : 'result';
+    const problem = `its zod ${what} ${io === 'input' ? 'have' : 'has'} no JSON Schema (${(error as Error).message})`;
     throw failure('PLUGIN_INVALID', { plugin: `of tool "${toolId}"`, problem, fix: 'Use types that JSON knows; dates as z.iso.datetime()' }, error);
   }
 }

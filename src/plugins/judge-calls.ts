@@ -21,11 +21,19 @@ export interface JudgedCalls {
   refusals: { callId: string; text: string }[];
 }
 
+interface ToJudge {
+  registry: Registry;
+  agent: Agent;
+  calls: RawCall[];
+  /** Who calls, by default the model. Code in the sandbox may also call tools that are hidden from it. */
+  caller?: 'model' | 'code';
+}
+
 const MAX_SUMMARY_BYTES = 200;
 
-/** Turns the tool calls of one model answer into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
-export function judgeCalls({ registry, agent, calls }: { registry: Registry; agent: Agent; calls: RawCall[] }): JudgedCalls {
-  const available = registry.forAgent(agent);
+/** Turns tool calls into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
+export function judgeCalls({ registry, agent, calls, caller = 'model' }: ToJudge): JudgedCalls {
+  const available = registry.forAgent(agent).filter(({ visibility }) => caller === 'code' || visibility !== 'hidden');
   const judged: JudgedCalls = { proposed: [], refusals: [] };
   for (const call of calls) {
     const tool = available.find(({ id }) => id === call.tool);

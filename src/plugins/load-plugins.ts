@@ -3,6 +3,8 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { definePlugin, type Plugin, type PluginDefinition } from './define-plugin.ts';
+import { bundlePlugin } from './isolates/bundle-plugin.ts';
+import type { Isolates } from './isolates/load-isolated.ts';
 import { createRegistry } from './registry.ts';
 
 export interface LoadedPlugins {
@@ -11,13 +13,24 @@ export interface LoadedPlugins {
   problems: { name: string; error: Error }[];
 }
 
+export interface LoadOptions {
+  /** Where names are looked for. */
+  directory: string;
+  known?: Plugin[];
+  /** Where plugins run; without it only those of `hostPlugins` can be loaded. */
+  isolates?: Isolates | undefined;
+  /** Names, as agents give them, of the plugins that the operator trusts with the worker's own process. */
+  hostPlugins?: string[];
+}
+
 const INDEX_FILES = ['index.js', 'index.mjs', 'index.ts'];
 
 /**
  * Loads plugins by the names that agents give: absolute or `./` directories, or npm packages, both looked for from `directory`.
- * The code of a plugin runs in this process. A plugin that fails is reported and does not stop the others; the same one named twice is loaded once.
+ * The code of a plugin runs in a fenced process of its own, or in this one where the operator says so. A plugin that fails is reported and does not stop the others; the same one named twice is loaded once.
  */
-export async function loadPlugins(names: string[], { directory, known = [] }: { directory: string; known?: Plugin[] }): Promise<LoadedPlugins> {
+export async function loadPlugins(names: string[], options: LoadOptions): Promise<LoadedPlugins> {
+  const { directory, known = [] } = options;
   const loaded = new Map<string, { name: string; plugin: Plugin }>(known.map((plugin) => [plugin.id, { name: 'a built-in plugin', plugin }]));
   const problems: LoadedPlugins['problems'] = [];
   const seen = new Set<string>();
@@ -26,7 +39,7 @@ export async function loadPlugins(names: string[], { directory, known = [] }: { 
       const entry = await entryOf(name, directory);
       if (seen.has(entry)) continue;
       seen.add(entry);
-      const plugin = await importPlugin(name, entry);
+      const plugin = await loadEntry(name, entry, options);
       const first = loaded.get(plugin.id);
       if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: first.name, second: name });
       loaded.set(plugin.id, { name, plugin });
@@ -35,6 +48,24 @@ export async function loadPlugins(names: string[], { directory, known = [] }: { 
     }
   }
   return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
+}
+
+async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [] }: LoadOptions): Promise<Plugin> {
+  const plugin = hostPlugins.includes(name) ? await importPlugin(name, entry) : await isolatePlugin(name, entry, isolates);
+  // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
+  createRegistry([plugin]);
+  return plugin;
+}
+
+async function isolatePlugin(name: string, entry: string, isolates: Isolates | undefined): Promise<Plugin> {
+  if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
+  const code = await bundlePlugin(name, entry);
+  try {
+    return await isolates.load({ name, code });
+  } catch (error) {
+    if (isFailure(error, 'PLUGIN_INVALID')) throw error;
+    throw invalid(name, `${entry} cannot be loaded (${(error as Error).message})`, 'Mend that file', error);
+  }
 }
 
 async function importPlugin(name: string, entry: string): Promise<Plugin> {
@@ -47,10 +78,7 @@ async function importPlugin(name: string, entry: string): Promise<Plugin> {
   if (module.default === null || typeof module.default !== 'object') {
     throw invalid(name, `${entry} has no plugin as its default export`, 'Write: export default definePlugin({ … })');
   }
-  const plugin = definePlugin(module.default as PluginDefinition);
-  // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
-  createRegistry([plugin]);
-  return plugin;
+  return definePlugin(module.default as PluginDefinition);
 }
 
 /** The file to import: what package.json names, else an index file. */

@@ -14,6 +14,8 @@ export interface RegisteredTool extends Tool {
   alias: string;
   pluginId: string;
   pluginVersion: string;
+  /** Names of the environment variables that its calls are given: the plugin's and the tool's own. */
+  environment: string[];
   /** Problems of a call's arguments, each naming its path; empty when they are good. */
   problemsOf(input: Json): string[];
 }
@@ -83,7 +85,17 @@ function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompile
   return plugin.tools.map((tool) => {
     const id = `${plugin.id}:${tool.id}`;
     const problemsOf = compile(plugin.id, tool);
-    return { ...tool, id, alias: aliasOf(plugin.id, tool.id), pluginId: plugin.id, pluginVersion: plugin.version, problemsOf };
+    const environment = [...new Set([...plugin.environment.map(({ name }) => name), ...(tool.permissions.env ?? [])])];
+    return {
+      ...tool,
+      requireApproval: tool.requireApproval ?? plugin.requireApproval,
+      environment,
+      id,
+      alias: aliasOf(plugin.id, tool.id),
+      pluginId: plugin.id,
+      pluginVersion: plugin.version,
+      problemsOf,
+    };
   });
 }
 

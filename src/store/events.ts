@@ -18,6 +18,8 @@ const READ = `select ${EVENT_COLUMNS} from events where conversation_id = $1 and
 const TOLD_OUTPUT = `select data->>'stream' as stream, max((data->>'offset')::bigint + (data->>'bytes')::bigint)::float8 as told from events
   where conversation_id = $1 and type = 'tool.output' and data->>'callId' = $2 group by 1`;
 
+const SENT_BY = `select count(*)::integer as sent from events where conversation_id = $1 and type = 'message.sent' and data->>'callId' = $2`;
+
 const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
 
 export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
@@ -41,6 +43,10 @@ export function createEvents({ database, announcer, listener }: { database: Data
       const found = await database.query<{ stream: 'stdout' | 'stderr'; told: number }>('events.toldOutput', TOLD_OUTPUT, [conversationId, callId]);
       const told = new Map(found.map((row) => [row.stream, row.told]));
       return { stdout: told.get('stdout') ?? 0, stderr: told.get('stderr') ?? 0 };
+    },
+    async sentBy(conversationId, callId) {
+      const [found] = await database.query<{ sent: number }>('events.sentBy', SENT_BY, [conversationId, callId]);
+      return found?.sent ?? 0;
     },
     follow: (conversationId, afterSeq, signal) => followEvents({ read, listener, conversationId, afterSeq, signal }),
   };

@@ -9,9 +9,17 @@ import { failure } from '../../src/contracts/errors.ts';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import type { TranscriptEntry } from '../../src/contracts/transcript.ts';
 import { definePlugin, defineTool, type ToolDefinition } from '../../src/plugins/define-plugin.ts';
+import type { PluginServices } from '../../src/plugins/plugin-services.ts';
 import { createRegistry } from '../../src/plugins/registry.ts';
 import type { CommandResult, ExecInfo, RunOptions, SandboxHandle, Sandboxes } from '../../src/sandbox/sandbox.ts';
 import type { NewEvent, Store, ToolCallRow } from '../../src/store/store.ts';
+
+/** A worker that lends nothing to plugins. */
+export const NO_SERVICES: PluginServices = {
+  environment: () => undefined,
+  configOf: () => ({}),
+  fetchFor: () => async () => Promise.reject(new Error('there is no network')),
+};
 
 const NOTHING = { text: '', totalBytes: 0, truncated: false, path: '' };
 
@@ -220,6 +228,7 @@ export function createFakeStore() {
         }
         return told;
       },
+      sentBy: async (_conversationId: string, callId: string) => events.filter(({ type, data }) => type === 'message.sent' && data.callId === callId).length,
     },
     transcript: {
       async append(_conversationId: string, _turnId: string, _stepId: string | undefined, key: string, entry: TranscriptEntry) {
@@ -293,7 +302,7 @@ export function setUpCall(definition: Partial<ToolDefinition<{ type: 'object' }>
     ]);
   /** A worker of its own: what it holds dies with it. */
   const worker = () => {
-    const parts = { store: ledger.store, registry, log, opened: createConversationSandboxes({ sandboxes, agents }) };
+    const parts = { store: ledger.store, registry, log, services: NO_SERVICES, opened: createConversationSandboxes({ sandboxes, agents }) };
     const environment = new MockActivityEnvironment();
     const executeTool = createExecuteTool(parts);
     return {

@@ -17,7 +17,9 @@ describe('the doctor', () => {
       'Sandbox image',
       'Temporal',
       'Postgres',
+      'Plugin fence',
     ]);
+    expect(lines.at(-1)?.found).toMatch(/^level [ABC] \(.*Node's permission model/);
     expect(lines.find((line) => line.name === 'Temporal')).toMatchObject({ ok: 'ok' });
     expect(lines.find((line) => line.name === 'Postgres')).toMatchObject({ ok: 'ok' });
   });

@@ -6,6 +6,7 @@ import type { ExecuteToolArgs } from '../../src/contracts/activities.ts';
 import { runCommand } from '../../src/dev/run-command.ts';
 import { createModels } from '../../src/models/create-models.ts';
 import { BUILTIN_PLUGINS } from '../../src/plugins/builtin/builtin-plugins.ts';
+import { createPluginServices } from '../../src/plugins/create-plugin-services.ts';
 import { createRegistry } from '../../src/plugins/registry.ts';
 import { createTestSandboxes } from '../sandbox/docker/support.ts';
 import { newCall, newConversation, silent } from '../store/support.ts';
@@ -97,6 +98,7 @@ test('two workers that run one call at the same moment start its command once an
     agents,
     log: silent,
     registry: createRegistry(BUILTIN_PLUGINS),
+    services: createPluginServices(),
     models: createModels({ readEnvironment: () => undefined, log: silent }),
   };
   const workers = [parts.sandboxes, parts.another()].map((sandboxes) => createActivities({ ...shared, sandboxes }));

@@ -1,8 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createLogger } from '../../src/log.ts';
 import { definePlugin } from '../../src/plugins/define-plugin.ts';
+import { openIsolates } from '../../src/plugins/isolates/load-isolated.ts';
 import { loadPlugins } from '../../src/plugins/load-plugins.ts';
+import { contextOf } from './isolates/support.ts';
 import { echoTool } from './tools.ts';
 
 let directory: string;
@@ -30,7 +33,8 @@ test('a directory with an index file, one with a package.json and an installed p
   await write('two/lib/main.mjs', source('two'));
   await write('node_modules/@scope/three/package.json', '{ "main": "three.mjs" }');
   await write('node_modules/@scope/three/three.mjs', source('three'));
-  const { plugins, problems } = await loadPlugins(['./one', join(directory, 'two'), '@scope/three', './one'], { directory });
+  const names = ['./one', join(directory, 'two'), '@scope/three', './one'];
+  const { plugins, problems } = await loadPlugins(names, { directory, hostPlugins: names });
   expect(problems).toEqual([]);
   expect(plugins.map(({ id }) => id)).toEqual(['one', 'two', 'three']);
 });
@@ -44,7 +48,7 @@ test('a plugin that fails is reported with its error and does not stop the other
   await write('broken/package.json', '{');
   await write('schema/index.mjs', source('schema').replace("type: 'object' }", "type: 'object', properties: 7 }"));
   const names = ['./throws', './missing', './empty', './named', './wrong', './broken', './schema', 'not-installed', './good'];
-  const { plugins, problems } = await loadPlugins(names, { directory });
+  const { plugins, problems } = await loadPlugins(names, { directory, hostPlugins: names });
   expect(plugins.map(({ id }) => id)).toEqual(['good']);
   expect(problems.map(({ name }) => name)).toEqual(names.slice(0, -1));
   expect(problems.map(({ error }) => error.message)).toEqual([
@@ -64,10 +68,37 @@ test('two plugins of one id are a problem of the second, a built-in one included
   await write('two/index.mjs', source('same'));
   await write('shell/index.mjs', source('shell'));
   const known = [definePlugin({ id: 'shell', tools: [echoTool('run')] })];
-  const { plugins, problems } = await loadPlugins(['./one', './two', './shell'], { directory, known });
+  const { plugins, problems } = await loadPlugins(['./one', './two', './shell'], { directory, known, hostPlugins: ['./one', './two', './shell'] });
   expect(plugins.map(({ id }) => id)).toEqual(['shell', 'same']);
   expect(problems.map(({ error }) => error.message)).toEqual([
     'Two plugins provide "same": ./one and ./two. Rename one.',
     'Two plugins provide "shell": a built-in plugin and ./shell. Rename one.',
   ]);
+});
+
+test('a plugin that the operator did not name for the host runs in a process of its own, and is not loaded where there are none', async () => {
+  await write('own/index.ts', source('own').replace('async (input) => input', 'async (input: object) => typeof process'));
+  await write('files/index.ts', `import { tail } from './deep/tail.ts';\nexport default tail;`);
+  await write('files/deep/tail.ts', `import { readFileSync } from 'node:fs';\nexport const tail = readFileSync;`);
+  await write('child/index.ts', `import 'child_process';`);
+  await write('late/index.ts', `const name = 'a'; export default await import(name);`);
+  await write('lost/index.ts', `import { x } from './nowhere.ts'; export default x;`);
+  await write('throws/index.ts', `throw new Error('no licence');`);
+  await write('bare/index.ts', `export const plugin = 1;`);
+  await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
+  const names = ['./own', './files', './child', './late', './lost', './throws', './bare'];
+  const { plugins, problems } = await loadPlugins(names, { directory, isolates });
+  expect(plugins.map(({ id }) => id)).toEqual(['own']);
+  expect(plugins[0]!.tools[0]!.isolation).toBe('compartment');
+  expect(await plugins[0]!.tools[0]!.execute({}, contextOf('conv-1'))).toBe('undefined');
+  expect(problems.map(({ error }) => error.message)).toEqual([
+    'Plugin "./files": deep/tail.ts:1: "node:fs" does not exist in a compartment; use readFile(path) with permissions.fs, or context.files. Mend it, or ask the operator to load this plugin with isolation host',
+    expect.stringContaining('index.ts:1: "child_process" does not exist in a compartment; use context.sandbox.exec'),
+    expect.stringMatching(/^Plugin "\.\/late": .*index\.ts/),
+    expect.stringContaining('index.ts:1: Could not resolve "./nowhere.ts"'),
+    expect.stringMatching(/index\.ts cannot be loaded \(no licence\)\. Mend that file$/),
+    expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … })'),
+  ]);
+  const without = await loadPlugins(['./own'], { directory });
+  expect(without.problems[0]?.error.message).toBe('Plugin "./own": this process fences no plugins. Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
 });

@@ -32,6 +32,9 @@ export async function createToolBench(): Promise<ToolBench> {
   };
 }
 
+/** What no built-in tool asks for. */
+const unused = {} as Pick<ToolContext, 'store' | 'files' | 'fetch'>;
+
 function contextOf(handle: SandboxHandle, callId: string): ToolContext {
   let execs = 0;
   const named = () => `${callId}-${(execs += 1)}`;
@@ -45,6 +48,11 @@ function contextOf(handle: SandboxHandle, callId: string): ToolContext {
     signal: new AbortController().signal,
     logger: { info: () => {}, warn: () => {} },
     heartbeat: () => {},
+    env: {},
+    config: {},
+    send: async () => {},
+    note: async () => {},
+    ...unused,
     sandbox: {
       handle: async () => handle,
       exec: (command, options) => handle.run(command, { ...options, execId: named() }),

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { createLogger } from '../src/log.ts';
+import type { ToolContext } from '../src/plugins/define-plugin.ts';
+import { bundlePlugin } from '../src/plugins/isolates/bundle-plugin.ts';
+import { openIsolates } from '../src/plugins/isolates/load-isolated.ts';
+import { compare, percentile, timed, type Measurement } from './measure.ts';
+
+const WARM_UP = 2_000;
+const BLOCKS = 10;
+const BLOCK = 500;
+const STARTS = 15;
+const INPUT = { a: 1, text: 'x'.repeat(1_000) };
+const GOAL_P99_MS = 1;
+
+const SOURCE = `export default { id: 'adder', tools: [{ id: 'add', description: 'adds', parameters: { type: 'object' }, kind: 'tool', annotations: {},
+  timeoutMs: 10000, isolation: 'compartment', execute: async ({ a, text }) => ({ sum: a + text.length }) }] };`;
+const THREAD = `const { parentPort } = require('node:worker_threads');
+  parentPort.on('message', ({ id, input: { a, text } }) => parentPort.postMessage({ id, sum: a + text.length }));`;
+
+/** A call into a plugin's fenced process against the same call to a worker thread and to a function, and its start against that of a bare Node process. */
+export async function measurePluginCall(): Promise<Measurement[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-bench-plugin-'));
+  const entry = join(directory, 'index.js');
+  await writeFile(entry, SOURCE);
+  await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
+  const code = await bundlePlugin('adder', entry);
+  const plugin = await isolates.load({ name: 'adder', code });
+  const thread = new Worker(THREAD, { eval: true });
+  const context = fakeContext();
+  const calls = {
+    compartment: () => plugin.tools[0]?.execute(INPUT, context) ?? Promise.reject(new Error('no tool')),
+    thread: () => askThread(thread),
+    bare: async () => ({ sum: INPUT.a + INPUT.text.length }),
+  };
+  const samples = await takeTurns(calls);
+  await thread.terminate();
+  const starts = { subject: [] as number[], baseline: [] as number[] };
+  for (let start = 0; start < STARTS; start++) {
+    starts.subject.push(await timed(() => isolates.load({ name: 'adder', code })));
+    starts.baseline.push(await timed(startNode));
+  }
+  await rm(directory, { recursive: true });
+  const p99 = percentile(samples.compartment, 99);
+  const [p50, p95] = [percentile(samples.compartment, 50), percentile(samples.compartment, 95)];
+  return [
+    compare({ name: 'plugin-call', goal: 10, unit: 'ms', baselineIs: 'a worker thread' }, { subject: samples.compartment, baseline: samples.thread }),
+    compare({ name: 'plugin-call-bare', goal: 1_000, unit: 'ms', baselineIs: 'a bare function' }, { subject: samples.compartment, baseline: samples.bare }),
+    { name: 'plugin-call-p99', ratio: p99 / GOAL_P99_MS, goal: 1, p50, p95, unit: 'ms', baseline: { what: 'a p99 of', p50: GOAL_P99_MS, p95: GOAL_P99_MS } },
+    compare({ name: 'plugin-start', goal: 2, unit: 'ms', baselineIs: 'the start of node' }, starts),
+  ];
+}
+
+async function takeTurns<Name extends string>(calls: Record<Name, () => Promise<unknown>>): Promise<Record<Name, number[]>> {
+  const all = Object.entries(calls) as [Name, () => Promise<unknown>][];
+  const samples = Object.fromEntries(all.map(([name]) => [name, []])) as unknown as Record<Name, number[]>;
+  for (const [, call] of all) for (let round = 0; round < WARM_UP; round++) await call();
+  for (let block = 0; block < BLOCKS; block++) {
+    for (const [name, call] of all) for (let round = 0; round < BLOCK; round++) samples[name].push(await timed(call));
+  }
+  return samples;
+}
+
+async function askThread(thread: Worker): Promise<unknown> {
+  const answer = once(thread, 'message');
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
+  thread.postMessage({ id: 1, input: INPUT });
+  return (await answer)[0];
+}
+
+async function startNode(): Promise<void> {
+  const child = spawn(process.execPath, ['-e', '0'], { stdio: 'ignore', env: {} });
+  await once(child, 'exit');
+}
+
+/** A tool that asks for nothing looks at none of it. */
+function fakeContext(): ToolContext {
+  const ids = { conversationId: 'conv_bench', userId: 'user', tenantId: 'bench', agentId: 'bench', turnId: 'turn_1', callId: 'call_1' };
+  return { ...ids, signal: new AbortController().signal, env: {}, config: {} } as unknown as ToolContext;
+}

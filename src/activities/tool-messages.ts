@@ -1,0 +1,50 @@
+import { failure } from '../contracts/errors.ts';
+import type { ContentPart } from '../contracts/transcript.ts';
+import type { ToolContext } from '../plugins/tool-context.ts';
+import { problemOfPart, textOf } from './tool-result.ts';
+import type { ToolRun } from './tool-run.ts';
+
+const MAX_MESSAGES = 100;
+const MAX_TEXT = 100_000;
+
+/**
+ * What a tool says before it has its result. The n-th message of a call is the same message however often `execute` is repeated, so it is told once;
+ * when the call has ended, nothing more is.
+ */
+export function createMessages(run: ToolRun, signal: AbortSignal): Pick<ToolContext, 'send' | 'note'> {
+  const { args, store, claim } = run;
+  const { conversationId, turnId, stepId, callId, tool } = args;
+  let earlier: Promise<number> | undefined;
+  let sent = 0;
+  let noted = 0;
+  const tell = (key: string, text: string) => store.transcript.append(conversationId, turnId, stepId, key, { role: 'note', text });
+  return {
+    async send(given) {
+      const part: ContentPart = typeof given === 'string' ? { type: 'text', text: given } : given;
+      const index = sent++;
+      refuseUnfit(run, signal, part, index);
+      earlier ??= claim.attempt > 1 ? store.events.sentBy(conversationId, callId) : Promise.resolve(0);
+      if (index >= (await earlier)) {
+        await store.events.append(conversationId, [{ type: 'message.sent', turnId, stepId, data: { callId, tool, index, part: { ...part } } }]);
+      }
+      await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${textOf([part])}`);
+    },
+    async note(text) {
+      const index = noted++;
+      refuseUnfit(run, signal, { type: 'text', text }, index);
+      const said = `From ${tool}: ${text}`;
+      if (await tell(`noted-${callId}-${index}`, said)) {
+        await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text: said } }]);
+      }
+    },
+  };
+}
+
+function refuseUnfit({ args: { callId, tool } }: ToolRun, signal: AbortSignal, part: ContentPart, index: number): void {
+  if (signal.aborted) throw failure('INTERRUPTED', { callId });
+  const refuse = (problem: string) => failure('TOOL_RESULT_INVALID', { tool, problem });
+  if (index >= MAX_MESSAGES) throw refuse(`more than ${MAX_MESSAGES} messages in one call`);
+  const problem = problemOfPart({ ...part });
+  if (problem) throw refuse(`a message with ${problem}`);
+  if (part.type === 'text' && part.text.length > MAX_TEXT) throw refuse(`a message of ${part.text.length} characters; at most ${MAX_TEXT} are taken`);
+}

@@ -1,0 +1,36 @@
+/** Keeps a plugin whose process ends again and again from being started again and again. */
+export interface Breaker {
+  /** Milliseconds until it may be tried again; undefined when it may now. */
+  waits(): number | undefined;
+  failed(): void;
+  succeeded(): void;
+}
+
+const FAILURES = 5;
+const WITHIN_MS = 60_000;
+const OPEN_MS = 30_000;
+
+/** Opens after five failures within a minute, for half a minute; then one failure opens it again, and one success closes it. */
+export function createBreaker(now: () => number): Breaker {
+  let failures: number[] = [];
+  let openUntil = 0;
+  let trial = false;
+  return {
+    waits() {
+      const left = openUntil - now();
+      if (left > 0) return left;
+      trial = openUntil > 0;
+      return undefined;
+    },
+    failed() {
+      failures = [...failures.filter((at) => at > now() - WITHIN_MS), now()];
+      if (trial || failures.length >= FAILURES) openUntil = now() + OPEN_MS;
+    },
+    succeeded() {
+      if (!trial) return;
+      failures = [];
+      openUntil = 0;
+      trial = false;
+    },
+  };
+}

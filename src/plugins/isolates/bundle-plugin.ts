@@ -1,0 +1,115 @@
+import { isBuiltin } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
+import { failure } from '../../contracts/errors.ts';
+
+const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+const OWN = fileURLToPath(new URL(`../define-plugin${EXTENSION}`, import.meta.url));
+const GLOBAL = 'longshorePlugin';
+/** What a compartment refuses to evaluate, wherever it stands: in strings and comments too. */
+const REFUSED = /\bimport\s*(?:\(|\/[/*])|<!--|-->|(?<![.\w$])eval\s*\(/;
+
+/** What to use instead of a module of Node, by its name without `node:`. */
+const INSTEAD: Record<string, string> = {
+  fs: 'readFile(path) with permissions.fs, or context.files',
+  'fs/promises': 'readFile(path) with permissions.fs, or context.files',
+  http: 'context.fetch with permissions.network',
+  https: 'context.fetch with permissions.network',
+  net: 'context.fetch with permissions.network',
+  tls: 'context.fetch with permissions.network',
+  dns: 'context.fetch with permissions.network',
+  child_process: 'context.sandbox.exec',
+  process: 'context.env with permissions.env',
+  os: 'context.env with permissions.env',
+  timers: 'the global setTimeout and setInterval',
+  url: 'the global URL',
+  util: 'the global TextEncoder and TextDecoder',
+  buffer: 'Uint8Array, atob and btoa',
+};
+
+/**
+ * Bundles a plugin, written in TypeScript or JavaScript, with all that it imports into one script whose value is an object with its exports.
+ * @param name as the agent names it, for messages.
+ * @throws PLUGIN_INVALID naming the file, the import and what to use instead.
+ */
+export async function bundlePlugin(name: string, entry: string): Promise<string> {
+  const built = await build({
+    entryPoints: [entry],
+    absWorkingDir: dirname(entry),
+    bundle: true,
+    write: false,
+    format: 'iife',
+    globalName: GLOBAL,
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    conditions: ['import', 'default'],
+    target: 'es2022',
+    minifyWhitespace: true,
+    legalComments: 'none',
+    logLevel: 'silent',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    plugins: [resolveOwn, leaveOutTranslations, refuseBuiltins],
+  }).catch((error: { errors?: Message[] } & Error) => {
+    throw invalid(
+      name,
+      describeMessage(entry, error.errors?.[0]) ?? error.message,
+      'Mend it, or ask the operator to load this plugin with isolation host',
+      error,
+    );
+  });
+  const bundled = `${built.outputFiles[0]?.text ?? ''}\n${GLOBAL};`;
+  if (!REFUSED.test(bundled)) return bundled;
+  // Comments are gone by now; what is left stands in strings, where it can be split, or is code that a compartment cannot run.
+  // It brings a whole parser, which most workers never need.
+  const { evadeCensorSync } = await import('@endo/evasive-transform');
+  const { code } = evadeCensorSync(bundled, { sourceType: 'script' });
+  const [found] = REFUSED.exec(code) ?? [];
+  if (found === undefined) return code;
+  throw invalid(
+    name,
+    `${entry} or what it imports uses ${found.trim()}…, which a compartment does not have`,
+    'Import what it needs by a fixed name; do without eval',
+  );
+}
+
+/** Plugins import their builders from here, whatever is installed beside them; with another copy of zod these would not know its types. */
+const resolveOwn: EsbuildPlugin = {
+  name: 'own',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^longshore(\/plugins)?$/ }, () => ({ path: OWN }));
+    bundler.onResolve({ filter: /^zod(\/v4)?$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)), sideEffects: false }));
+  },
+};
+
+/** The translations of zod's messages are half of what a conversation's compartment would evaluate, and nobody reads them. */
+const leaveOutTranslations: EsbuildPlugin = {
+  name: 'translations',
+  setup(bundler) {
+    bundler.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, ({ path }) => ({
+      contents: `export { default as en } from './en.js';`,
+      resolveDir: dirname(path),
+    }));
+  },
+};
+
+const refuseBuiltins: EsbuildPlugin = {
+  name: 'builtins',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^(node:)?[a-z_]+(\/[a-z_]+)*$/ }, ({ path }) => {
+      if (!isBuiltin(path)) return undefined;
+      const instead = INSTEAD[path.replace(/^node:/, '')];
+      return { errors: [{ text: `"${path}" does not exist in a compartment${instead ? `; use ${instead}` : ''}` }] };
+    });
+  },
+};
+
+function describeMessage(entry: string, message: Message | undefined): string | undefined {
+  if (!message) return undefined;
+  const { location, text } = message;
+  return location ? `${location.file}:${location.line}: ${text}` : `${entry}: ${text}`;
+}
+
+function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+}

@@ -1,0 +1,99 @@
+/** The part of an event that listeners of an abort look at; it has no time stamp, which would be a clock for those who were granted none. */
+interface AbortEvent {
+  readonly type: 'abort';
+  readonly target: GuestAbortSignal;
+}
+type Listener = ((event: AbortEvent) => void) | { handleEvent(event: AbortEvent): void };
+
+interface SignalState {
+  aborted: boolean;
+  reason: unknown;
+  listeners: Map<Listener, { once: boolean }>;
+}
+
+const states = new WeakMap<GuestAbortSignal, SignalState>();
+
+function stateOf(signal: GuestAbortSignal): SignalState {
+  const state = states.get(signal);
+  if (!state) throw new TypeError('This is not an AbortSignal');
+  return state;
+}
+
+/** The platform's AbortSignal without the platform's objects behind it. */
+export class GuestAbortSignal {
+  onabort: ((event: AbortEvent) => void) | null = null;
+
+  constructor() {
+    states.set(this, { aborted: false, reason: undefined, listeners: new Map() });
+  }
+
+  static abort(reason?: unknown): GuestAbortSignal {
+    const signal = new GuestAbortSignal();
+    abortSignal(signal, reason);
+    return signal;
+  }
+
+  static any(signals: Iterable<GuestAbortSignal>): GuestAbortSignal {
+    const sources = [...signals];
+    const first = sources.find((source) => source.aborted);
+    if (first) return GuestAbortSignal.abort(first.reason);
+    const signal = new GuestAbortSignal();
+    for (const source of sources) source.addEventListener('abort', () => abortSignal(signal, source.reason), { once: true });
+    return signal;
+  }
+
+  get aborted(): boolean {
+    return stateOf(this).aborted;
+  }
+
+  get reason(): unknown {
+    return stateOf(this).reason;
+  }
+
+  throwIfAborted(): void {
+    if (this.aborted) throw this.reason;
+  }
+
+  addEventListener(type: string, listener: Listener | null, options?: boolean | { once?: boolean }): void {
+    if (type !== 'abort' || !listener) return;
+    const { listeners, aborted } = stateOf(this);
+    if (!aborted && !listeners.has(listener)) listeners.set(listener, { once: typeof options === 'object' && options.once === true });
+  }
+
+  removeEventListener(type: string, listener: Listener | null): void {
+    if (type === 'abort' && listener) stateOf(this).listeners.delete(listener);
+  }
+}
+
+/** Aborts a signal; a listener that throws does not keep the others from being told. */
+export function abortSignal(signal: GuestAbortSignal, reason: unknown = abortError()): void {
+  const state = stateOf(signal);
+  if (state.aborted) return;
+  state.aborted = true;
+  state.reason = reason;
+  const event: AbortEvent = Object.freeze({ type: 'abort', target: signal });
+  const listeners: Listener[] = [...(signal.onabort ? [signal.onabort] : []), ...state.listeners.keys()];
+  state.listeners.clear();
+  for (const listener of listeners) {
+    try {
+      if (typeof listener === 'function') listener.call(signal, event);
+      else listener.handleEvent(event);
+    } catch {
+      // Whose error it is cannot be told to anybody who waits for it.
+    }
+  }
+}
+
+export class GuestAbortController {
+  readonly signal = new GuestAbortSignal();
+
+  abort(reason?: unknown): void {
+    abortSignal(this.signal, reason);
+  }
+}
+
+function abortError(): Error {
+  const error = new Error('This operation was aborted');
+  Object.defineProperty(error, 'name', { value: 'AbortError' });
+  return error;
+}

@@ -1,0 +1,55 @@
+import type { Grants } from '../protocol.ts';
+import { createGlobals, type Outside } from './globals.ts';
+
+/** One evaluation of the plugin's code, with globals and module state of its own. */
+export interface Realm {
+  plugin: Record<string, unknown>;
+  /** Calls that run in it. */
+  active: number[];
+  /** Its `load` has run. */
+  loaded: Promise<unknown>;
+}
+
+export interface Compartments {
+  realmFor: (conversation: string, grants: Grants) => Realm;
+  /** Those there are. */
+  all: () => Realm[];
+}
+
+const MAX_REALMS = 64;
+
+/**
+ * The compartments of one plugin: one for each conversation, and within it one for each set of grants that its tools have. Those unused for longest are
+ * dropped, so state kept in the plugin's variables lasts a while at most; what has to last belongs into the store.
+ */
+export function createCompartments(code: string, outsideOf: (realm: Realm) => Outside, load: (realm: Realm) => Promise<unknown>): Compartments {
+  const realms = new Map<string, Realm>();
+  const realmFor = (conversation: string, grants: Grants): Realm => {
+    const { time, random, network, files } = grants;
+    const key = `${Number(time)}${Number(random)}${Number(network)}${Number(files)} ${conversation}`;
+    const known = realms.get(key);
+    if (known) {
+      // The order of a Map is the order of insertion: the least used come first.
+      realms.delete(key);
+      realms.set(key, known);
+      return known;
+    }
+    const realm: Realm = { plugin: {}, active: [], loaded: Promise.resolve() };
+    const compartment = new Compartment({ globals: createGlobals(grants, outsideOf(realm)), __options__: true });
+    realm.plugin = pluginOf(compartment.evaluate(code) as Record<string, unknown> | undefined);
+    realm.loaded = load(realm);
+    realms.set(key, realm);
+    for (const [other, { active }] of realms) {
+      if (realms.size <= MAX_REALMS) break;
+      if (active.length === 0 && other !== key) realms.delete(other);
+    }
+    return realm;
+  };
+  return { realmFor, all: () => [...realms.values()] };
+}
+
+function pluginOf(exports: Record<string, unknown> | undefined): Record<string, unknown> {
+  const plugin = exports?.['default'];
+  if (plugin === null || typeof plugin !== 'object') throw new Error('it has no plugin as its default export; write: export default definePlugin({ … })');
+  return plugin as Record<string, unknown>;
+}

@@ -1,0 +1,86 @@
+import type { Json, JsonObject } from '../../../contracts/json.ts';
+import type { CallFacts } from '../protocol.ts';
+import type { GuestAbortSignal } from './abort.ts';
+import { fromBase64, responseOf, toBase64, type Answer } from './answer.ts';
+import { textOf } from './globals.ts';
+
+/** The way of one call to the worker. */
+export interface Line {
+  ask: (what: string, args: unknown[]) => Promise<Json>;
+  tell: (what: 'info' | 'warn' | 'heartbeat', text: string) => void;
+}
+
+/** What a tool is given besides its arguments. Each method is a question to the worker, which decides by what the plugin was granted. */
+export function createContext(facts: CallFacts, signal: GuestAbortSignal, { ask, tell }: Line): object {
+  const log = (what: 'info' | 'warn') => (message: unknown, values?: unknown) =>
+    tell(what, values === undefined ? textOf(message) : `${textOf(message)} ${textOf(values)}`);
+  const [info, warn] = [log('info'), log('warn')];
+  // Not frozen: it belongs to this one call, and freezing it took longer than all the rest.
+  return {
+    ...facts,
+    signal,
+    // `log` and `error` are names that loggers of other systems have.
+    logger: { info, warn, log: info, debug: info, error: warn },
+    heartbeat: (progress: unknown) => tell('heartbeat', textOf(progress)),
+    fetch: (url: unknown, init?: unknown) => fetchThrough(ask, url, init),
+    send: async (part: unknown) => void (await ask('send', [part])),
+    note: async (text: unknown, options?: unknown) => void (await ask('note', [text, options])),
+    store: {
+      get: async (key: unknown, scope?: unknown) => presentOf(await ask('store.get', [key, scope])),
+      entry: async (key: unknown, scope?: unknown) => presentOf(await ask('store.entry', [key, scope])),
+      set: (key: unknown, value: unknown, options?: unknown) => ask('store.set', [key, value, options]),
+      delete: (key: unknown, scope?: unknown) => ask('store.delete', [key, scope]),
+      list: (prefix?: unknown, scope?: unknown) => ask('store.list', [prefix, scope]),
+    },
+    files: {
+      put: (source: unknown, options?: unknown) => ask('files.put', [withText(source, 'bytes'), options]),
+      get: async (path: unknown, options?: unknown) => fromBase64((await ask('files.get', [path, options])) as string),
+    },
+    sandbox: {
+      exec: (command: unknown, options?: unknown) => ask('sandbox.exec', [command, withText(options, 'stdin')]),
+      runCode: (code: unknown, options?: unknown) => ask('sandbox.runCode', [code, options]),
+      start: (command: unknown, options?: unknown) => ask('sandbox.start', [command, options]),
+      handle: async () => {
+        throw new Error('sandbox.handle() is not for plugins in a compartment; use sandbox.exec, runCode or start');
+      },
+    },
+  };
+}
+
+/** A request with its body as bytes; the worker sends it, or refuses to. */
+export async function fetchThrough(ask: Line['ask'], url: unknown, init: unknown): Promise<unknown> {
+  const { method, headers, body, redirect, signal } = (init ?? {}) as Record<string, unknown>;
+  const request = { method, redirect, headers: pairsOf(headers), body: body === undefined || body === null ? undefined : toBase64(bytesOf(body)) };
+  const answer = ask('fetch', [String(url), request]).then((given) => responseOf(given as unknown as Answer));
+  if (signal === undefined || signal === null) return answer;
+  const { aborted, reason } = signal as GuestAbortSignal;
+  if (aborted) throw reason;
+  const cut = new Promise((_resolve, reject) => {
+    (signal as GuestAbortSignal).addEventListener('abort', () => reject((signal as GuestAbortSignal).reason), { once: true });
+  });
+  return Promise.race([answer, cut]);
+}
+
+function pairsOf(headers: unknown): [string, string][] {
+  if (headers === undefined || headers === null) return [];
+  const pairs =
+    typeof (headers as Iterable<unknown>)[Symbol.iterator] === 'function' ? [...(headers as Iterable<[unknown, unknown]>)] : Object.entries(headers);
+  return pairs.map(([name, value]) => [String(name), String(value)]);
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  return new TextEncoder().encode(String(body));
+}
+
+/** Bytes go to the worker as base 64, under a name that says so. */
+function withText(options: unknown, name: string): unknown {
+  const given = (options as Record<string, unknown> | undefined)?.[name];
+  return given instanceof Uint8Array ? { ...(options as object), [name]: undefined, [`${name}Base64`]: toBase64(given) } : options;
+}
+
+/** JSON has no undefined; the worker wraps what it found. */
+function presentOf(found: Json): unknown {
+  return found === null ? undefined : (found as JsonObject)['found'];
+}

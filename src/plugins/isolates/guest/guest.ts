@@ -1,0 +1,173 @@
+// oxlint-disable-next-line import/no-unassigned-import -- it has to be done before anything else is evaluated
+import './lockdown.ts';
+import type { Json, JsonObject } from '../../../contracts/json.ts';
+import { createLineReader } from '../line-reader.ts';
+import { MAX_LINE_BYTES, type CallTarget, type Description, type FromGuest, type ToGuest } from '../protocol.ts';
+import { abortSignal, GuestAbortController } from './abort.ts';
+import { createCompartments, type Compartments, type Realm } from './compartments.ts';
+import { createContext, fetchThrough, type Line } from './context.ts';
+import { textOf, type Outside } from './globals.ts';
+
+/** The program of a plugin's process. It is fenced from outside; what it does itself is keep conversations apart and be quick. */
+
+type Callable = (...args: unknown[]) => unknown;
+type Call = Extract<ToGuest, { type: 'call' }>;
+
+const controllers = new Map<number, GuestAbortController>();
+const asked = new Map<number, { resolve(value: Json): void; reject(error: Error): void }>();
+let lastAsk = 0;
+let compartments: Compartments | undefined;
+/** What `load` was given; it runs again in each compartment that is made later. */
+let host: Json[] | undefined;
+/** Hooks that change the state of the code: they run wherever there is any. */
+const EVERYWHERE = new Set(['load', 'unload', 'updateConfig']);
+
+function send(message: FromGuest): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+function lineOf(call: number): Line {
+  return {
+    ask(what, args) {
+      if (!controllers.has(call)) return Promise.reject(new Error(`${what} was used after its call had ended`));
+      lastAsk += 1;
+      const id = lastAsk;
+      return new Promise((resolve, reject) => {
+        asked.set(id, { resolve, reject });
+        send({ type: 'ask', id, call, what, args: args as Json[] });
+      });
+    },
+    tell: (what, text) => send({ type: 'tell', call, what, text }),
+  };
+}
+
+/** Global functions belong to no call; they speak for the one that began last in their compartment. */
+function outsideOf(realm: Realm): Outside {
+  const line = (what: string): Line => {
+    const call = realm.active.at(-1);
+    if (call === undefined) throw new Error(`${what} works only while a tool of this conversation runs`);
+    return lineOf(call);
+  };
+  return {
+    fetch: async (url, init) => fetchThrough(line('fetch').ask, url, init),
+    readFile: async (path) => line('readFile').ask('readFile', [path]),
+    log: (what, text) => lineOf(realm.active.at(-1) ?? 0).tell(what, text),
+  };
+}
+
+async function runCall({ id, target, conversation, grants, args, facts }: Call): Promise<Json> {
+  if (!compartments) throw new Error('no plugin is loaded');
+  if ('hook' in target && EVERYWHERE.has(target.hook)) return runEverywhere(compartments, target, args);
+  const controller = new GuestAbortController();
+  controllers.set(id, controller);
+  try {
+    const realm = compartments.realmFor(conversation, grants);
+    realm.active.push(id);
+    try {
+      await realm.loaded;
+      const [self, run] = functionOf(realm.plugin, target);
+      const given = facts ? [...args, createContext(facts, controller.signal, lineOf(id))] : args;
+      return ((await run.apply(self, given)) ?? null) as Json;
+    } finally {
+      realm.active.splice(realm.active.indexOf(id), 1);
+    }
+  } finally {
+    controllers.delete(id);
+  }
+}
+
+async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<null> {
+  if (target.hook === 'load') host = args;
+  for (const realm of all()) await runHook(realm, target, args);
+  return null;
+}
+
+async function runHook(realm: Realm, target: { hook: string }, args: Json[]): Promise<void> {
+  const [self, run] = functionOf(realm.plugin, target);
+  const line = lineOf(0);
+  const logger = { info: (text: unknown) => line.tell('info', textOf(text)), warn: (text: unknown) => line.tell('warn', textOf(text)) };
+  await run.apply(self, target.hook === 'load' ? [{ ...(args[0] as JsonObject), logger }] : args);
+}
+
+async function loadRealm(realm: Realm): Promise<void> {
+  if (host) await runHook(realm, { hook: 'load' }, host);
+}
+
+function functionOf(plugin: Record<string, unknown>, target: CallTarget): [self: object, run: Callable] {
+  const tools = plugin['tools'] as Record<string, unknown>[];
+  const self = 'tool' in target ? tools.find((tool) => tool['id'] === target.tool) : plugin;
+  const run = self?.['tool' in target ? 'execute' : target.hook];
+  if (!self || typeof run !== 'function') throw new Error('it has no such function');
+  return [self, run as Callable];
+}
+
+function describe(plugin: Record<string, unknown>): Description {
+  return {
+    plugin: JSON.parse(JSON.stringify(plugin)) as JsonObject,
+    hooks: Object.keys(plugin).filter((name) => typeof plugin[name] === 'function'),
+  };
+}
+
+async function answer(id: number, work: () => Json | Promise<Json>): Promise<void> {
+  try {
+    const value = await work();
+    const line = JSON.stringify({ type: 'done', id, value });
+    if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
+    process.stdout.write(`${line}\n`);
+  } catch (error) {
+    const problems = (error as { values?: { problems?: unknown } } | undefined)?.values?.problems;
+    send({ type: 'failed', id, message: messageOf(error), ...(typeof problems === 'string' && { problems }) });
+  }
+}
+
+function messageOf(error: unknown): string {
+  try {
+    const { name, message } = error as { name?: unknown; message?: unknown };
+    if (typeof message === 'string' && message !== '') return message;
+    if (typeof name === 'string') return name;
+  } catch {
+    // What it threw cannot even be looked at.
+  }
+  return textOf(error);
+}
+
+function handle(message: ToGuest): void {
+  switch (message.type) {
+    case 'load': {
+      const { id, code, grants } = message;
+      void answer(id, () => {
+        compartments = createCompartments(code, outsideOf, loadRealm);
+        return describe(compartments.realmFor('', grants).plugin) as unknown as Json;
+      });
+      return;
+    }
+    case 'call':
+      void answer(message.id, () => runCall(message));
+      return;
+    case 'cancel': {
+      const controller = controllers.get(message.id);
+      if (controller) abortSignal(controller.signal);
+      return;
+    }
+    case 'ping':
+      send({ type: 'pong', id: message.id });
+      return;
+    default: {
+      const question = asked.get(message.id);
+      asked.delete(message.id);
+      if (message.type === 'answer') question?.resolve(message.value);
+      else question?.reject(new Error(message.message));
+    }
+  }
+}
+
+const log = (error: unknown) => lineOf(0).tell('warn', `an error that nobody waited for: ${textOf(error)}`);
+process.on('unhandledRejection', log);
+process.on('uncaughtException', log);
+// The worker is gone, however it went.
+process.stdin.on('end', () => process.exit());
+process.stdin.on(
+  'data',
+  createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) }),
+);
+send({ type: 'ready' });

@@ -1,0 +1,96 @@
+import { failure } from '../../contracts/errors.ts';
+import type { Json } from '../../contracts/json.ts';
+import type { Logger } from '../../log.ts';
+import { createBreaker } from './breaker.ts';
+import { speakWith, type CallRequest, type Limits, type LoadedProcess } from './loaded-process.ts';
+import type { Processes } from './processes.ts';
+import type { Description, Grants } from './protocol.ts';
+
+/** A plugin behind its fence: one process at a time, replaced when it ends. */
+export interface Isolate {
+  /** What the plugin says of itself. */
+  describe(): Promise<Description>;
+  /** @throws TOOL_FAILED when its process ends meanwhile or may not be started now; an Error with the plugin's message when the function throws. */
+  call(request: CallRequest): Promise<Json>;
+  /** Ends its process. */
+  close(): Promise<void>;
+}
+
+export interface IsolateOptions {
+  /** Id or name of the plugin, for messages. */
+  plugin: string;
+  /** A script whose value is an object with the plugin as `default`. */
+  code: string;
+  /** For what the code does while it is loaded. */
+  grants: Grants;
+  processes: Processes;
+  limits: Limits;
+  log: Logger;
+  /** Milliseconds; the breaker's clock. */
+  now: () => number;
+}
+
+export function createIsolate(options: IsolateOptions): Isolate {
+  const { plugin, processes, limits, log, now } = options;
+  const breaker = createBreaker(now);
+  let current: Promise<{ loaded: LoadedProcess; description: Description }> | undefined;
+  let open = true;
+  /** The plugin's own `load`, as it was called; a process that replaces another runs it again. */
+  let loading: CallRequest | undefined;
+
+  const start = async () => {
+    const process = await processes.take();
+    const loaded = speakWith(process, { plugin, limits, log });
+    void process.ended.then((why) => ended(why));
+    const description = descriptionOf(await loaded.load(options.code, options.grants));
+    if (loading) await loaded.call(loading);
+    return { loaded, description };
+  };
+  const ended = (why: string): void => {
+    current = undefined;
+    if (!open) return;
+    breaker.failed();
+    log.warn({ plugin, why }, 'the process of a plugin was ended');
+    // The next call finds it at work again.
+    if (breaker.waits() === undefined) acquire().catch((error: unknown) => log.warn({ plugin, err: error }, 'the process of a plugin was not replaced'));
+  };
+  const acquire = () => {
+    const starting = (current ??= start());
+    starting.catch(() => {
+      if (current === starting) current = undefined;
+    });
+    return starting;
+  };
+  const refuseWhileOpen = (name: string): void => {
+    const waits = breaker.waits();
+    if (waits === undefined) return;
+    const problem = `its process was ended too often; it is tried again in ${Math.ceil(waits / 1_000)} s`;
+    throw failure('TOOL_FAILED', { tool: name, problem });
+  };
+  return {
+    describe: async () => (await acquire()).description,
+    async call(request) {
+      if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
+      refuseWhileOpen(request.name);
+      const { loaded } = await acquire();
+      const value = await loaded.call(request);
+      if ('hook' in request.target && request.target.hook === 'load') loading = request;
+      breaker.succeeded();
+      return value;
+    },
+    async close() {
+      open = false;
+      const last = await current?.catch(() => undefined);
+      last?.loaded.process.kill('the plugin was closed');
+      await last?.loaded.process.ended;
+    },
+  };
+}
+
+/** What it says is checked by the one definePlugin; here only that it is an object at all. */
+function descriptionOf(value: Json): Description {
+  const { plugin, hooks } = (value ?? {}) as { plugin?: Json; hooks?: Json };
+  const usable = plugin !== null && typeof plugin === 'object' && !Array.isArray(plugin) && Array.isArray(hooks);
+  if (!usable) throw new Error('its process did not describe it');
+  return { plugin, hooks: hooks.filter((name) => typeof name === 'string') };
+}

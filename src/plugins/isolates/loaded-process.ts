@@ -1,0 +1,140 @@
+import { failure } from '../../contracts/errors.ts';
+import type { Json } from '../../contracts/json.ts';
+import type { Logger } from '../../log.ts';
+import { createCalls, type Calls } from './calls.ts';
+import { useCapability, type Caller } from './capabilities.ts';
+import type { PluginProcess } from './plugin-process.ts';
+import type { CallTarget, FromGuest, Grants } from './protocol.ts';
+
+export interface CallRequest {
+  /** Full id, for messages. */
+  name: string;
+  target: CallTarget;
+  conversation: string;
+  grants: Grants;
+  args: Json[];
+  timeoutMs: number;
+  /** What the call may use; a hook has none. */
+  caller?: Caller;
+}
+
+/** A process with a plugin's code in it. */
+export interface LoadedProcess {
+  process: PluginProcess;
+  load(code: string, grants: Grants): Promise<Json>;
+  call(request: CallRequest): Promise<Json>;
+}
+
+export interface Limits {
+  /** A process that leaves a ping unanswered for so long is ended. */
+  unresponsiveMs: number;
+  /** Time that a call has to end by itself after it was cancelled. */
+  graceMs: number;
+}
+
+const LOAD_TIMEOUT_MS = 10_000;
+const MAX_ASKS = 256;
+const MAX_LINE = 4_000;
+
+/** Speaks with a process about its calls. When it ends, whatever is under way fails with the reason. */
+export function speakWith(process: PluginProcess, { plugin, limits, log }: { plugin: string; limits: Limits; log: Logger }): LoadedProcess {
+  const calls = createCalls(process, limits.graceMs);
+  const watchdog = createWatchdog(process, limits);
+  const serve = createServant(process, calls);
+  process.listen((message) => {
+    watchdog.listen(message);
+    if (message.type === 'done') calls.finish(message.id, () => message.value);
+    if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message));
+    if (message.type === 'ask') void serve(message);
+    if (message.type === 'tell') write(message, calls, (line) => log[message.what === 'warn' ? 'warn' : 'info']({ plugin }, line));
+  });
+  return {
+    process,
+    async load(code, grants) {
+      const { id, answer } = calls.begin(plugin);
+      process.send({ type: 'load', id, code, grants });
+      const timer = setTimeout(() => process.kill(`it took longer than ${LOAD_TIMEOUT_MS} ms to load`), LOAD_TIMEOUT_MS);
+      try {
+        return await answer;
+      } finally {
+        clearTimeout(timer);
+        watchdog.start();
+      }
+    },
+    async call({ name, target, conversation, grants, args, timeoutMs, caller }) {
+      const signal = caller?.context.signal;
+      signal?.throwIfAborted();
+      const { id, answer } = calls.begin(name, caller);
+      process.send({ type: 'call', id, target, conversation, grants, args, facts: caller ? factsOf(caller) : null });
+      const overdue = () => calls.giveUp(id, failure('TOOL_FAILED', { tool: name, problem: `it took longer than ${timeoutMs} ms and was aborted` }));
+      const timer = setTimeout(overdue, timeoutMs);
+      const abort = () => calls.giveUp(id, signal?.reason as Error);
+      signal?.addEventListener('abort', abort, { once: true });
+      try {
+        return await answer;
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+      }
+    },
+  };
+}
+
+/** Answers what calls ask for. */
+function createServant(process: PluginProcess, calls: Calls): (question: Extract<FromGuest, { type: 'ask' }>) => Promise<void> {
+  let asks = 0;
+  return async ({ id, call, what, args }) => {
+    asks += 1;
+    try {
+      const caller = calls.callerOf(call);
+      if (!caller) throw new Error(`${what.slice(0, 40)} was used by a call that is not under way`);
+      if (asks > MAX_ASKS) throw new Error(`more than ${MAX_ASKS} questions at a time`);
+      process.send({ type: 'answer', id, value: await useCapability(what, args, caller) });
+    } catch (error) {
+      process.send({ type: 'refuse', id, message: (error as Partial<Error> | undefined)?.message ?? String(error) });
+    } finally {
+      asks -= 1;
+    }
+  };
+}
+
+function write({ call, what, text }: Extract<FromGuest, { type: 'tell' }>, calls: Calls, writeForPlugin: (line: string) => void): void {
+  const context = calls.callerOf(call)?.context;
+  const line = text.slice(0, MAX_LINE);
+  if (what === 'heartbeat') context?.heartbeat(line.slice(0, 200));
+  else if (context) context.logger[what](line);
+  else writeForPlugin(line);
+}
+
+/** Ends a process that does not answer: an endless loop answers no ping. While the code is loaded, it has more time. */
+function createWatchdog(process: PluginProcess, { unresponsiveMs }: Limits) {
+  let asked: number | undefined;
+  let id = 0;
+  const look = (): void => {
+    if (asked === undefined) {
+      asked = performance.now();
+      id += 1;
+      process.send({ type: 'ping', id });
+    } else if (performance.now() - asked >= unresponsiveMs) {
+      process.kill(`it did not answer for ${unresponsiveMs} ms`);
+    }
+  };
+  return {
+    start(): void {
+      const timer = setInterval(look, unresponsiveMs / 4);
+      timer.unref();
+      void process.ended.then(() => clearInterval(timer));
+    },
+    listen(message: FromGuest): void {
+      if (message.type === 'pong' && message.id === id) asked = undefined;
+    },
+  };
+}
+
+function factsOf({ context: { conversationId, userId, tenantId, agentId, turnId, callId, env, config } }: Caller) {
+  return { conversationId, userId, tenantId, agentId, turnId, callId, env: { ...env }, config };
+}
+
+function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>): Error {
+  return problems === undefined ? new Error(message) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
+}

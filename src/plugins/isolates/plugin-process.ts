@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process';
+import { createLineReader } from './line-reader.ts';
+import type { Fence } from './fence.ts';
+import type { GuestScript } from './guest-script.ts';
+import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type ToGuest } from './protocol.ts';
+
+export interface PluginProcess {
+  /** Process id of the script itself. */
+  pid: number | undefined;
+  /** Resolves when it can be given a plugin; rejects when it ended before. */
+  ready: Promise<void>;
+  /** Why it ended, in words. */
+  ended: Promise<string>;
+  alive(): boolean;
+  /** Says who is told what the process says from now on. */
+  listen(onMessage: (message: FromGuest) => void): void;
+  send(message: ToGuest): void;
+  /** Ends it at once; `why` is what `ended` gives. */
+  kill(why: string): void;
+}
+
+/** Messages that nobody asked for: a burst, and so many per second after it. */
+const BURST = 2_000;
+const PER_SECOND = 1_000;
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
+const MAX_STDERR = 4_000;
+
+/** Starts a process behind the fence, with nothing of this one: no environment, no files but its pipes, an empty directory. */
+export function startPluginProcess(fence: Fence, script: GuestScript): PluginProcess {
+  const [program, ...args] = fence.command(script.path);
+  const child = spawn(program, args, { cwd: script.directory, env: { TZ: 'UTC', LANG: 'C' }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const { ready, setReady, notReady } = promiseOfReady();
+  let listener: ((message: FromGuest) => void) | undefined;
+  let cause: string | undefined;
+  let running = true;
+  let complaints = '';
+  const kill = (why: string): void => {
+    cause ??= why;
+    child.kill('SIGKILL');
+  };
+  const allowance = createAllowance();
+  const onLine = (line: string): void => {
+    if (cause !== undefined) return;
+    const message = readFromGuest(line);
+    if (!message) return kill('it sent something that is no message');
+    if (message.type === 'ready') return setReady();
+    if ((message.type === 'ask' || message.type === 'tell') && !allowance()) return kill(`it sent more than ${PER_SECOND} messages a second`);
+    listener?.(message);
+  };
+  child.stdout.on(
+    'data',
+    createLineReader({ maxBytes: MAX_LINE_BYTES, onLine, onTooLong: () => kill(`it sent a message of more than ${MAX_LINE_BYTES} bytes`) }),
+  );
+  child.stderr.on('data', (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-MAX_STDERR)));
+  // A process that is gone cannot be written to; that it is gone is told by `ended`.
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<string>((resolve) => {
+    const end = (found: string): void => {
+      running = false;
+      const why = cause ?? found;
+      notReady(new Error(why));
+      resolve(why);
+    };
+    child.once('error', (error) => end(`it could not be started (${error.message})`));
+    child.once('close', (code, signal) => end(whyOf(code, signal, complaints)));
+  });
+  return {
+    pid: child.pid,
+    ready,
+    ended,
+    alive: () => running && cause === undefined,
+    listen: (onMessage) => (listener = onMessage),
+    send(message) {
+      child.stdin.write(`${JSON.stringify(message)}\n`);
+      if (child.stdin.writableLength > MAX_UNREAD_BYTES) kill('it does not read what it is sent');
+    },
+    kill,
+  };
+}
+
+function promiseOfReady() {
+  let setReady: () => void = () => undefined;
+  let notReady: (error: Error) => void = () => undefined;
+  const ready = new Promise<void>((resolve, reject) => {
+    setReady = resolve;
+    notReady = reject;
+  });
+  // Who waits for it is told; who does not learns it from `ended`.
+  ready.catch(() => undefined);
+  return { ready, setReady, notReady };
+}
+
+/** A token bucket; false when it is empty. */
+function createAllowance(): () => boolean {
+  let left = BURST;
+  let at = performance.now();
+  return () => {
+    const now = performance.now();
+    left = Math.min(BURST, left + ((now - at) / 1_000) * PER_SECOND) - 1;
+    at = now;
+    return left >= 0;
+  };
+}
+
+function whyOf(code: number | null, signal: NodeJS.Signals | null, complaints: string): string {
+  if (/out of memory|allocation failed|bad_alloc/i.test(complaints)) return 'it ran out of memory';
+  const last = complaints.trim().split('\n').at(-1) ?? '';
+  return `it ended by itself with ${signal ?? `code ${code}`}${last ? ` (${last.slice(0, 200)})` : ''}`;
+}

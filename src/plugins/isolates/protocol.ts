@@ -1,0 +1,100 @@
+import type { Json, JsonObject } from '../../contracts/json.ts';
+
+/**
+ * What goes between the worker and a plugin's process: one JSON object per line. The process runs code that nobody vouches for, so the worker takes
+ * nothing from it but these shapes, for calls that are really under way.
+ */
+export type ToGuest =
+  | { type: 'load'; id: number; code: string; grants: Grants }
+  | { type: 'call'; id: number; target: CallTarget; conversation: string; grants: Grants; args: Json[]; facts: CallFacts | null }
+  | { type: 'cancel'; id: number }
+  | { type: 'answer'; id: number; value: Json }
+  | { type: 'refuse'; id: number; message: string }
+  | { type: 'ping'; id: number };
+
+export type FromGuest =
+  | { type: 'ready' }
+  | { type: 'pong'; id: number }
+  /** A call's result. */
+  | { type: 'done'; id: number; value: Json }
+  | { type: 'failed'; id: number; message: string; problems?: string }
+  /** A capability used by a call; answered by `answer` or `refuse`. */
+  | { type: 'ask'; id: number; call: number; what: string; args: Json[] }
+  /** Told without an answer; `call` 0 is the plugin at large. */
+  | { type: 'tell'; call: number; what: 'info' | 'warn' | 'heartbeat'; text: string };
+
+/** A function of the plugin. */
+export type CallTarget = { tool: string } | { hook: string };
+
+/** The powers that are part of a compartment's global names; what they reach is judged by the worker at each use. */
+export interface Grants {
+  time: boolean;
+  random: boolean;
+  network: boolean;
+  files: boolean;
+}
+
+/** What a call is told about itself. */
+export interface CallFacts {
+  conversationId: string;
+  userId: string;
+  tenantId: string;
+  agentId: string;
+  turnId: string;
+  callId: string;
+  env: Record<string, string>;
+  config: JsonObject;
+}
+
+/** A plugin as its process describes it: what JSON can say, and the names of what can only be called. */
+export interface Description {
+  plugin: JsonObject;
+  hooks: string[];
+}
+
+/** Longest line in both directions; larger things go in pieces or not at all. */
+export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const MAX_TEXT = 100_000;
+
+/** Reads a line of a plugin's process; undefined for whatever is not one of the messages. */
+export function readFromGuest(line: string): FromGuest | undefined {
+  const message = parse(line);
+  if (message === null || typeof message !== 'object' || Array.isArray(message)) return undefined;
+  const type = message['type'];
+  return typeof type === 'string' && Object.hasOwn(READERS, type) ? READERS[type]?.(message) : undefined;
+}
+
+const READERS: Record<string, (message: JsonObject) => FromGuest | undefined> = {
+  ready: () => ({ type: 'ready' }),
+  pong: ({ id }) => (isId(id) ? { type: 'pong', id } : undefined),
+  done: ({ id, value }) => (isId(id) && value !== undefined ? { type: 'done', id, value } : undefined),
+  failed({ id, message, problems }) {
+    if (!isId(id) || typeof message !== 'string') return undefined;
+    return { type: 'failed', id, message: message.slice(0, MAX_TEXT), ...(typeof problems === 'string' && { problems: problems.slice(0, MAX_TEXT) }) };
+  },
+  ask: ({ id, call, what, args }) =>
+    isId(id) && isId(call) && typeof what === 'string' && Array.isArray(args) ? { type: 'ask', id, call, what, args } : undefined,
+  tell({ call, what, text }) {
+    if (!isId(call) || typeof text !== 'string') return undefined;
+    return what === 'info' || what === 'warn' || what === 'heartbeat' ? { type: 'tell', call, what, text } : undefined;
+  },
+};
+
+function parse(line: string): Json | undefined {
+  try {
+    // An own property of this name changes the prototype of whatever it is copied to. Only who looks for trouble spells it with escapes.
+    const suspicious = line.includes('__proto__') || line.includes('\\u00');
+    return (suspicious ? JSON.parse(line, dropPrototypes) : JSON.parse(line)) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function dropPrototypes(_key: string, value: unknown): unknown {
+  if (value !== null && typeof value === 'object' && Object.hasOwn(value, '__proto__')) Reflect.deleteProperty(value, '__proto__');
+  return value;
+}
+
+function isId(value: Json | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}

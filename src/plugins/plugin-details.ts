@@ -1,0 +1,75 @@
+import type { JsonObject } from '../contracts/json.ts';
+
+/** The style in which a plugin was written; `mcp` plugins are servers. */
+export type Dialect = 'longshore' | 'pandora' | 'maibot' | 'nekro' | 'mcp';
+
+/** Something that an operator should know about a plugin. */
+export interface PluginAlert {
+  level: 'info' | 'warning' | 'error';
+  text: string;
+  /** ISO 8601, UTC. */
+  at: string;
+}
+
+/** A conversation, as a plugin sees it between calls. */
+export interface PluginConversation {
+  conversationId: string;
+  userId: string;
+  tenantId: string;
+  agentId: string;
+}
+
+/** What a plugin is given when it is loaded. */
+export interface PluginHost {
+  /** The declared environment variables that the worker has. */
+  env: Readonly<Record<string, string>>;
+  config: JsonObject;
+  logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
+}
+
+/** What a plugin says of itself besides its tools. */
+export interface PluginDetails {
+  dialect: Dialect;
+  /** Directory or package it came from, for messages. */
+  source?: string;
+  /** One line that stands for all its tools where they are deferred. */
+  brief?: string;
+  /** Environment variables that its tools are given; without a `required` one it is not loaded. */
+  environment: { name: string; required: boolean }[];
+  /** JSON Schema of its configuration, an object; secrets are marked `"x-secret": true`. */
+  configSchema: JsonObject | undefined;
+  /** Whether its tools ask for approval, where they do not say it themselves. */
+  requireApproval: boolean | undefined;
+  alerts: PluginAlert[];
+  /** Text that joins the instructions at each step. */
+  promptText?(conversation: PluginConversation): Promise<string | undefined>;
+  /** The tools offered in this conversation, by their ids without the plugin's; undefined offers all. */
+  selectTools?(conversation: PluginConversation): Promise<string[] | undefined>;
+  load?(host: PluginHost): Promise<void>;
+  unload?(): Promise<void>;
+  updateConfig?(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void>;
+}
+
+export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const HOOKS = ['promptText', 'selectTools', 'load', 'unload', 'updateConfig'] as const;
+
+/** The details with their defaults; those that are functions or names are left out where they are not given. */
+export function detailsOf(given: Partial<PluginDetails>): PluginDetails {
+  const { dialect = 'longshore', environment = [], configSchema, requireApproval, alerts = [], source, brief } = given;
+  const named = { ...(source !== undefined && { source }), ...(brief !== undefined && { brief }) };
+  // Bound, so that the hooks of a class's instance keep their `this`.
+  const hooks = Object.fromEntries(HOOKS.flatMap((name) => (given[name] ? [[name, given[name].bind(given)]] : [])));
+  return { dialect, environment, configSchema, requireApproval, alerts, ...named, ...hooks };
+}
+
+/** What is wrong with the details of a definition, in words. */
+export function problemOfDetails(given: Partial<PluginDetails>): string | undefined {
+  const { environment = [], configSchema, brief = '' } = given;
+  if (!Array.isArray(environment) || !environment.every((variable) => VARIABLE.test(variable?.name) && typeof variable.required === 'boolean')) {
+    return '"environment" is not a list of { name, required }';
+  }
+  if (configSchema !== undefined && configSchema['type'] !== 'object') return '"configSchema" is not the JSON Schema of an object ("type": "object")';
+  if (typeof brief !== 'string') return '"brief" is not a text';
+  const hook = HOOKS.find((name) => given[name] !== undefined && typeof given[name] !== 'function');
+  return hook && `"${hook}" is not a function`;
+}

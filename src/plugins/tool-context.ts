@@ -1,0 +1,93 @@
+import type { Json, JsonObject } from '../contracts/json.ts';
+import type { ContentPart } from '../contracts/transcript.ts';
+import type { CodeResult, CommandResult, ExecInfo, RunCodeOptions, SandboxHandle } from '../sandbox/sandbox.ts';
+
+/** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
+export interface ToolContext {
+  conversationId: string;
+  userId: string;
+  tenantId: string;
+  agentId: string;
+  turnId: string;
+  /** The idempotency key of this call. */
+  callId: string;
+  /** Aborts when the call is to end. */
+  signal: AbortSignal;
+  logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
+  /** Shows progress in the Temporal UI; at most 200 characters. */
+  heartbeat(progress: string): void;
+  /**
+   * The conversation's sandbox, for tools with `isolation: 'container'`. Run commands through `exec`: it names them after this call,
+   * so that a repeated `execute` attaches to what it started before instead of running it again.
+   */
+  sandbox: ToolSandbox;
+  /** The environment variables that the plugin or the tool declares and the worker has; as they were when the call began. */
+  env: Readonly<Record<string, string>>;
+  /** The plugin's configuration. */
+  config: JsonObject;
+  store: PluginStore;
+  files: ToolFiles;
+  /** Fetches from the hosts of `permissions.network` and from no others. */
+  fetch(url: string | URL, init?: RequestInit): Promise<Response>;
+  /** Says something to the user at once, before the call has its result. The model learns of it with the tool's result. */
+  send(part: string | ContentPart): Promise<void>;
+  /** Tells the model something, with its next step. */
+  note(text: string): Promise<void>;
+}
+
+export interface ToolSandbox {
+  handle(): Promise<SandboxHandle>;
+  /** Runs a command once for this call, however often `execute` is repeated: the n-th `exec` of a call always has the same id. Its output goes to the events. */
+  exec(
+    command: string,
+    options?: {
+      cwd?: string;
+      env?: Record<string, string>;
+      stdin?: string | Uint8Array;
+      timeoutMs?: number;
+      /** Keeps the output out of the events. */
+      quiet?: boolean;
+    },
+  ): Promise<CommandResult>;
+  /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
+  runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'>): Promise<CodeResult>;
+  /** Starts a command that outlives the call. */
+  start(command: string, options?: { cwd?: string; env?: Record<string, string>; timeoutMs?: number }): Promise<ExecInfo>;
+}
+
+/**
+ * Who shares an entry of a plugin's store: this user in this conversation, everybody in this conversation, this user in all conversations, or all.
+ * No plugin sees the entries of another, and no tenant's user those of another's.
+ */
+export type StoreScope = 'conversation-user' | 'conversation' | 'user' | 'plugin';
+
+export interface StoreEntry {
+  value: Json;
+  /** Counts the writes of this key, from 1. */
+  version: number;
+}
+
+/** A plugin's keys and JSON values. The scope is `conversation-user` where none is given. */
+export interface PluginStore {
+  get(key: string, scope?: StoreScope): Promise<Json | undefined>;
+  entry(key: string, scope?: StoreScope): Promise<StoreEntry | undefined>;
+  /** With `ifVersion` it writes only over that version (0: only where there is none), else it answers `conflict`. After `ttlMs` the entry is gone. */
+  set(key: string, value: Json, options?: { scope?: StoreScope; ttlMs?: number; ifVersion?: number }): Promise<'created' | 'updated' | 'conflict'>;
+  /** True when there was one. */
+  delete(key: string, scope?: StoreScope): Promise<boolean>;
+  /** Keys that begin with the prefix, sorted. */
+  list(prefix?: string, scope?: StoreScope): Promise<string[]>;
+}
+
+/** Files of the conversation's sandbox. All work on a path of the sandbox is done inside it, as its user. */
+export interface ToolFiles {
+  /**
+   * Puts a file into the sandbox and gives its path there. A URL is fetched under `permissions.network`; a host path has to lie in a directory
+   * that the operator allows. `directory` is one of the sandbox, by default `/home/user/files`.
+   */
+  put(source: FileSource, options?: { name?: string; directory?: string }): Promise<string>;
+  /** Reads a file of the sandbox; one larger than `maxBytes` (default 20 MB) is refused. */
+  get(path: string, options?: { maxBytes?: number }): Promise<Uint8Array>;
+}
+
+export type FileSource = { url: string } | { bytes: Uint8Array; name: string } | { hostPath: string };

@@ -1,0 +1,53 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from './support.ts';
+
+let directory: string;
+let installation: Installation;
+let worker: WorkerProcess;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'longshore-compartment-'));
+  await writeFile(
+    join(directory, 'index.ts'),
+    `import { definePlugin, defineTool } from 'longshore/plugins';
+     import { z } from 'zod';
+     export default definePlugin({ id: 'notes', tools: [defineTool({
+       id: 'count', description: 'Counts', parameters: z.object({ text: z.string() }),
+       async execute({ text }: { text: string }, context) { await context.note('counting'); return { length: text.length, process: typeof process, ids: context.callId.slice(0, 5) }; } })] });`,
+  );
+  const call = { call: 'notes:count', with: { text: 'four' }, expect: { length: 4, process: 'undefined', ids: 'call_' } };
+  installation = await installAgents({ counter: { plugins: [directory], tools: ['notes:*'], steps: [call, { say: 'Counted.' }] } });
+  worker = installation.startWorker();
+  await worker.ready;
+});
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+test('a conversation calls a tool of a plugin that the worker fenced off', async () => {
+  const chat = await installation.longshore.start({ agent: 'counter', user: 'user-1', message: 'Count.' });
+  expect(await chat.reply()).toBe('Counted.');
+  expect(await resultsOf(chat)).toEqual([{ length: 4, process: 'undefined', ids: 'call_' }]);
+});
+
+test('when the worker is killed, the processes of its plugins end with it', async () => {
+  const guests = await fencedProcesses(worker.pid);
+  expect(guests.length).toBeGreaterThan(1);
+  await worker.kill();
+  const gone = async (pid: string) => !(await commandOf(pid)).includes('guest.cjs');
+  await until(async () => (await Promise.all(guests.map(gone))).every(Boolean), 'no process of a plugin is left');
+});
+
+/** Ids of the processes of plugins that a worker has started. */
+async function fencedProcesses(pid: number): Promise<string[]> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
+  const commands = await Promise.all(children.map(commandOf));
+  return children.filter((_, index) => commands[index]?.includes('guest.cjs'));
+}
+
+function commandOf(pid: string): Promise<string> {
+  return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+}

@@ -1,0 +1,234 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
+
+let bench: Workbench;
+beforeAll(async () => {
+  bench = await openWorkbench();
+});
+afterAll(() => bench[Symbol.asyncDispose]());
+
+const running = (pid: string | number): boolean => {
+  try {
+    return process.kill(Number(pid), 0);
+  } catch {
+    return false;
+  }
+};
+
+test('a plugin in TypeScript with zod, a relative import and a package is bundled and called, and its arguments are checked', async () => {
+  await mkdir(join(bench.directory, 'full/node_modules/tiny'), { recursive: true });
+  await writeFile(join(bench.directory, 'full/node_modules/tiny/index.js'), '/* import("x") */ exports.shout = (text) => `${text}! import(`;');
+  await writeFile(join(bench.directory, 'full/double.ts'), 'export const double = (value: number): number => value * 2;');
+  const plugin = await bench.load(
+    'full',
+    `import { definePlugin, defineTool } from 'longshore/plugins';
+     import { z } from 'zod';
+     import { shout } from 'tiny';
+     import { double } from './double.ts';
+     export default definePlugin({ id: 'full', version: '2', description: 'all of it', environment: [{ name: 'KEY', required: false }], tools: [
+       defineTool({ id: 'run', description: 'runs', parameters: z.object({ n: z.number().default(4), at: z.iso.datetime().optional() }), permissions: { env: ['KEY'] },
+         annotations: { readOnlyHint: true }, visibility: 'deferred', brief: 'short', isolation: 'host', execute: async ({ n }) => shout(String(double(n))) })],
+       async promptText({ userId }) { return 'for ' + userId; } });`,
+  );
+  expect(plugin).toMatchObject({ id: 'full', version: '2', description: 'all of it', environment: [{ name: 'KEY', required: false }] });
+  expect(plugin.tools[0]).toMatchObject({ id: 'run', isolation: 'compartment', visibility: 'deferred', brief: 'short', annotations: { readOnlyHint: true } });
+  expect(plugin.tools[0]!.parameters).toMatchObject({ type: 'object', properties: { n: { type: 'number', default: 4 } } });
+  expect(await run(plugin, 'run')).toBe('8! import(');
+  expect(await problemOf(run(plugin, 'run', { n: 'x' }))).toBe('Arguments of full:run are not valid: /n: Invalid input: expected number, received string');
+  expect(await plugin.promptText?.({ conversationId: 'c', userId: 'u-7', tenantId: 't', agentId: 'a' })).toBe('for u-7');
+  expect('selectTools' in plugin).toBe(false);
+});
+
+test('a call uses what it was given, through the worker', async () => {
+  const plugin = await bench.load(
+    'uses',
+    sourceOf(
+      'uses',
+      {
+        all: `context.logger.info('hello', { a: 1 }); console.warn('from', { console: true }); context.heartbeat('half');
+          await context.send('hi'); await context.note('noted'); await context.store.set('k', { deep: [1] });
+          const response = await context.fetch('https://api.example/x', { method: 'POST', body: 'b', headers: { a: 'b' } });
+          const bytes = await context.files.get('/home/user/x');
+          return { ids: [context.conversationId, context.userId, context.tenantId, context.agentId, context.turnId, context.callId], env: context.env, config: context.config,
+            value: await context.store.get('k'), none: (await context.store.get('no')) === undefined, keys: await context.store.list(),
+            answer: [response.status, response.ok, response.headers.get('X-A'), await response.text()], bytes: [...bytes],
+            put: await context.files.put({ bytes: new Uint8Array(3), name: 'a' }), exec: await context.sandbox.exec('ls') };`,
+        handle: 'return context.sandbox.handle();',
+        throws: `throw new TypeError('no such city');`,
+        nothing: '',
+        cycle: 'const a: any = {}; a.a = a; return a;',
+        after: `setTimeout(() => context.send('late').catch((error: Error) => console.log(error.message)), 0);`,
+      },
+      { permissions: { network: ['api.example'] } },
+    ),
+  );
+  const context = contextOf('conv-1', { env: { KEY: 'v' }, config: { unit: 'C' } });
+  expect(await run(plugin, 'all', {}, context)).toEqual({
+    ids: ['conv-1', 'user-1', 'tenant-1', 'agent-1', 'turn-1', 'call-1'],
+    env: { KEY: 'v' },
+    config: { unit: 'C' },
+    value: { deep: [1] },
+    none: true,
+    keys: ['k'],
+    answer: [201, true, 'b', 'fetched'],
+    bytes: [0, 255],
+    put: '/home/user/files/3',
+    exec: { exitCode: 0, stdout: 'ran ls' },
+  });
+  expect(context.told).toEqual(['info hello {"a":1}', 'warn from {"console":true}', 'heartbeat half', 'send "hi"', 'note noted']);
+  expect(await problemOf(run(plugin, 'handle'))).toBe('sandbox.handle() is not for plugins in a compartment; use sandbox.exec, runCode or start');
+  expect(await problemOf(run(plugin, 'throws'))).toBe('no such city');
+  expect(await run(plugin, 'nothing')).toBeNull();
+  expect(await problemOf(run(plugin, 'cycle'))).toContain('circular');
+  const late = contextOf('conv-1');
+  await run(plugin, 'after', {}, late);
+  await run(plugin, 'nothing');
+  expect(late.told).toEqual([]);
+});
+
+describe('the five permissions', () => {
+  const USES = {
+    time: 'return [typeof Date.now(), typeof new Date().getTime(), new Intl.DateTimeFormat("en").resolvedOptions().timeZone]',
+    random: 'return Math.random() < 1',
+    network: `return (await fetch('https://api.example/')).status`,
+    ownFetch: `return (await context.fetch('https://api.example/')).status`,
+    env: 'return context.env',
+    fs: 'return readFile(input.path)',
+    later: `return [new Date(0).toISOString(), Math.max(1, 2), typeof setTimeout(() => 0, 1), new Date(0).toLocaleString()]`,
+  };
+
+  test('what is not granted is not there, at module level neither', async () => {
+    const plugin = await bench.load('denied', sourceOf('denied', USES));
+    expect(await problemOf(run(plugin, 'time'))).toMatch(/secure mode/i);
+    expect(await problemOf(run(plugin, 'random'))).toMatch(/secure mode/i);
+    expect(await problemOf(run(plugin, 'network'))).toMatch(/^fetch is not (defined|a function)$/);
+    expect(await problemOf(run(plugin, 'ownFetch'))).toBe('Request to "https://api.example/" refused: this tool has no permission for the network');
+    expect(await run(plugin, 'env')).toEqual({});
+    expect(await problemOf(run(plugin, 'fs', { path: '/etc/hostname' }))).toMatch(/^readFile is not (defined|a function)$/);
+    expect(await run(plugin, 'later')).toEqual(['1970-01-01T00:00:00.000Z', 2, 'number', expect.not.stringContaining('1970-01-01T01')]);
+    const inContainer = sourceOf('contained', { time: USES.time }).replaceAll("description: 'd'", "description: 'd', isolation: 'container'");
+    const contained = await bench.load('contained', inContainer);
+    expect([contained.tools[0]!.isolation, await problemOf(run(contained, 'time'))]).toEqual(['container', expect.stringMatching(/secure mode/i)]);
+    await expect(bench.load('early', sourceOf('early', {}, { top: 'const at = Date.now();' }))).rejects.toThrow(/secure mode/i);
+  });
+
+  test('what is granted works, within its bounds', async () => {
+    const data = join(bench.directory, 'data');
+    await mkdir(data, { recursive: true });
+    await mkdir(`${data}-secret`, { recursive: true });
+    await writeFile(join(data, 'a.txt'), 'readable');
+    await writeFile(join(`${data}-secret`, 'b.txt'), 'secret');
+    await symlink(join(`${data}-secret`, 'b.txt'), join(data, 'link.txt'));
+    await symlink(`${data}-secret`, join(data, 'folder'));
+    const permissions = { time: true, random: true, network: ['api.example'], env: ['KEY'], fs: [data] };
+    const plugin = await bench.load('granted', sourceOf('granted', USES, { permissions }));
+    expect(await run(plugin, 'time')).toEqual(['number', 'number', 'UTC']);
+    expect(await run(plugin, 'random')).toBe(true);
+    expect([await run(plugin, 'network'), await run(plugin, 'ownFetch')]).toEqual([201, 201]);
+    expect(await run(plugin, 'env', {}, contextOf('conv-1', { env: { KEY: 'v' } }))).toEqual({ KEY: 'v' });
+    expect(await run(plugin, 'fs', { path: join(data, 'a.txt') })).toBe('readable');
+    const outside = [
+      '/etc/hostname',
+      `${data}-secret/b.txt`,
+      `${data}/link.txt`,
+      `${data}/folder/b.txt`,
+      `${data}/../data-secret/b.txt`,
+      'a.txt',
+      data,
+      `${data}/none`,
+      '\0',
+    ];
+    for (const path of outside) expect(await problemOf(run(plugin, 'fs', { path }))).toBe(`${path}: is not readable for this plugin; it may read ${data}`);
+  });
+});
+
+test('what one conversation keeps in variables and globals is not seen by another', async () => {
+  const count = 'const g: any = globalThis; g.seen = (g.seen ?? 0) + 1; calls += 1; return [calls, g.seen];';
+  const plugin = await bench.load('counts', sourceOf('counts', { count }, { top: 'let calls = 0;' }));
+  const [one, two] = [contextOf('conv-1'), contextOf('conv-2')];
+  expect([await run(plugin, 'count', {}, one), await run(plugin, 'count', {}, one), await run(plugin, 'count', {}, two)]).toEqual([
+    [1, 1],
+    [2, 2],
+    [1, 1],
+  ]);
+});
+
+describe('a plugin that misbehaves is cut while another answers', () => {
+  const calm = () => bench.load('calm', sourceOf('calm', { ping: 'return "pong"' }));
+  const MISDEEDS = {
+    loop: 'for (;;);',
+    microtasks: 'const again = (): unknown => Promise.resolve().then(again); await again();',
+    buffers: 'const all: unknown[] = []; for (;;) all.push(new Uint8Array(32_000_000).fill(1));',
+    heap: 'const all: unknown[] = []; for (;;) all.push({ all: [1, 2, 3, Math.max(all.length, 1)] });',
+    flood: 'for (let i = 0; i < 1_000_000; i += 1) console.log("x");',
+    ping: 'return "pong"',
+  };
+
+  test.each([
+    ['loop', /^bad-loop:loop failed: its process was ended: it did not answer for 1000 ms$/],
+    ['microtasks', /^bad-microtasks:microtasks failed: its process was ended: it did not answer for 1000 ms$/],
+    ['buffers', /^(Array buffer allocation failed|bad-buffers:buffers failed: its process was ended: it (ran out of memory|did not answer for 1000 ms))$/],
+    ['heap', /^bad-heap:heap failed: its process was ended: (it ran out of memory|it did not answer for 1000 ms)$/],
+    ['flood', /^bad-flood:flood failed: its process was ended: (it sent more than 1000 messages a second|it did not answer for 1000 ms)$/],
+  ])('%s', async (misdeed, problem) => {
+    const [good, bad] = [await calm(), await bench.load(`bad-${misdeed}`, sourceOf(`bad-${misdeed}`, MISDEEDS))];
+    const inFlight = problemOf(run(bad, misdeed));
+    let answered = 0;
+    const others = (async () => {
+      for (; answered < 50; answered += 1) await run(good, 'ping');
+    })();
+    expect(await inFlight).toMatch(problem);
+    await others;
+    expect([answered, await run(bad, 'ping')]).toEqual([50, 'pong']);
+  });
+
+  test('a call that takes too long or is cancelled is answered at once; one that goes on nevertheless ends with its process', async () => {
+    const waits = `return new Promise((resolve, reject) => { if (!input.deaf) context.signal.addEventListener('abort', () => reject(new Error('stopped'))); })`;
+    const plugin = await bench.load(
+      'slow',
+      sourceOf('slow', { waits, ping: 'return "pong"', keep: 'return (globalThis as any).kept = ((globalThis as any).kept ?? 0) + 1' }, { timeoutMs: 1_000 }),
+    );
+    await run(plugin, 'keep');
+    expect(await problemOf(run(plugin, 'waits'))).toBe('slow:waits failed: it took longer than 1000 ms and was aborted');
+    const context = contextOf('conv-1');
+    const cancelled = problemOf(run(plugin, 'waits', {}, context));
+    context.abort(new Error('not wanted any more'));
+    expect(await cancelled).toBe('not wanted any more');
+    expect(await run(plugin, 'keep')).toBe(2);
+    await problemOf(run(plugin, 'waits', { deaf: true }));
+    const ended = () => bench.logged.some((line) => line.includes('slow:waits went on for 300 ms after it was cancelled'));
+    while (!ended()) await run(plugin, 'ping').catch(() => undefined);
+    expect(await run(plugin, 'keep')).toBe(1);
+  });
+
+  test('a process that ends again and again is not started any more for a while', async () => {
+    const plugin = await bench.load('dies', sourceOf('dies', { flood: MISDEEDS.flood }));
+    const problems: string[] = [];
+    for (let attempt = 0; attempt < 6; attempt += 1) problems.push(await problemOf(run(plugin, 'flood')));
+    expect(problems.at(-1)).toMatch(/^dies:flood failed: its process was ended too often; it is tried again in \d+ s$/);
+    expect(problems.slice(0, 5).every((problem) => problem.startsWith('dies:flood failed: its process was ended: '))).toBe(true);
+  });
+});
+
+test('no process and no file is left when the isolates are disposed of', async () => {
+  const own = await openWorkbench();
+  const plugin = await own.load('last', sourceOf('last', { wait: 'await new Promise(() => 0)' }));
+  const pids = await childrenOf(process.pid);
+  const inFlight = problemOf(run(plugin, 'wait'));
+  await own[Symbol.asyncDispose]();
+  expect(await inFlight).toBe('last:wait failed: its process was ended: the plugin was closed');
+  const left = (await childrenOf(process.pid)).filter((pid) => !pids.includes(pid));
+  expect(left).toEqual([]);
+  expect(pids.length).toBeGreaterThan(1);
+  expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
+});
+
+async function childrenOf(pid: number): Promise<string[]> {
+  const { readFile } = await import('node:fs/promises');
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return children
+    .trim()
+    .split(' ')
+    .filter((child) => child !== '' && running(child));
+}
