@@ -56,14 +56,14 @@ export interface ToolSandbox {
 }
 
 /**
- * Who shares an entry of a plugin's store: this user in this conversation, everybody in this conversation, this user in all conversations, or all.
- * No plugin sees the entries of another, and no tenant's user those of another's.
+ * Who shares an entry of a plugin's store: this user in this conversation, everybody in this conversation, this user in all conversations,
+ * or all of the tenant. No plugin sees the entries of another, no tenant those of another; what belongs to a conversation goes with it.
  */
 export type StoreScope = 'conversation-user' | 'conversation' | 'user' | 'plugin';
 
 export interface StoreEntry {
   value: Json;
-  /** Counts the writes of this key, from 1. */
+  /** A whole number above 0 that is another one after each write, and never comes back. */
   version: number;
 }
 
