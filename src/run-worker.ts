@@ -21,10 +21,11 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const registry = await loadRegistry(config, agents, log);
   await using store = await openStore({ url: config.DATABASE_URL, log });
   await using sandboxes = createDockerSandboxes({ config, store, log });
+  await using services = createPluginServices(config);
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
-    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services: createPluginServices(), log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;

@@ -32,7 +32,7 @@ export type Visibility = 'visible' | 'deferred' | 'hidden';
 export interface Permissions {
   /** The clock. */
   time?: boolean;
-  /** Exact host names. */
+  /** Exact host names; `name:8443` is that port alone. */
   network?: string[];
   /** Names of environment variables. */
   env?: string[];
@@ -184,7 +184,7 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ],
 ];
 
-const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+const HOST = /^(?=.{1,253}(:|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/i;
 
 function areUsable(permissions: Permissions): boolean {
   if (permissions === null || typeof permissions !== 'object') return false;

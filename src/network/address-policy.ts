@@ -1,0 +1,92 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { failure } from '../contracts/errors.ts';
+
+/** Gives all addresses of a name, as texts. */
+export type Resolve = (host: string) => Promise<string[]>;
+
+export interface AddressPolicy {
+  /** Why nothing may be sent to this address, in words; undefined when it may. */
+  refusalOf(this: void, address: string): string | undefined;
+  /**
+   * The addresses of a host, all of them checked: one bad address among good ones refuses the host, or else a resolver could slip it in.
+   * @throws NETWORK_REFUSED, also when the name cannot be resolved.
+   */
+  addressesOf(this: void, host: string): Promise<string[]>;
+}
+
+export interface AddressPolicyOptions {
+  /** For tests and for operators with services of their own: addresses or CIDR ranges that are reached although they are not public. */
+  allowAddresses?: string[];
+  resolve?: Resolve;
+}
+
+/** Cloud metadata behind a public address, which no range tells. */
+const METADATA = new Set(['168.63.129.16']);
+const V6_GLOBAL = ipaddr.parseCIDR('2000::/3');
+const HOST_NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+/** A name that ends in a number is an address in disguise: 127.1, 0x7f000001, 017700000001. */
+const NUMERIC = /(^|\.)(0x[0-9a-f]*|\d+)$/;
+
+/** What may be reached from this machine on behalf of others: public unicast addresses, and what the operator adds. */
+export function createAddressPolicy({ allowAddresses = [], resolve = resolveBySystem }: AddressPolicyOptions = {}): AddressPolicy {
+  const allowed = allowAddresses.map(parseRange);
+  const refusalOf = (text: string): string | undefined => {
+    // A zone (fe80::1%eth0) is only known to this machine.
+    if (isIP(text) === 0 || text.includes('%')) return 'is not a usable address';
+    const address = ipaddr.parse(text);
+    if (allowed.some(([base, bits]) => base.kind() === address.kind() && address.match([base, bits]))) return undefined;
+    if (METADATA.has(text)) return 'is an address of cloud metadata';
+    const range = address.range();
+    if (range !== 'unicast') return `is not public (${range})`;
+    if (address.kind() === 'ipv6' && !address.match(V6_GLOBAL)) return 'is not public (outside 2000::/3)';
+    return undefined;
+  };
+  return {
+    refusalOf,
+    async addressesOf(host) {
+      const addresses = isIP(host) === 0 ? await resolveName(host, resolve) : [host];
+      for (const address of addresses) {
+        const refusal = refusalOf(address);
+        if (refusal) throw refused(host, address === host ? `this address ${refusal}` : `it resolves to ${address}, which ${refusal}`);
+      }
+      return addresses;
+    },
+  };
+}
+
+/** What is odd about a host as written, in words: only plain lower-case names and plain addresses are taken, so that nothing is read in two ways. */
+export function oddityOfHost(host: string): string | undefined {
+  if (isIP(host) !== 0) return host.includes('%') ? 'it has a zone' : undefined;
+  if (host.endsWith('.')) return 'it ends in a dot';
+  if (NUMERIC.test(host)) return 'it is an address in an unusual form';
+  return HOST_NAME.test(host) ? undefined : 'it is not a plain lower-case host name (write international names in their xn-- form)';
+}
+
+export function refused(target: string, problem: string): Error {
+  return failure('NETWORK_REFUSED', { target: target.slice(0, 200), problem });
+}
+
+async function resolveName(host: string, resolve: Resolve): Promise<string[]> {
+  const oddity = oddityOfHost(host);
+  if (oddity) throw refused(host, `of this host name, ${oddity}`);
+  let addresses: string[];
+  try {
+    addresses = await resolve(host);
+  } catch (error) {
+    throw failure('NETWORK_FAILED', { target: host, problem: `the name cannot be resolved (${(error as Error).message})` }, error);
+  }
+  if (addresses.length === 0) throw failure('NETWORK_FAILED', { target: host, problem: 'the name has no address' });
+  return addresses;
+}
+
+async function resolveBySystem(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+function parseRange(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  if (text.includes('/')) return ipaddr.parseCIDR(text);
+  const address = ipaddr.parse(text);
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+}

@@ -1,0 +1,174 @@
+import type { LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
+import { Agent, fetch as undiciFetch, type Response as UndiciResponse } from 'undici';
+import { failure, isFailure } from '../contracts/errors.ts';
+import { createAddressPolicy, oddityOfHost, refused, type AddressPolicy, type AddressPolicyOptions } from './address-policy.ts';
+
+export interface GuardedFetchOptions extends AddressPolicyOptions {
+  /** Exact hosts; `name` allows every port of it, `name:8443` that one. */
+  hosts: string[];
+  /** Of a request with all its redirects. Default 30 000. */
+  timeoutMs?: number;
+  /** Of a request's and of an answer's body, after decompression. Default 10 MB. */
+  maxBytes?: number;
+}
+
+export interface GuardedFetch extends AsyncDisposable {
+  /**
+   * As the standard fetch, with the whole body read before it resolves.
+   * @throws NETWORK_REFUSED for what the policy does not allow, NETWORK_FAILED for what did not work.
+   */
+  fetch(this: void, url: string | URL, init?: RequestInit): Promise<Response>;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
+const MAX_REDIRECTS = 5;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** They choose the server behind a shared address, the framing or a proxy, none of which is the caller's to choose. */
+const REFUSED_HEADERS = /^(host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|proxy-.*)$/;
+const CREDENTIAL_HEADERS = ['authorization', 'cookie'];
+
+interface Hop {
+  url: URL;
+  method: string;
+  headers: Headers;
+  body: Uint8Array | undefined;
+}
+
+/**
+ * A fetch that reaches listed hosts only, at public addresses only. Names are resolved here, and a connection goes to the very address that was checked,
+ * so that a name that changes its mind in between gains nothing; every redirect is judged like a first request.
+ */
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  const { hosts, timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
+  const policy = createAddressPolicy(options);
+  const agent = new Agent({ connect: { lookup: checkedLookup(policy), timeout: timeoutMs }, keepAliveTimeout: 4_000 });
+  return {
+    async fetch(target, init = {}) {
+      const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])]);
+      let hop = await firstHop(target, init, maxBytes);
+      for (let redirects = 0; ; redirects += 1) {
+        await checkHop(hop, hosts, policy);
+        const response = await send(hop, agent, signal);
+        const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+        if (location === null || init.redirect === 'manual') return await readAll(response, hop.url, maxBytes, redirects > 0);
+        await response.body?.cancel();
+        if (init.redirect === 'error') throw refused(hop.url.href, `it redirects to ${location.slice(0, 200)}, and the caller wants no redirects`);
+        if (redirects >= MAX_REDIRECTS) throw refused(hop.url.href, `more than ${MAX_REDIRECTS} redirects`);
+        hop = nextHop(hop, response.status, location);
+      }
+    },
+    [Symbol.asyncDispose]: async () => agent.destroy(),
+  };
+}
+
+async function firstHop(target: string | URL, init: RequestInit, maxBytes: number): Promise<Hop> {
+  const url = parseTarget(target);
+  const headers = new Headers(init.headers);
+  for (const name of headers.keys()) if (REFUSED_HEADERS.test(name)) throw refused(url.href, `the header "${name}" cannot be set`);
+  const method = (init.method ?? 'GET').toUpperCase();
+  if (init.body === undefined || init.body === null) return { url, method, headers, body: undefined };
+  // Read once, so that a redirect can send it again.
+  const carrier = new Response(init.body);
+  const type = carrier.headers.get('content-type');
+  if (type !== null && !headers.has('content-type')) headers.set('content-type', type);
+  const body = new Uint8Array(await carrier.arrayBuffer());
+  if (body.length > maxBytes) throw refused(url.href, `the body has ${body.length} bytes; at most ${maxBytes} are sent`);
+  return { url, method, headers, body };
+}
+
+/** The text is compared with what was read from it: a host that had to be rewritten (0x7f.1, a wide dot, a tab) was meant to be read in two ways. */
+function parseTarget(target: string | URL): URL {
+  const text = String(target);
+  const written = /^https?:\/\/([^/?#\\]*)(?:[/?#]|$)/i.exec(text)?.[1];
+  if (written === undefined || !URL.canParse(text)) throw refused(text, 'it is not an absolute http or https URL');
+  const url = new URL(text);
+  if (written.includes('@')) throw refused(url.host, 'credentials in URLs are not accepted; send an authorization header');
+  const host = written.replace(/:\d*$/, '').toLowerCase();
+  if (host !== url.hostname) throw refused(host, `this host is written in an unusual form; write "${url.hostname}" if that is meant`);
+  return url;
+}
+
+async function checkHop({ url }: Hop, hosts: string[], policy: AddressPolicy): Promise<void> {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refused(url.href, 'only http and https are allowed');
+  if (url.username || url.password) throw refused(url.host, 'credentials in URLs are not accepted; send an authorization header');
+  const host = bare(url.hostname);
+  const oddity = oddityOfHost(host);
+  if (oddity) throw refused(host, `of this host name, ${oddity}`);
+  if (!isListed(url, hosts)) throw refused(url.host, `only these hosts are allowed: ${hosts.join(', ') || 'none'}`);
+  // A connection to an address asks no resolver, so this is the only place that sees it; names are judged again when they are connected to.
+  if (isIP(host) !== 0) await policy.addressesOf(host);
+}
+
+function isListed(url: URL, hosts: string[]): boolean {
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  return [url.hostname, bare(url.hostname), `${url.hostname}:${port}`].some((name) => hosts.includes(name));
+}
+
+function checkedLookup(policy: AddressPolicy): LookupFunction {
+  return (host, { all }, answer) => {
+    const look = async (): Promise<void> => {
+      const found = (await policy.addressesOf(host)).map((address) => ({ address, family: isIP(address) }));
+      if (all) answer(null, found);
+      else answer(null, found[0]?.address ?? '', found[0]?.family ?? 0);
+    };
+    look().catch((error: NodeJS.ErrnoException) => answer(error, ''));
+  };
+}
+
+async function send({ url, method, headers, body }: Hop, agent: Agent, signal: AbortSignal): Promise<UndiciResponse> {
+  try {
+    const carried = body === undefined ? {} : { body };
+    return await undiciFetch(url, { method, headers: [...headers], dispatcher: agent, redirect: 'manual', signal, ...carried });
+  } catch (error) {
+    throw asFailure(url, error);
+  }
+}
+
+/** What the check at connection time threw comes wrapped in the library's own errors. */
+function asFailure(url: URL, error: unknown): unknown {
+  for (let at = error as { cause?: unknown } | undefined; at; at = at.cause as typeof at) if (isFailure(at)) return at;
+  const { name, message, cause } = error as { name?: string; message?: string; cause?: { message?: string } };
+  if (name === 'AbortError') return error;
+  const problem = name === 'TimeoutError' ? 'no complete answer in time' : (cause?.message ?? message ?? String(error));
+  return failure('NETWORK_FAILED', { target: url.origin, problem }, error);
+}
+
+function nextHop(from: Hop, status: number, location: string): Hop {
+  if (!URL.canParse(location, from.url.href)) throw refused(from.url.href, 'it redirects to something that is not a URL');
+  const url = new URL(location, from.url);
+  if (from.url.protocol === 'https:' && url.protocol !== 'https:') throw refused(url.href, `a redirect from ${from.url.origin} leaves https`);
+  const headers = new Headers(from.headers);
+  if (url.origin !== from.url.origin) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
+  const keeps = status === 307 || status === 308 || from.method === 'GET' || from.method === 'HEAD';
+  if (keeps) return { ...from, url, headers };
+  headers.delete('content-type');
+  return { url, method: 'GET', headers, body: undefined };
+}
+
+async function readAll(response: UndiciResponse, url: URL, maxBytes: number, redirected: boolean): Promise<Response> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      if (size > maxBytes) throw refused(url.href, `its answer has more than ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw asFailure(url, error);
+  }
+  const { status, statusText } = response;
+  const headers = new Headers([...response.headers]);
+  // The body is unpacked already.
+  headers.delete('content-encoding');
+  headers.delete('content-length');
+  const bodyless = status === 204 || status === 205 || status === 304;
+  const answer = new Response(bodyless ? null : Buffer.concat(chunks), { status, statusText, headers });
+  return Object.defineProperties(answer, { url: { value: url.href }, redirected: { value: redirected } });
+}
+
+function bare(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
