@@ -1,14 +1,17 @@
 import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { loadAgents } from './agents/load-agents.ts';
+import { searchableTools } from './activities/offer-tools.ts';
 import { readEnvironment, type Config } from './config.ts';
 import type { Agent } from './contracts/agent.ts';
 import type { Logger } from './log.ts';
 import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
+import { createToolsPlugin } from './plugins/builtin/tools.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
 import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
 import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
+import type { Store } from './store/store.ts';
 import { openStore } from './store/open-store.ts';
 import { createWorker } from './worker.ts';
 
@@ -18,8 +21,8 @@ import { createWorker } from './worker.ts';
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS);
-  const registry = await loadRegistry(config, agents, log);
   await using store = await openStore({ url: config.DATABASE_URL, log });
+  const registry = await loadRegistry(config, agents, store, log);
   await using sandboxes = createDockerSandboxes({ config, store, log });
   await using services = createPluginServices(config);
   const models = createModels({ readEnvironment, log });
@@ -37,11 +40,12 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
 }
 
 /** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
-async function loadRegistry(config: Config, agents: ReadonlyMap<string, Agent>, log: Logger): Promise<Registry> {
+async function loadRegistry(config: Config, agents: ReadonlyMap<string, Agent>, store: Store, log: Logger): Promise<Registry> {
   const names = [...new Set([...agents.values()].flatMap((agent) => agent.plugins))];
   const { plugins, problems } = await loadPlugins(names, { directory: config.LONGSHORE_AGENTS, known: BUILTIN_PLUGINS });
   for (const { name, error } of problems) log.error({ plugin: name, err: error }, 'a plugin could not be loaded');
-  const registry = createRegistry(plugins);
+  const tools = createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
+  const registry: Registry = createRegistry([...plugins, tools]);
   for (const agent of agents.values()) {
     try {
       registry.forAgent(agent);
