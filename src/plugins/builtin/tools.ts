@@ -9,7 +9,8 @@ export const SEARCH_TOOL = 'tools:search';
 
 const MOST_FOUND = 20;
 /** What a word is worth where it is found. */
-const WEIGHTS = { id: 4, brief: 2, description: 1, parameters: 1 };
+const WEIGHTS = { id: 4, brief: 2, description: 2, parameters: 1 };
+const PLACES = ['id', 'brief', 'description', 'parameters'] as const;
 
 /**
  * The plugin with which a model finds the tools that it is not shown.
@@ -51,26 +52,27 @@ export function foundIn(content: ContentPart[]): string[] {
   return list === undefined ? [] : (JSON.parse(list) as string[]);
 }
 
-/** The best first; those that have nothing of the query are left out. */
+/** The best first; those that have nothing of the query are left out. A word counts the less, the more tools have it. */
 function findTools(tools: RegisteredTool[], query: string): RegisteredTool[] {
-  const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const words = new Set(query.toLowerCase().match(/[\p{L}\p{N}]+/gu));
   const named = query.split(/[\s,]+/).filter((name) => name !== '');
-  return tools
+  const searched = tools
     .filter(({ id, visibility }) => id !== SEARCH_TOOL && visibility !== 'hidden')
-    .map((tool) => ({ tool, score: isNamed(tool, named) ? Number.POSITIVE_INFINITY : scoreOf(tool, words) }))
-    .filter(({ score }) => score > 0)
-    .toSorted((a, b) => (a.score === b.score ? 0 : b.score - a.score))
-    .map(({ tool }) => tool);
+    .map((tool) => ({ tool, score: isNamed(tool, named) ? 1000 : 0 }));
+  for (const word of words) {
+    const hits = searched.map((entry) => ({ entry, worth: worthOf(word, entry.tool) })).filter(({ worth }) => worth > 0);
+    for (const { entry, worth } of hits) entry.score += worth / hits.length;
+  }
+  const found = searched.filter(({ score }) => score > 0);
+  return found.toSorted((a, b) => b.score - a.score).map(({ tool }) => tool);
 }
 
 function isNamed({ id, alias, pluginId }: RegisteredTool, names: string[]): boolean {
   return names.some((name) => name === id || name === alias || name === `${pluginId}:*`);
 }
 
-function scoreOf({ id, brief, description, parameters }: RegisteredTool, words: string[]): number {
+function worthOf(word: string, { id, brief = '', description, parameters }: RegisteredTool): number {
   const names = Object.keys((parameters['properties'] ?? {}) as object).join(' ');
-  const places = { id, brief: brief ?? '', description, parameters: names };
-  const score = (word: string) =>
-    Object.entries(places).reduce((sum, [place, text]) => sum + (text.toLowerCase().includes(word) ? WEIGHTS[place as keyof typeof WEIGHTS] : 0), 0);
-  return words.reduce((sum, word) => sum + score(word), 0);
+  const places = { id, brief, description, parameters: names };
+  return PLACES.reduce((sum, place) => sum + (places[place].toLowerCase().includes(word) ? WEIGHTS[place] : 0), 0);
 }
