@@ -5,6 +5,8 @@ import type { ContentPart } from '../contracts/transcript.ts';
 import { detailsOf, problemOfDetails, VARIABLE, type PluginDetails } from './plugin-details.ts';
 import type { ToolContext, ToolSandbox } from './tool-context.ts';
 
+export type { FileSource, PluginStore, StoreEntry, StoreScope, ToolFiles } from './tool-context.ts';
+export type { Dialect, PluginAlert, PluginConversation, PluginDetails, PluginHost } from './plugin-details.ts';
 export type { ToolContext, ToolSandbox };
 
 /** What a tool's result means for the conversation. `behavior`: noted, sets off no new step by itself; the others go back to the model. */

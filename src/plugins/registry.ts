@@ -71,9 +71,13 @@ export function createRegistry(plugins: Plugin[]): Registry {
   };
 }
 
-/** Full ids for an error text. */
+const MOST_NAMES = 60;
+
+/** Full ids for an error text; of very many the first. */
 export function namesOf(tools: RegisteredTool[]): string {
-  return tools.length === 0 ? 'none' : tools.map((tool) => tool.id).join(', ');
+  if (tools.length === 0) return 'none';
+  const names = tools.slice(0, MOST_NAMES).map((tool) => tool.id);
+  return tools.length <= MOST_NAMES ? names.join(', ') : `${names.join(', ')} and ${tools.length - MOST_NAMES} more`;
 }
 
 function refuseCollisions(plugins: Plugin[]): void {
