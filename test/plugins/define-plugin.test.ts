@@ -93,6 +93,6 @@ test('a plugin that is an instance keeps its hooks with their state', async () =
 test('a tool that was written as a plain object may leave out what it does not say', () => {
   const { kind, annotations, isolation, timeoutMs, parameters } = echoTool('plain');
   const execute = async () => 'done';
-  const plain = { id: 'plain', description: 'Plain', kind, annotations, isolation, timeoutMs, parameters, execute } as Tool;
+  const plain = { id: 'plain', description: 'Plain', kind, annotations, isolation, timeoutMs, parameters, execute } as unknown as Tool;
   expect(definePlugin({ id: 'p', tools: [plain] }).tools[0]).toMatchObject({ visibility: 'visible', permissions: {}, resultSchema: undefined });
 });
