@@ -26,7 +26,7 @@ export async function startBenchWorker({ stack, store, sandboxes, log }: Omit<Be
     registry: createRegistry(BUILTIN_PLUGINS),
     agents,
     models,
-    services: createPluginServices(),
+    services: createPluginServices({}),
     log,
     connection,
   });

@@ -1,15 +1,18 @@
 import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { loadAgents } from './agents/load-agents.ts';
+import { searchableTools } from './activities/offer-tools.ts';
 import { readEnvironment, type Config } from './config.ts';
 import type { Agent } from './contracts/agent.ts';
 import type { Logger } from './log.ts';
 import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
 import { openIsolates, type Isolates } from './plugins/isolates/load-isolated.ts';
+import { createToolsPlugin } from './plugins/builtin/tools.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
 import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
 import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
+import type { Store } from './store/store.ts';
 import { openStore } from './store/open-store.ts';
 import { createWorker } from './worker.ts';
 
@@ -21,13 +24,14 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS);
   const fenced = pluginNames(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
-  const registry = await loadRegistry({ config, agents, isolates, log });
   await using store = await openStore({ url: config.DATABASE_URL, log });
+  const registry = await loadRegistry({ config, agents, isolates, store, log });
   await using sandboxes = createDockerSandboxes({ config, store, log });
+  await using services = createPluginServices(config);
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
-    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services: createPluginServices(), log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;
@@ -43,11 +47,12 @@ interface Loading {
   agents: ReadonlyMap<string, Agent>;
   /** Undefined when no plugin needs one. */
   isolates: Isolates | undefined;
+  store: Store;
   log: Logger;
 }
 
 /** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
-async function loadRegistry({ config, agents, isolates, log }: Loading): Promise<Registry> {
+async function loadRegistry({ config, agents, isolates, store, log }: Loading): Promise<Registry> {
   const names = pluginNames(agents);
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins } = config;
   const { plugins, problems } = await loadPlugins(names, { directory, known: BUILTIN_PLUGINS, isolates, hostPlugins });
@@ -55,7 +60,8 @@ async function loadRegistry({ config, agents, isolates, log }: Loading): Promise
   if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
   for (const { name, error } of problems) log.error({ plugin: name, err: error }, 'a plugin could not be loaded');
-  const registry = createRegistry(plugins);
+  const tools = createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
+  const registry: Registry = createRegistry([...plugins, tools]);
   for (const agent of agents.values()) {
     try {
       registry.forAgent(agent);

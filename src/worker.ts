@@ -7,6 +7,7 @@ import { failure } from './contracts/errors.ts';
 import type { Logger } from './log.ts';
 import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
+import type { Store } from './store/store.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 export interface WorkerOptions extends ActivityDependencies {
@@ -75,13 +76,14 @@ function unavailable(address: string, error: unknown): Error {
 }
 
 interface ReaperParts {
+  store: Pick<Store, 'pluginStore'>;
   sandboxes: Sandboxes;
   log: Logger;
   reapConversations: ConversationReaper;
 }
 
 /** Closes what no workflow looks after and removes what no row owns, now and from time to time. A failed round is told and left to the next. */
-function startReaper({ sandboxes, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+function startReaper({ sandboxes, store, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
   const stopped = new AbortController();
   let round: Promise<void> = Promise.resolve();
   const reapOnce = async (before: Promise<void>) => {
@@ -97,6 +99,7 @@ function startReaper({ sandboxes, log, reapConversations }: ReaperParts): { stop
     } catch (error) {
       log.warn({ err: error }, 'sandboxes could not be reaped');
     }
+    await store.pluginStore.sweep().catch((error: unknown) => log.warn({ err: error }, 'old entries of plugins could not be removed'));
   };
   const reap = () => {
     round = reapOnce(round);

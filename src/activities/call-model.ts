@@ -4,12 +4,15 @@ import type { Agent } from '../contracts/agent.ts';
 import type { Usage } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Logger } from '../log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
 import type { ModelRequest } from '../models/model.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import { judgeCalls } from '../plugins/judge-calls.ts';
 import type { Registry } from '../plugins/registry.ts';
 import type { NewEvent, Store } from '../store/store.ts';
+import { offerTools, showOffer, type Offer } from './offer-tools.ts';
 import { whyCancelled } from './cancellation.ts';
 import { redact } from './redact.ts';
 
@@ -18,6 +21,7 @@ export interface CallModelDependencies {
   registry: Registry;
   agents: ReadonlyMap<string, Agent>;
   models: Models;
+  log: Logger;
 }
 type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 type CallPart = AssistantPart & { type: 'tool-call' };
@@ -40,8 +44,9 @@ export function createCallModel(dependencies: CallModelDependencies): (args: Cal
       const agent = findAgent(dependencies.agents, args.agentId);
       const transcript = await dependencies.store.transcript.read(args.conversationId);
       const stored = findAnswer(transcript, args.stepId);
-      const answer = stored ? { entry: stored, isNew: false } : await askModel(dependencies, args, agent, transcript);
-      return await proposeCalls(dependencies, args, agent, answer);
+      const offer = await offerTools(dependencies, args, agent);
+      const answer = stored ? { entry: stored, isNew: false } : await askModel(dependencies, args, offer, transcript);
+      return await proposeCalls(dependencies, args, offer, answer);
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: redact(error.message) };
       throw classifyAbort(error);
@@ -69,21 +74,21 @@ function classifyAbort(error: unknown): unknown {
   return abandoned ? failure('INTERNAL', { problem: 'the worker let go of a model call' }, error) : error;
 }
 
-async function askModel({ store, registry, models }: CallModelDependencies, args: CallModelArgs, agent: Agent, transcript: StoredEntry[]): Promise<Answer> {
+async function askModel({ store, registry, models }: CallModelDependencies, args: CallModelArgs, offer: Offer, transcript: StoredEntry[]): Promise<Answer> {
   const { conversationId, turnId, stepId, step } = args;
   const { info, cancellationSignal } = Context.current();
-  const model = models.get(agent);
+  const model = models.get(offer.agent);
   const stamp = { turnId, stepId, attempt: info.attempt };
   await store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt: info.attempt } }]);
   const deltas = createDeltaWriter((events) => store.events.append(conversationId, events), stamp);
-  const tools = registry.forAgent(agent).map(({ id, alias, description, parameters }) => ({ tool: id, name: alias, description, parameters }));
-  const request: ModelRequest = { conversationId, turnId, step, instructions: agent.instructions, transcript, tools, signal: cancellationSignal };
+  const shown = showOffer(offer, registry, transcript);
+  const request: ModelRequest = { conversationId, turnId, step, ...shown, transcript, signal: cancellationSignal };
   const answer = await model.answer(request, deltas.add).catch(async (error: unknown) => {
     await deltas.flush();
     throw error;
   });
   await deltas.flush();
-  const entry: AssistantEntry = { role: 'assistant', parts: nameCalls(answer.parts, stepId), usage: answer.usage };
+  const entry: AssistantEntry = { role: 'assistant', parts: nameCalls(answer.parts, stepId, registry), usage: answer.usage };
   if (await store.transcript.append(conversationId, turnId, stepId, stepId, entry)) return { entry, isNew: true };
   // An attempt thought dead was faster: its answer counts.
   const stored = findAnswer(await store.transcript.read(conversationId), stepId);
@@ -95,48 +100,56 @@ function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry |
   return found?.entry.role === 'assistant' ? found.entry : undefined;
 }
 
-/** Gives each tool call its id: the step's, numbered. */
-function nameCalls(parts: AssistantPart[], stepId: string): AssistantPart[] {
+/** Gives each tool call its id: the step's, numbered; and its tool's full id, also where it was not shown. */
+function nameCalls(parts: AssistantPart[], stepId: string, registry: Registry): AssistantPart[] {
   const base = stepId.replace(/^step_/, 'call_');
   let index = 0;
-  return parts.map((part) => (part.type === 'tool-call' ? { ...part, callId: `${base}${String(index++).padStart(2, '0')}` } : part));
+  const named = (part: CallPart): CallPart => ({
+    ...part,
+    tool: registry.fromAlias(part.tool) ?? part.tool,
+    callId: `${base}${String(index++).padStart(2, '0')}`,
+  });
+  return parts.map((part) => (part.type === 'tool-call' ? named(part) : part));
 }
 
-async function proposeCalls({ store, registry }: CallModelDependencies, args: CallModelArgs, agent: Agent, { entry, isNew }: Answer): Promise<CallModelResult> {
+async function proposeCalls({ store, registry }: CallModelDependencies, args: CallModelArgs, offer: Offer, { entry, isNew }: Answer): Promise<CallModelResult> {
   const { conversationId, turnId, stepId } = args;
   const usage = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
   const parts = entry.parts.filter((part) => part.type === 'tool-call');
-  const { calls, refusals } = judge(registry, agent, parts);
+  const { calls, accepted, refusals } = judge(registry, offer, parts, args);
   if (parts.length > 0) {
     const hashes = new Map(calls.map(({ callId, hash }) => [callId, hash]));
     await store.toolCalls.propose(
-      parts.map((part) => ({
+      parts.map((part, index) => ({
         callId: part.callId,
         conversationId,
         turnId,
         stepId,
         tool: part.tool,
-        arguments: part.arguments,
+        arguments: accepted[index] ?? part.arguments,
         hash: hashes.get(part.callId) ?? '',
       })),
     );
   }
   if (isNew || !(await hasFinished(store, conversationId, stepId))) {
-    await store.events.append(conversationId, describeStep(args, parts, calls, usage));
+    await store.events.append(conversationId, describeStep(args, accepted, calls, usage));
   }
   for (const [callId, text] of refusals) await refuse(store, args, parts, callId, text);
   const spoke = entry.parts.some((part) => part.type === 'text' && part.text.trim() !== '');
   return { outcome: 'answered', calls, usage, spoke };
 }
 
-function judge(registry: Registry, agent: Agent, parts: CallPart[]): { calls: ProposedCall[]; refusals: Map<string, string> } {
-  const judged = judgeCalls({ registry, agent, calls: parts });
+type Judged = { calls: ProposedCall[]; accepted: JsonObject[]; refusals: Map<string, string> };
+
+function judge(registry: Registry, { agent, available }: Offer, parts: CallPart[], args: CallModelArgs): Judged {
+  const { allowedTools = [], unattended = false } = args;
+  const judged = judgeCalls({ registry, agent, available, allowedTools, unattended, calls: parts });
   const unreadable = new Map(parts.flatMap((part) => (part.unreadable === undefined ? [] : [[part.callId, part.unreadable] as const])));
   const calls = judged.proposed.map((call): ProposedCall => {
     const why = unreadable.get(call.callId);
     return why === undefined ? call : { ...call, decision: 'invalid', why };
   });
-  return { calls, refusals: new Map([...judged.refusals.map(({ callId, text }) => [callId, text] as const), ...unreadable]) };
+  return { calls, accepted: judged.accepted, refusals: new Map([...judged.refusals.map(({ callId, text }) => [callId, text] as const), ...unreadable]) };
 }
 
 /** An earlier attempt may have stored the answer and died before it announced it. */
@@ -150,10 +163,10 @@ async function hasFinished(store: Pick<Store, 'events'>, conversationId: string,
   }
 }
 
-function describeStep({ turnId, stepId }: CallModelArgs, parts: CallPart[], calls: ProposedCall[], usage: Usage): NewEvent[] {
+function describeStep({ turnId, stepId }: CallModelArgs, accepted: JsonObject[], calls: ProposedCall[], usage: Usage): NewEvent[] {
   const finished: NewEvent = { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } } };
-  const requested = calls.map(({ callId, tool, decision }, index): NewEvent => {
-    return { type: 'tool.requested', turnId, stepId, data: { callId, tool, arguments: parts[index]?.arguments ?? {}, decision } };
+  const requested = calls.map(({ callId, tool, decision, why }, index): NewEvent => {
+    return { type: 'tool.requested', turnId, stepId, data: { callId, tool, arguments: accepted[index] ?? {}, decision, why } };
   });
   return [finished, ...requested];
 }

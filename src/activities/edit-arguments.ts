@@ -13,7 +13,7 @@ export function createEditArguments({ store, registry }: Pick<ActivityDependenci
     if (!tool) return refuse(failure('TOOL_NOT_FOUND', { tool: toolId, known: registry.tools.map(({ id }) => id).join(', ') }).message);
     const problems = tool.problemsOf(editedArguments);
     if (problems.length > 0) return refuse(failure('TOOL_ARGUMENTS_INVALID', { tool: toolId, problems: problems.join('; ') }).message);
-    return edit(conversationId, callId, tool, editedArguments);
+    return edit(conversationId, callId, tool, tool.accept(editedArguments));
   };
 
   async function edit(conversationId: string, callId: string, tool: RegisteredTool, edited: JsonObject): Promise<EditArgumentsResult> {

@@ -10,11 +10,13 @@ export function createRecordApproval({ store }: { store: Store }) {
   };
 
   async function toEvent({ turnId, callId, tool, hash, event }: ApprovalEventArgs): Promise<NewEvent> {
+    const call = await store.toolCalls.get(callId);
     if (event.type === 'resolved') {
       const { answer, by, reason } = event;
-      return { type: 'tool.approval-resolved', turnId, data: { callId, tool, answer, ...(by && { by }), ...(reason && { reason }) } };
+      const runsWith = answer === 'allow' || answer === 'allow-once' ? call?.arguments : undefined;
+      const data = { callId, tool, answer, hash, ...(runsWith && { arguments: runsWith }), ...(by && { by }), ...(reason && { reason }) };
+      return { type: 'tool.approval-resolved', turnId, data };
     }
-    const call = await store.toolCalls.get(callId);
     const { why, expiresAtMs } = event;
     return { type: 'tool.approval-requested', turnId, data: { callId, tool, hash, why, arguments: call?.arguments ?? {}, expiresAtMs } };
   }

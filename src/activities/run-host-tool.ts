@@ -30,6 +30,8 @@ export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
   } finally {
     clearTimeout(timer);
     cancellationSignal.removeEventListener('abort', cancel);
+    // Whatever the tool left running can neither send nor note any more.
+    controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
   }
 }
 

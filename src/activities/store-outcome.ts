@@ -5,7 +5,7 @@ import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { CallResult, NewEvent, ToolCallRow } from '../store/store.ts';
 import { cutText } from './cut-text.ts';
 import { tierOf, type RunOutcome, type ToolRun } from './tool-run.ts';
-import { errorContent, shorten, textOf, toContent } from './tool-result.ts';
+import { errorContent, shorten, textOf, contentOf } from './tool-result.ts';
 
 const MAX_EVENT_BYTES = 4000;
 const SETTLE_TRIES = 8;
@@ -43,7 +43,7 @@ function verdictOf({ tool }: { tool: ToolRun['tool'] | undefined }, { state, con
 async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'later' }>): Promise<CallResult> {
   switch (outcome.outcome) {
     case 'returned': {
-      const { content, isError } = toContent(run.args.tool, outcome.result);
+      const { content, isError } = contentOf(run.tool, outcome.result);
       return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError };
     }
     case 'failed':

@@ -1,13 +1,15 @@
-import { failure } from '../contracts/errors.ts';
-import type { PluginStore, ToolContext, ToolFiles } from '../plugins/tool-context.ts';
+import type { ToolContext } from '../plugins/tool-context.ts';
 import type { ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
+import { storeFor } from './plugin-store.ts';
+import { filesFor } from './tool-files.ts';
 import { createMessages } from './tool-messages.ts';
 
 /** What the tool is given besides its arguments. */
 export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
   const { conversationId, userId, tenantId, agentId, turnId, callId } = run.args;
   const { log, services, tool } = run;
+  const fetch = endingWith(signal, services.fetchFor(tool.permissions.network ?? []));
   return {
     conversationId,
     userId,
@@ -21,9 +23,9 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     heartbeat: (line) => run.progress.line(line),
     env: environmentOf(run),
     config: services.configOf(tool.pluginId),
-    store: refusing<PluginStore>('store', ['get', 'entry', 'set', 'delete', 'list']),
-    files: refusing<ToolFiles>('files', ['put', 'get']),
-    fetch: services.fetchFor(tool.permissions.network ?? []),
+    store: storeFor(run),
+    files: filesFor(run, sandbox, fetch),
+    fetch,
     ...createMessages(run, signal),
   };
 }
@@ -33,9 +35,7 @@ function environmentOf({ tool, services }: ToolRun): Readonly<Record<string, str
   return Object.freeze(Object.fromEntries(declared.filter((pair): pair is [string, string] => pair[1] !== undefined)));
 }
 
-function refusing<Part extends object>(name: string, methods: (keyof Part & string)[]): Part {
-  const refuse = async () => {
-    throw failure('TOOL_FAILED', { tool: name, problem: 'this worker has none' });
-  };
-  return Object.fromEntries(methods.map((method) => [method, refuse])) as unknown as Part;
+/** A request ends with its call. */
+function endingWith(signal: AbortSignal, fetch: ToolContext['fetch']): ToolContext['fetch'] {
+  return (url, init = {}) => fetch(url, { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal });
 }

@@ -1,5 +1,8 @@
 import { failure } from '../contracts/errors.ts';
+import type { Json } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
+import type { ToolKind } from '../plugins/define-plugin.ts';
+import type { RegisteredTool } from '../plugins/registry.ts';
 import { cutText, MAX_RESULT_BYTES } from './cut-text.ts';
 
 /** What a tool's answer is worth to the model. */
@@ -10,6 +13,19 @@ export interface ResultContent {
 
 /** Largest image or file in a result, in characters of base 64. */
 const MAX_DATA_LENGTH = 20_000_000;
+
+/** As `toContent`, for a tool whose kind and schema say what it may return. An error result is always welcome. */
+export function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): ResultContent {
+  const content = toContent(tool.id, result);
+  if (content.isError) return content;
+  const given = isContentResult(result) ? 'content parts' : typeName(result);
+  const wanted = WANTED[tool.kind];
+  if (wanted !== undefined && given !== wanted) return invalid(tool.id, `${given}; a tool of kind "${tool.kind}" returns ${wanted}`);
+  const problems = given === 'content parts' ? [] : tool.resultProblemsOf(result as Json);
+  if (problems.length > 0) return invalid(tool.id, `what its resultSchema does not allow: ${problems.join('; ')}`);
+  // An empty note in the transcript would tell the model less than none.
+  return tool.kind === 'behavior' && textOf(content.content).trim() === '' ? { ...content, content: [{ type: 'text', text: 'Done.' }] } : content;
+}
 
 /** Turns whatever a tool returned into content; a shape that is no `ToolResult` becomes an error result that names the plugin's fault. */
 export function toContent(tool: string, result: unknown): ResultContent {
@@ -46,6 +62,15 @@ export async function shorten(content: ContentPart[], keep: (whole: string) => P
   const share = Math.floor(MAX_RESULT_BYTES / texts.length);
   const cut = (text: string) => cutText(text, share, (omitted) => `\n[… ${omitted} bytes left out; ${where} …]\n`);
   return content.map((part) => (part.type === 'text' ? { type: 'text', text: cut(part.text) } : part));
+}
+
+/** What a tool of a kind returns; any result where nothing is said. */
+const WANTED: Partial<Record<ToolKind, string>> = { agent: 'a text', behavior: 'a text', multimodal_agent: 'content parts' };
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return { string: 'a text', object: 'an object' }[typeof value as string] ?? `a ${typeof value}`;
 }
 
 function invalid(tool: string, problem: string): ResultContent {

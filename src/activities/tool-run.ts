@@ -89,8 +89,13 @@ export async function openFor(run: ToolRun): Promise<SandboxHandle> {
 /** What the model reads about an error that a tool threw. */
 export function failedBy(run: ToolRun, error: unknown): RunOutcome {
   if (isFailure(error)) return { outcome: 'failed', text: redact(error.message) };
-  const problem = error instanceof Error ? error.message || error.name : String(error);
+  const problem = wordsOf(error).trim() || 'it threw an error that says nothing';
   return { outcome: 'failed', text: failure('TOOL_FAILED', { tool: run.args.tool, problem: redact(problem) }).message };
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  return typeof error === 'string' ? error : (JSON.stringify(error) ?? '');
 }
 
 /** Tier for the workflow: a sandbox that was just used runs. */

@@ -30,14 +30,38 @@ const sandbox = z
   })
   .prefault({});
 
-const approvalRule = z.strictObject({
-  tool: z.string().min(1).describe('Tool id or pattern: shell:run, files:*'),
-  when: z
-    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
-    .optional()
-    .describe('Arguments that have to fit; * in a text stands for anything.'),
-  decide: z.enum(['allow', 'ask', 'deny']),
-});
+const approvalRule = z
+  .strictObject({
+    tool: z.string().min(1).optional().describe('Tool id or pattern: shell:run, files:*'),
+    plugin: z.string().min(1).optional().describe('Plugin id or pattern: weather'),
+    annotation: z.enum(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']).optional().describe('A hint that the tool has to have.'),
+    when: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .optional()
+      .describe('Arguments that have to fit; * in a text stands for anything.'),
+    decide: z.enum(['allow', 'ask', 'deny']),
+  })
+  .refine(({ tool, plugin, annotation }) => tool ?? plugin ?? annotation, 'has to name a tool, a plugin or an annotation');
+
+const approvalTimeout = z
+  .union([
+    duration,
+    z.strictObject({
+      after: duration.describe('0 waits for ever.'),
+      // oxlint-disable-next-line unicorn/no-thenable -- a word of the policy; nobody awaits it
+      then: z.enum(['deny', 'allow', 'pause']).default('deny').describe('pause: the conversation pauses and the approval waits on.'),
+    }),
+  ])
+  .default(604_800_000)
+  .describe('How long an approval waits until it counts as denied, or { after: 1h, then: deny | allow | pause }. 0 waits for ever. Default 7d.');
+
+const deferTools = z
+  .strictObject({
+    over: z.int().min(0).default(40).describe('With more tools than this, all but the pinned ones are shown by one line each. Default 40.'),
+    pin: z.array(z.string().min(1)).default(['shell:*', 'code:*', 'files:*']).describe('Tools that are always shown whole. Default: the built-in ones.'),
+  })
+  .prefault({})
+  .describe('When tools are found with tools:search instead of being shown whole.');
 
 const budget = z
   .strictObject({
@@ -73,7 +97,12 @@ export const agentSchema = z.strictObject({
     .array(approvalRule)
     .default([])
     .describe('All rules that match are weighed: deny beats ask beats allow. None: read-only tools are allowed, the rest asked.'),
-  approvalTimeout: duration.default(604_800_000).describe('How long an approval waits until it counts as denied. 0 waits for ever. Default 7d.'),
+  requireApproval: z
+    .record(z.string().min(1), z.boolean())
+    .default({})
+    .describe('By tool id or pattern, over what plugins and tools say of themselves: true asks, false allows where no rule says otherwise.'),
+  approvalTimeout,
+  deferTools,
   budget,
 });
 

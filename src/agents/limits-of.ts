@@ -1,7 +1,7 @@
 import type { Agent, AgentLimits } from '../contracts/agent.ts';
 
 /** What the workflow needs to know of an agent; it is fixed when a conversation starts. */
-export function limitsOf({ budget, sandbox, approvalTimeoutMs }: Agent): AgentLimits {
+export function limitsOf({ budget, sandbox, approvalTimeoutMs, approvalExpiry }: Agent): AgentLimits {
   return {
     budget,
     freezeAfterMs: sandbox.freezeAfterMs ?? 30_000,
@@ -9,5 +9,6 @@ export function limitsOf({ budget, sandbox, approvalTimeoutMs }: Agent): AgentLi
     stopAfterMs: sandbox.stopAfterMs ?? 0,
     onClose: sandbox.onClose ?? 'destroy',
     approvalTimeoutMs,
+    ...(approvalExpiry !== 'deny' && { approvalExpiry }),
   };
 }

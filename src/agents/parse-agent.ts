@@ -34,10 +34,16 @@ export function parseAgent(definition: unknown, source: AgentSource): Agent {
     model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
     plugins: plugins.map((name) => (name.startsWith('.') || isAbsolute(name) ? resolve(source.directory, name) : name)),
     sandbox: { ...withoutUndefined(limits), freezeAfterMs: idle.freeze, hibernateAfterMs: idle.hibernate, stopAfterMs: idle.stop },
-    approval: approval.map(({ when, ...rule }) => ({ ...rule, ...(when && { when }) })),
-    approvalTimeoutMs: approvalTimeout,
+    approval: approval.map(withoutUndefined),
+    ...expiryOf(approvalTimeout),
     budget: { ...counts, wallTimeMs: wallTime },
   };
+}
+
+function expiryOf(timeout: z.output<typeof agentSchema>['approvalTimeout']): Pick<Agent, 'approvalTimeoutMs' | 'approvalExpiry'> {
+  return typeof timeout === 'number'
+    ? { approvalTimeoutMs: timeout, approvalExpiry: 'deny' }
+    : { approvalTimeoutMs: timeout.after, approvalExpiry: timeout.then };
 }
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };

@@ -37,6 +37,7 @@ function describe(event: ConversationEvent): string | undefined {
 /** What a person is told of an event; of the others nothing. */
 const DESCRIPTIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => string } = {
   'tool.requested': (data) => `→ ${data.tool} ${shorten(JSON.stringify(data.arguments))}`,
+  'message.sent': (data) => (data.part.type === 'text' ? data.part.text : `[${data.part.type} ${data.part.mediaType}] from ${data.tool}`),
   'tool.output': (data) => indent(data.text),
   'tool.finished': (data) => `${data.isError ? '✗' : '✓'} ${data.tool} ${shorten(data.text.split('\n')[0] ?? '')}`,
   'tool.unknown': (data) => `? ${data.tool}: nobody can know whether it took effect. ${data.why}`,

@@ -10,6 +10,7 @@ interface RunOptions {
   user: string;
   tenant?: string;
   id?: string;
+  unattended?: boolean;
   wait?: boolean;
   close?: boolean;
   json?: boolean;
@@ -25,13 +26,15 @@ export function runCommand(cli: Cli): Command {
     .option('--user <id>', 'for whom', 'cli')
     .option('--tenant <id>')
     .option('--id <conversation>', 'id of the new conversation; repeating a run with it starts nothing twice')
+    .option('--unattended', 'nobody will approve anything: only tools that read and need no approval are offered and run')
     .option('--wait', 'until the turn has ended, waits for an approval or is paused; the exit code says which')
     .option('--close', 'with --wait: close the conversation when its turn has ended')
     .option('--json', 'one JSON object per line: the events, last the outcome')
     .action((agent: string, options: RunOptions) =>
       withClient(cli, async (longshore) => {
-        const { message, user, tenant, id } = options;
-        const chat = await longshore.start({ agent, user, message, ...(tenant && { tenant }), ...(id && { conversationId: id }) });
+        const { message, user, tenant, id, unattended } = options;
+        const given = { ...(tenant && { tenant }), ...(id && { conversationId: id }), ...(unattended && { unattended }) };
+        const chat = await longshore.start({ agent, user, message, ...given });
         if (options.wait) return await follow(cli, chat, options);
         printLine(cli, options.json ? JSON.stringify({ conversationId: chat.id }) : chat.id);
       }),

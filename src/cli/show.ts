@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { ConversationStatus, PendingApproval } from '../contracts/conversation.ts';
+import type { ConversationStatus, PauseReason, PendingApproval } from '../contracts/conversation.ts';
 import type { ContentPart, StoredEntry } from '../contracts/transcript.ts';
 import { printJson, printLine, withClient, type Cli } from './cli.ts';
 
@@ -30,7 +30,7 @@ export function showCommand(cli: Cli): Command {
 
 function statusLines(status: ConversationStatus): string[] {
   const { paused } = status;
-  const why = paused && (paused.by === 'budget' ? `the budget of ${paused.exhausted} (${paused.limit}) ran out` : (paused.note ?? 'an operator asked for it'));
+  const why = paused && reasonOf(paused);
   return [
     `${status.conversationId}: ${status.state}${why === undefined ? '' : `, because ${why}`}`,
     `agent ${status.agentId}, user ${status.userId}, tenant ${status.tenantId}`,
@@ -61,4 +61,10 @@ function entryLines({ entry, at }: StoredEntry): string[] {
 
 function textOf(content: ContentPart[]): string {
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type} ${part.mediaType}]`)).join('\n');
+}
+
+function reasonOf(paused: PauseReason): string {
+  if (paused.by === 'budget') return `the budget of ${paused.exhausted} (${paused.limit}) ran out`;
+  if (paused.by === 'approval') return `nobody answered in time whether ${paused.tool} may run (${paused.callId})`;
+  return paused.note ?? 'an operator asked for it';
 }

@@ -67,13 +67,13 @@ function makeInput(agent: Agent, options: StartOptions): ConversationInput {
     agentId: agent.id,
     userId: options.user,
     tenantId: options.tenant ?? 'default',
-    limits: limitsOf(agent),
+    limits: { ...limitsOf(agent), ...(options.unattended && { unattended: true }) },
     ...(options.message !== undefined && { firstMessage: { messageId: newId('msg'), turnId: newId('turn') } }),
   };
 }
 
 function initialStatus(input: ConversationInput): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, firstMessage } = input;
+  const { conversationId, agentId, userId, tenantId, firstMessage, limits } = input;
   return {
     conversationId,
     agentId,
@@ -81,6 +81,7 @@ function initialStatus(input: ConversationInput): ConversationStatus {
     tenantId,
     state: firstMessage ? 'running' : 'idle',
     queued: firstMessage ? 1 : 0,
+    ...(limits.unattended && { unattended: true }),
     turnsUsed: 0,
     stepsUsed: 0,
     tokensUsed: 0,

@@ -40,6 +40,8 @@ export interface StartOptions {
   message?: string;
   /** Default `default`. */
   tenant?: string;
+  /** Nobody will be there to approve anything: only tools that read and need no approval are offered and run. */
+  unattended?: boolean;
   /** Made when absent. Starting an id a second time gives the conversation that runs; the message is not sent again. */
   conversationId?: string;
 }

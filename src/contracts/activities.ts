@@ -34,6 +34,12 @@ export interface CallModelArgs {
   stepId: string;
   /** Number of the step in its turn, from 0. */
   step: number;
+  userId: string;
+  tenantId: string;
+  /** Nobody is there to approve anything. */
+  unattended?: boolean;
+  /** Tools that were allowed for the rest of the conversation. */
+  allowedTools?: string[];
 }
 export type CallModelResult =
   | { outcome: 'answered'; calls: ProposedCall[]; usage: Usage; /** True when the model said anything to the user. */ spoke: boolean }

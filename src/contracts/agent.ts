@@ -3,12 +3,18 @@ import type { JsonObject } from './json.ts';
 /** Whether a tool call goes ahead, waits for a person, or is refused. */
 export type ApprovalDecision = 'allow' | 'ask' | 'deny';
 
+/** The hints that a rule may name. */
+export type AnnotationHint = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint';
+
 /**
- * One line of an agent's approval policy. All rules that match are weighed together: deny beats ask beats allow.
- * `tool` is a full tool id or a pattern with `*` (`files:*`); `when` compares arguments by name, `*` in a text matches anything.
+ * One line of an agent's approval policy. All rules that match are weighed together: deny beats ask beats allow. A rule matches where all that it names
+ * fits: `tool` and `plugin` are ids or patterns with `*` (`files:*`), `annotation` a hint that the tool has, `when` compares arguments by name,
+ * `*` in a text matches anything.
  */
 export interface ApprovalRule {
-  tool: string;
+  tool?: string;
+  plugin?: string;
+  annotation?: AnnotationHint;
   when?: Record<string, string | number | boolean>;
   decide: ApprovalDecision;
 }
@@ -51,6 +57,17 @@ export interface SandboxOptions {
   onClose?: 'destroy' | 'keep';
 }
 
+/** `deny`: the call is refused. `allow`: it runs. `pause`: the conversation pauses, and the approval waits on. */
+export type ApprovalExpiry = 'deny' | 'allow' | 'pause';
+
+/** When tools are shown to the model by one line each, to be found with `tools:search`. */
+export interface DeferOptions {
+  /** With more tools than this all are deferred but the pinned ones. */
+  over: number;
+  /** Ids and patterns of tools that are never deferred. */
+  pin: string[];
+}
+
 /** An agent as the worker and the workflow see it: parsed, defaults filled in, durations in milliseconds. */
 export interface Agent {
   id: string;
@@ -64,8 +81,13 @@ export interface Agent {
   tools: string[];
   sandbox: SandboxOptions;
   approval: ApprovalRule[];
-  /** How long an approval waits for an answer until it counts as denied. 0 waits for ever. */
+  /** By tool id or pattern, over what plugins and tools say of themselves: `true` asks, unless a rule denies; `false` allows, unless a rule says otherwise. */
+  requireApproval: Record<string, boolean>;
+  /** How long an approval waits for an answer. 0 waits for ever. */
   approvalTimeoutMs: number;
+  /** What becomes of an approval that nobody answers in time. */
+  approvalExpiry: ApprovalExpiry;
+  deferTools: DeferOptions;
   budget: Budget;
 }
 
@@ -78,4 +100,8 @@ export interface AgentLimits {
   stopAfterMs: number;
   onClose: 'destroy' | 'keep';
   approvalTimeoutMs: number;
+  /** Absent: `deny`. */
+  approvalExpiry?: ApprovalExpiry;
+  /** Nobody is there to answer: only calls that read and need no approval may run. */
+  unattended?: boolean;
 }

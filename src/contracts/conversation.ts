@@ -18,7 +18,11 @@ export type ConversationState = 'running' | 'idle' | 'awaiting-approval' | 'paus
 export type SandboxTier = 'none' | 'running' | 'frozen' | 'hibernated' | 'stopped' | 'lost' | 'destroyed';
 
 export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime';
-export type PauseReason = { by: 'operator'; note?: string } | { by: 'budget'; exhausted: BudgetKind; limit: number };
+export type PauseReason =
+  | { by: 'operator'; note?: string }
+  | { by: 'budget'; exhausted: BudgetKind; limit: number }
+  /** Nobody answered this approval in time; it waits on. */
+  | { by: 'approval'; callId: string; tool: string };
 
 export interface Usage {
   inputTokens: number;
@@ -131,6 +135,8 @@ export interface ConversationStatus {
   tenantId: string;
   state: ConversationState;
   paused?: PauseReason;
+  /** Nobody is there to approve anything: only calls that read and need no approval run. */
+  unattended?: boolean;
   turnId?: string;
   queued: number;
   turnsUsed: number;

@@ -1,4 +1,4 @@
-import type { ApprovalAnswer, BudgetKind, SandboxTier, TurnOutcome } from './conversation.ts';
+import type { ApprovalAnswer, BudgetKind, PauseReason, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { JsonObject } from './json.ts';
 import type { ContentPart } from './transcript.ts';
 
@@ -31,7 +31,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 /** What the events of each type say. More may be added to any of them; a reader takes what it knows. */
 export interface EventData {
   'conversation.started': { agentId: string; userId: string; tenantId: string };
-  'conversation.paused': { by: 'operator' | 'budget'; note?: string };
+  'conversation.paused': { by: PauseReason['by']; note?: string };
   'conversation.resumed': JsonObject;
   'conversation.closed': JsonObject;
   'message.received': { messageId: string; text: string; steers: boolean };
@@ -43,9 +43,18 @@ export interface EventData {
   'step.finished': { usage: { inputTokens: number; outputTokens: number } };
   'text.delta': { text: string };
   'reasoning.delta': { text: string };
-  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string };
+  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string; why: string };
   'tool.approval-requested': { callId: string; tool: string; hash: string; why: string; arguments: JsonObject; expiresAtMs: number };
-  'tool.approval-resolved': { callId: string; tool: string; answer: ApprovalAnswer | 'expired'; by?: string; reason?: string };
+  /** `arguments` are those that the call runs with, after edits; absent when it does not. */
+  'tool.approval-resolved': {
+    callId: string;
+    tool: string;
+    answer: ApprovalAnswer | 'expired';
+    hash: string;
+    arguments?: JsonObject;
+    by?: string;
+    reason?: string;
+  };
   'tool.started': { callId: string; tool: string };
   /** `offset` in the stream and length there, in bytes; what two workers told that both believed to have the call has an offset already passed. */
   'tool.output': { callId: string; stream: 'stdout' | 'stderr'; offset: number; bytes: number; text: string };

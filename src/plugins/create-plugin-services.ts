@@ -1,17 +1,22 @@
-import { readEnvironment } from '../config.ts';
-import { failure } from '../contracts/errors.ts';
+import { readEnvironment, type Config } from '../config.ts';
+import { createGuardedFetch, type GuardedFetch } from '../network/guarded-fetch.ts';
 import type { PluginServices } from './plugin-services.ts';
 
-/** The services of a worker whose plugins have no configuration of their own. */
-export function createPluginServices(): PluginServices {
+/** What a worker lends to its plugins. Connections are shared by the calls that may reach the same hosts, and end with the disposal. */
+export function createPluginServices({ LONGSHORE_FILES: filesDirectory }: Pick<Config, 'LONGSHORE_FILES'>): PluginServices & AsyncDisposable {
+  const fetches = new Map<string, GuardedFetch>();
   return {
     environment: readEnvironment,
     configOf: () => ({}),
-    fetchFor: (hosts) => async (url) => {
-      throw failure('TOOL_FAILED', {
-        tool: 'fetch',
-        problem: `${String(url)} cannot be reached; this worker lets tools reach ${hosts.join(', ') || 'no host'} only through isolates`,
-      });
+    fetchFor(hosts) {
+      const key = hosts.toSorted().join(' ');
+      const guarded = fetches.get(key) ?? createGuardedFetch({ hosts });
+      fetches.set(key, guarded);
+      return guarded.fetch;
+    },
+    ...(filesDirectory !== undefined && { filesDirectory }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...fetches.values()].map((guarded) => guarded[Symbol.asyncDispose]()));
     },
   };
 }

@@ -5,6 +5,8 @@ import type { ContentPart } from '../contracts/transcript.ts';
 import { detailsOf, problemOfDetails, VARIABLE, type PluginDetails } from './plugin-details.ts';
 import type { ToolContext, ToolSandbox } from './tool-context.ts';
 
+export type { FileSource, PluginStore, StoreEntry, StoreScope, ToolFiles } from './tool-context.ts';
+export type { Dialect, PluginAlert, PluginConversation, PluginDetails, PluginHost } from './plugin-details.ts';
 export type { ToolContext, ToolSandbox };
 
 /** What a tool's result means for the conversation. `behavior`: noted, sets off no new step by itself; the others go back to the model. */
@@ -32,7 +34,7 @@ export type Visibility = 'visible' | 'deferred' | 'hidden';
 export interface Permissions {
   /** The clock. */
   time?: boolean;
-  /** Exact host names. */
+  /** Exact host names; `name:8443` is that port alone. */
   network?: string[];
   /** Names of environment variables. */
   env?: string[];
@@ -184,7 +186,7 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ],
 ];
 
-const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+const HOST = /^(?=.{1,253}(:|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/i;
 
 function areUsable(permissions: Permissions): boolean {
   if (permissions === null || typeof permissions !== 'object') return false;

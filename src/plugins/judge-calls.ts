@@ -3,7 +3,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { MAX_INLINE_ARGUMENTS } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import { decide } from './decide.ts';
+import { decide, type Decision } from './decide.ts';
 import { hashCall } from './hash-call.ts';
 import { namesOf, type RegisteredTool, type Registry } from './registry.ts';
 
@@ -17,6 +17,8 @@ export interface RawCall {
 export interface JudgedCalls {
   /** In the order of the calls, one for each. */
   proposed: ProposedCall[];
+  /** The arguments that each call would run with, in the same order. */
+  accepted: JsonObject[];
   /** What the model is told about the calls that are `invalid`. */
   refusals: { callId: string; text: string }[];
 }
@@ -27,19 +29,28 @@ interface ToJudge {
   calls: RawCall[];
   /** Who calls, by default the model. Code in the sandbox may also call tools that are hidden from it. */
   caller?: 'model' | 'code';
+  /** The tools that may be called in the conversation; by default all of the agent. */
+  available?: RegisteredTool[];
+  /** Tools that an operator has allowed for the rest of the conversation. */
+  allowedTools?: string[];
+  /** Nobody is there to approve anything. */
+  unattended?: boolean;
 }
 
 const MAX_SUMMARY_BYTES = 200;
 
 /** Turns tool calls into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
-export function judgeCalls({ registry, agent, calls, caller = 'model' }: ToJudge): JudgedCalls {
-  const available = registry.forAgent(agent).filter(({ visibility }) => caller === 'code' || visibility !== 'hidden');
-  const judged: JudgedCalls = { proposed: [], refusals: [] };
-  for (const call of calls) {
-    const tool = available.find(({ id }) => id === call.tool);
+export function judgeCalls(request: ToJudge): JudgedCalls {
+  const { registry, agent, calls, caller = 'model', available: given = registry.forAgent(agent) } = request;
+  const available = given.filter(({ visibility }) => caller === 'code' || visibility !== 'hidden');
+  const judged: JudgedCalls = { proposed: [], accepted: [], refusals: [] };
+  for (const raw of calls) {
+    const tool = available.find(({ id }) => id === raw.tool);
+    const call = tool ? { ...raw, arguments: tool.accept(raw.arguments) } : raw;
     const refusal = refusalOf(call, tool, available);
+    judged.accepted.push(call.arguments);
     if (tool && !refusal) {
-      judged.proposed.push(proposeCall(agent, tool, call));
+      judged.proposed.push(proposeCall(request, tool, call));
       continue;
     }
     const text = refusal ?? '';
@@ -56,8 +67,8 @@ function refusalOf(call: RawCall, tool: RegisteredTool | undefined, available: R
   return failure('TOOL_ARGUMENTS_INVALID', { tool: tool.id, problems: problems.join('; ') }).message;
 }
 
-function proposeCall(agent: Agent, tool: RegisteredTool, call: RawCall): ProposedCall {
-  const { decision, why } = decide(agent.approval, tool, call.arguments);
+function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): ProposedCall {
+  const { decision, why } = inConversation(decide(request.agent, tool, call.arguments), tool, request);
   return {
     ...identityOf(call, tool),
     decision,
@@ -69,6 +80,13 @@ function proposeCall(agent: Agent, tool: RegisteredTool, call: RawCall): Propose
     retry: retryOf(tool),
     summary: summaryOf(tool, call.arguments),
   };
+}
+
+/** What is asked may have been answered for the whole conversation, or have nobody to answer it. */
+function inConversation(decided: Decision, { id }: RegisteredTool, { allowedTools = [], unattended = false }: ToJudge): Decision {
+  if (decided.decision !== 'ask') return decided;
+  if (unattended) return { decision: 'deny', why: `nobody is there to approve it (${decided.why})` };
+  return allowedTools.includes(id) ? { decision: 'allow', why: `${id} was allowed for the rest of this conversation` } : decided;
 }
 
 function invalidCall(call: RawCall, tool: RegisteredTool | undefined, why: string): ProposedCall {

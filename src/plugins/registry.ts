@@ -1,8 +1,9 @@
 import type { Agent } from '../contracts/agent.ts';
-import type { Json } from '../contracts/json.ts';
+import type { Json, JsonObject } from '../contracts/json.ts';
 import { failure } from '../contracts/errors.ts';
 import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
+import { identityFieldsOf, identityOf, withoutFields, withoutKeys } from './identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
 import { createCompiler } from './validate-arguments.ts';
 
@@ -16,8 +17,12 @@ export interface RegisteredTool extends Tool {
   pluginVersion: string;
   /** Names of the environment variables that its calls are given: the plugin's and the tool's own. */
   environment: string[];
+  /** The arguments that a call may choose: those given, without what only the host says (`user_id` and the like). */
+  accept(input: JsonObject): JsonObject;
   /** Problems of a call's arguments, each naming its path; empty when they are good. */
   problemsOf(input: Json): string[];
+  /** Problems of a result that is text or JSON, by the tool's own schema. */
+  resultProblemsOf(result: Json): string[];
 }
 
 /** All tools that a worker knows, under one validation. */
@@ -26,6 +31,8 @@ export interface Registry {
   tools: RegisteredTool[];
   /** By full id. */
   get(id: string): RegisteredTool | undefined;
+  /** By its id. */
+  plugin(id: string): Plugin | undefined;
   /** The tools that an agent may call, sorted by id. Throws AGENT_INVALID for a pattern that matches nothing. */
   forAgent(agent: Pick<Agent, 'id' | 'tools'>): RegisteredTool[];
   /** The provider-safe name of a full id. Throws TOOL_NOT_FOUND. */
@@ -44,9 +51,11 @@ export function createRegistry(plugins: Plugin[]): Registry {
   const tools = plugins.flatMap((plugin) => registerPlugin(plugin, compile)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map(tools.map((tool) => [tool.id, tool]));
   const byAlias = indexAliases(tools);
+  const pluginsById = new Map(plugins.map((plugin) => [plugin.id, plugin]));
   return {
     tools,
     get: (id) => byId.get(id),
+    plugin: (id) => pluginsById.get(id),
     forAgent(agent) {
       for (const pattern of agent.tools) {
         if (!tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
@@ -62,9 +71,13 @@ export function createRegistry(plugins: Plugin[]): Registry {
   };
 }
 
-/** Full ids for an error text. */
+const MOST_NAMES = 60;
+
+/** Full ids for an error text; of very many the first. */
 export function namesOf(tools: RegisteredTool[]): string {
-  return tools.length === 0 ? 'none' : tools.map((tool) => tool.id).join(', ');
+  if (tools.length === 0) return 'none';
+  const names = tools.slice(0, MOST_NAMES).map((tool) => tool.id);
+  return tools.length <= MOST_NAMES ? names.join(', ') : `${names.join(', ')} and ${tools.length - MOST_NAMES} more`;
 }
 
 function refuseCollisions(plugins: Plugin[]): void {
@@ -83,20 +96,30 @@ function nameOf(plugin: Plugin): string {
 
 function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompiler>): RegisteredTool[] {
   return plugin.tools.map((tool) => {
-    const id = `${plugin.id}:${tool.id}`;
-    const problemsOf = compile(plugin.id, tool);
-    const environment = [...new Set([...plugin.environment.map(({ name }) => name), ...(tool.permissions.env ?? [])])];
+    // What a foreign server calls `user_id` is its own affair: its ids are not those of this host.
+    const fields = plugin.dialect === 'mcp' ? [] : identityFieldsOf(tool.parameters);
+    const parameters = withoutFields(tool.parameters, fields);
+    const argumentProblems = compile(plugin.id, tool.id, 'parameters', parameters);
+    const accept = (input: JsonObject) => withoutKeys(input, fields);
     return {
       ...tool,
-      requireApproval: tool.requireApproval ?? plugin.requireApproval,
-      environment,
-      id,
+      id: `${plugin.id}:${tool.id}`,
       alias: aliasOf(plugin.id, tool.id),
       pluginId: plugin.id,
       pluginVersion: plugin.version,
-      problemsOf,
+      environment: [...new Set([...plugin.environment.map(({ name }) => name), ...(tool.permissions.env ?? [])])],
+      parameters,
+      requireApproval: tool.requireApproval ?? plugin.requireApproval,
+      accept,
+      problemsOf: (input) => argumentProblems(isObject(input) ? accept(input) : input),
+      resultProblemsOf: tool.resultSchema ? compile(plugin.id, tool.id, 'result', tool.resultSchema) : () => [],
+      execute: (input, context) => tool.execute({ ...input, ...identityOf(fields, context) }, context),
     };
   });
+}
+
+function isObject(value: Json): value is JsonObject {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 function indexAliases(tools: RegisteredTool[]): Map<string, string> {

@@ -15,7 +15,7 @@ export interface ToolContext {
   signal: AbortSignal;
   logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
   /** Shows progress in the Temporal UI; at most 200 characters. */
-  heartbeat(progress: string): void;
+  heartbeat(this: void, progress: string): void;
   /**
    * The conversation's sandbox, for tools with `isolation: 'container'`. Run commands through `exec`: it names them after this call,
    * so that a repeated `execute` attaches to what it started before instead of running it again.
@@ -28,11 +28,11 @@ export interface ToolContext {
   store: PluginStore;
   files: ToolFiles;
   /** Fetches from the hosts of `permissions.network` and from no others. */
-  fetch(url: string | URL, init?: RequestInit): Promise<Response>;
+  fetch(this: void, url: string | URL, init?: RequestInit): Promise<Response>;
   /** Says something to the user at once, before the call has its result. The model learns of it with the tool's result. */
-  send(part: string | ContentPart): Promise<void>;
+  send(this: void, part: string | ContentPart): Promise<void>;
   /** Tells the model something, with its next step. */
-  note(text: string): Promise<void>;
+  note(this: void, text: string): Promise<void>;
 }
 
 export interface ToolSandbox {
@@ -56,14 +56,14 @@ export interface ToolSandbox {
 }
 
 /**
- * Who shares an entry of a plugin's store: this user in this conversation, everybody in this conversation, this user in all conversations, or all.
- * No plugin sees the entries of another, and no tenant's user those of another's.
+ * Who shares an entry of a plugin's store: this user in this conversation, everybody in this conversation, this user in all conversations,
+ * or all of the tenant. No plugin sees the entries of another, no tenant those of another; what belongs to a conversation goes with it.
  */
 export type StoreScope = 'conversation-user' | 'conversation' | 'user' | 'plugin';
 
 export interface StoreEntry {
   value: Json;
-  /** Counts the writes of this key, from 1. */
+  /** A whole number above 0 that is another one after each write, and never comes back. */
   version: number;
 }
 

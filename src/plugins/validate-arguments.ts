@@ -3,7 +3,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
-import type { Tool } from './define-plugin.ts';
 
 const MAX_PROBLEMS = 8;
 const MAX_DEPTH = 100;
@@ -12,20 +11,20 @@ const MAX_VALUE_LENGTH = 80;
 /** `ownProperties`: an inherited property never satisfies a schema. `strict` is off since schemas of other systems carry keywords of their own. */
 const OPTIONS: Options = { ownProperties: true, allErrors: true, strict: false, verbose: true, addUsedSchema: false, logger: false };
 
-type Compile = (pluginId: string, tool: Pick<Tool, 'id' | 'parameters'>) => (input: Json) => string[];
+type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => (value: Json) => string[];
+type Part = 'parameters' | 'result';
 
 /**
- * Makes a compiler of tools' JSON Schemas (draft 7 or 2020-12) to checks of arguments. A check gives all problems, each naming its path.
+ * Makes a compiler of tools' JSON Schemas (draft 7 or 2020-12) to checks of arguments and results. A check gives all problems, each naming its path.
  * The compiler throws PLUGIN_INVALID when a schema itself is wrong.
  */
 export function createCompiler(): Compile {
   // Made once for many tools: a validator first compiles the schema of schemas.
   const draft7 = withFormats(new Ajv(OPTIONS));
   const draft2020 = withFormats(new Ajv2020(OPTIONS));
-  return (pluginId, tool) => {
-    const { $schema, ...schema } = tool.parameters;
+  return (pluginId, toolId, part, { $schema, ...schema }) => {
     const older = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
-    const validate = compileSchema(older ? draft7 : draft2020, pluginId, tool.id, schema);
+    const validate = compileSchema(older ? draft7 : draft2020, schema, (error) => invalid(pluginId, toolId, part, error));
     return (input) => {
       const hostile = hostileShape(input, '', 0);
       if (hostile) return [hostile];
@@ -40,13 +39,18 @@ function withFormats(ajv: Ajv): Ajv {
   return ajv;
 }
 
-function compileSchema(ajv: Ajv, pluginId: string, toolId: string, schema: JsonObject): ValidateFunction {
+function compileSchema(ajv: Ajv, schema: JsonObject, invalidBy: (error: Error) => Error): ValidateFunction {
   try {
     return ajv.compile(schema);
   } catch (error) {
-    const problem = `the parameters of tool "${toolId}" are not a valid JSON Schema (${(error as Error).message})`;
-    throw failure('PLUGIN_INVALID', { plugin: JSON.stringify(pluginId), problem, fix: 'Mend the schema; drafts 7 and 2020-12 are known' }, error);
+    throw invalidBy(error as Error);
   }
+}
+
+function invalid(pluginId: string, toolId: string, part: Part, error: Error): Error {
+  const which = part === 'parameters' ? `the parameters of tool "${toolId}" are` : `the resultSchema of tool "${toolId}" is`;
+  const problem = `${which} not a valid JSON Schema (${error.message})`;
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(pluginId), problem, fix: 'Mend the schema; drafts 7 and 2020-12 are known' }, error);
 }
 
 /** What no schema should have to think of: keys that change a prototype when copied, and depth that overflows a stack. */

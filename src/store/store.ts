@@ -1,6 +1,6 @@
 import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventType } from '../contracts/events.ts';
-import type { JsonObject } from '../contracts/json.ts';
+import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 
 /** What an append gives; the store adds `seq`, `at` and the conversation. */
@@ -85,6 +85,14 @@ export interface SandboxRow {
   createdAt: string;
 }
 
+/** Where a plugin's entries lie: with a conversation, with a user, with a user in a conversation, or with the plugin in its tenant. */
+export interface PluginShelf {
+  pluginId: string;
+  tenantId: string;
+  conversationId?: string;
+  userId?: string;
+}
+
 export interface Store {
   conversations: {
     /** Inserts the row and the `conversation.started` event; does nothing when the id exists. */
@@ -151,6 +159,17 @@ export interface Store {
     ): Promise<SandboxRow | undefined>;
     touch(sandboxId: string): Promise<void>;
     remove(sandboxId: string): Promise<void>;
+  };
+  /** Keys and JSON values of plugins; entries whose time is over count as gone. */
+  pluginStore: {
+    entry(shelf: PluginShelf, key: string): Promise<{ value: Json; version: number } | undefined>;
+    /** With `ifVersion` only over that version (0: only where there is none). @throws PLUGIN_STORE_REFUSED for keys and values that are too large or too many. */
+    set(shelf: PluginShelf, key: string, value: Json, options?: { ttlMs?: number; ifVersion?: number }): Promise<'created' | 'updated' | 'conflict'>;
+    delete(shelf: PluginShelf, key: string): Promise<boolean>;
+    /** Keys that begin with the prefix, sorted by their code points. */
+    list(shelf: PluginShelf, prefix: string): Promise<string[]>;
+    /** Removes the entries whose time is over. */
+    sweep(): Promise<void>;
   };
   /** True when the database answers. */
   ping(): Promise<boolean>;

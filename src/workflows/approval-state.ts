@@ -62,6 +62,14 @@ export function dueApprovals(data: ConversationData, nowMs: number): Approval[] 
   return openApprovals(data).filter(({ claimed, pending }) => !claimed && pending.expiresAtMs > 0 && pending.expiresAtMs <= nowMs);
 }
 
+/** Pauses the conversation over approvals that nobody answered in time; they wait on, without an end. */
+export function pauseForApprovals(data: ConversationData, due: Approval[]): void {
+  for (const { pending } of due) {
+    pending.expiresAtMs = 0;
+    data.pauseWish ??= { reason: { by: 'approval', callId: pending.callId, tool: pending.tool }, mode: 'step' };
+  }
+}
+
 /** When the next approval expires; undefined when none does. */
 export function nextExpiry(data: ConversationData): number | undefined {
   const times = openApprovals(data).flatMap(({ claimed, pending }) => (claimed || pending.expiresAtMs === 0 ? [] : [pending.expiresAtMs]));

@@ -1,13 +1,15 @@
 import type { ApprovalEventArgs, ProposedCall } from '../contracts/activities.ts';
 import { recordApproval } from './activities.ts';
-import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, type Approval, type Resolution } from './approval-state.ts';
+import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals, type Approval, type Resolution } from './approval-state.ts';
 import { startWork, stopWork } from './budget-state.ts';
-import { mustEnd } from './conversation-state.ts';
+import { mustEnd, type ConversationData } from './conversation-state.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
 import { settle, type StepPlace } from './run-calls.ts';
 import type { RunningConversation } from './running.ts';
 
+const UNATTENDED = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
+const LET_RUN = 'Nobody answered in time, and the agent lets such calls run then.';
 const WITHDRAWN = 'The turn was ended before anybody answered.';
 
 /**
@@ -16,20 +18,31 @@ const WITHDRAWN = 'The turn was ended before anybody answered.';
  */
 export async function approveCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<ProposedCall[]> {
   const { data } = running;
-  const asked = calls.filter(({ decision, tool }) => decision === 'ask' && !data.allowedTools.includes(tool));
+  const asked = calls.filter((call) => call.decision === 'ask' && !data.allowedTools.includes(call.tool) && mayRun(data, call));
   if (asked.length > 0) await askAll(running, place, asked);
   const approved: ProposedCall[] = [];
   for (const call of calls) {
-    const answer = data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer;
     if (call.decision === 'invalid') continue;
-    if (call.decision === 'deny') await settle(running, place, call, 'denied', `Denied by policy: ${call.why}`);
-    else if (answer?.answer === 'deny')
-      await settle(running, place, call, 'denied', `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}`);
-    else if (answer?.answer === 'expired') await settle(running, place, call, 'expired', 'Nobody approved this call in time; it was not run.');
+    const refusal = refusalOf(data, call);
+    if (refusal) await settle(running, place, call, ...refusal);
     else approved.push(call);
   }
   data.approvals = [];
   return approved;
+}
+
+/** Why a call must not run, as the model is told it. */
+function refusalOf(data: ConversationData, call: ProposedCall): ['denied' | 'expired', string] | undefined {
+  if (call.decision === 'deny') return ['denied', `Denied by policy: ${call.why}`];
+  if (!mayRun(data, call)) return ['denied', UNATTENDED];
+  const answer = data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer;
+  if (answer?.answer === 'deny') return ['denied', `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}`];
+  return answer?.answer === 'expired' ? ['expired', 'Nobody approved this call in time; it was not run.'] : undefined;
+}
+
+/** Where nobody is there to ask, whoever calls, only what reads and needs no approval runs. */
+function mayRun({ limits }: ConversationData, { decision, readOnly }: ProposedCall): boolean {
+  return !limits.unattended || (decision === 'allow' && readOnly);
 }
 
 async function askAll(running: RunningConversation, { turnId }: StepPlace, asked: ProposedCall[]): Promise<void> {
@@ -56,10 +69,25 @@ async function untilAnswered(running: RunningConversation): Promise<void> {
     const expiry = nextExpiry(data);
     const changed = () => answered() || mustEnd(data) || pauses() || nextExpiry(data) !== expiry;
     await rest(running, changed, expiry === undefined ? undefined : { atMs: expiry, summary: 'approval expires' });
-    await Promise.all(dueApprovals(data, Date.now()).map((approval) => resolve(running, approval, { answer: 'expired' })));
+    await expire(running, dueApprovals(data, Date.now()));
   }
   const left = openApprovals(data).filter(({ claimed }) => !claimed);
   await Promise.all(left.map((approval) => resolve(running, approval, { answer: 'withdrawn' })));
+}
+
+/** Nobody answered in time: the agent says what becomes of it. */
+async function expire(running: RunningConversation, due: Approval[]): Promise<void> {
+  const { data } = running;
+  switch (data.limits.approvalExpiry ?? 'deny') {
+    case 'deny':
+      await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'expired' })));
+      return;
+    case 'allow':
+      await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'allow-once', reason: LET_RUN }, 'policy')));
+      return;
+    case 'pause':
+      pauseForApprovals(data, due);
+  }
 }
 
 /** The call runs with what the operator made of it. */

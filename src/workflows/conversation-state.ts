@@ -282,6 +282,7 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     tenantId,
     state: stateOf(data),
     ...(paused && { paused }),
+    ...(data.limits.unattended && { unattended: true }),
     ...(turn && { turnId: turn.turnId }),
     queued: data.queue.length + (turn?.steers.length ?? 0),
     turnsUsed,

@@ -1,4 +1,4 @@
-import type { PendingApproval } from '../contracts/conversation.ts';
+import type { PauseReason, PendingApproval } from '../contracts/conversation.ts';
 import { budgetLeft } from './budget-state.ts';
 import { statusOf, type ConversationData } from './conversation-state.ts';
 
@@ -24,7 +24,7 @@ export function renderDetails(data: ConversationData, nowMs: number): string {
 }
 
 function renderPause(paused: NonNullable<ConversationData['paused']>): string {
-  const why = paused.by === 'budget' ? `${paused.exhausted} ran out (limit ${paused.limit})` : code(paused.note ?? 'by an operator');
+  const why = reasonOf(paused);
   const press =
     paused.by === 'budget' && paused.exhausted !== 'steps'
       ? ' with a grant such as `{"extraTurns": 10, "extraTokens": 100000, "extraWallTimeMs": 600000}`'
@@ -46,4 +46,10 @@ function renderApproval({ callId, tool, hash, why, arguments: given }: PendingAp
 /** Text that others wrote must not become Markdown. */
 function code(text: string): string {
   return `\`${text.replaceAll('`', "'").replaceAll(/\s+/g, ' ')}\``;
+}
+
+function reasonOf(paused: PauseReason): string {
+  if (paused.by === 'budget') return `${paused.exhausted} ran out (limit ${paused.limit})`;
+  if (paused.by === 'approval') return `nobody answered in time whether ${code(paused.tool)} may run`;
+  return code(paused.note ?? 'by an operator');
 }

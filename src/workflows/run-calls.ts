@@ -96,7 +96,8 @@ async function attach(running: RunningConversation, { turnId, stepId }: StepPlac
   let end: AttachEnd;
   try {
     end = await answer;
-    if (needsSandbox) data.sandboxTier = end.sandboxTier;
+    // A tool of the host may have woken it, to put a file there.
+    if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
   } catch (error) {
     end = failedAttach(call, error);
   } finally {

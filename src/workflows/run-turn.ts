@@ -85,7 +85,18 @@ function endingOf(turn: Turn): TurnOutcome {
 async function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: string, step: number): Promise<CallModelResult | 'ended'> {
   const { data } = running;
   const scope = new CancellationScope();
-  const args = { conversationId: data.conversationId, agentId: data.agentId, turnId: turn.turnId, stepId, step };
+  const { conversationId, agentId, userId, tenantId, limits, allowedTools } = data;
+  const args = {
+    conversationId,
+    agentId,
+    userId,
+    tenantId,
+    turnId: turn.turnId,
+    stepId,
+    step,
+    ...(limits.unattended && { unattended: true }),
+    ...(allowedTools.length > 0 && { allowedTools }),
+  };
   const answer = scope.run(() => callModel(args));
   const unwatch = running.watch(() => {
     if (mustEnd(data)) scope.cancel();

@@ -49,7 +49,7 @@ async function begin(): Promise<CallModelArgs> {
   const status: ConversationStatus = { ...owner, ...counts, sandboxTier: 'none', pendingApprovals: [], runningCalls: [] };
   await store.conversations.create({ ...owner, status });
   await store.transcript.append(conversationId, 'turn_1', undefined, 'msg_1', { role: 'user', content: [{ type: 'text', text: 'Hello' }] });
-  return { conversationId, agentId: agent.id, turnId: 'turn_1', stepId: `step_${count}a`, step: 0 };
+  return { conversationId, agentId: agent.id, turnId: 'turn_1', stepId: `step_${count}a`, step: 0, userId: 'u', tenantId: 't' };
 }
 
 function speaking(...parts: AssistantPart[]): Model & { asked: ModelRequest[] } {
@@ -69,7 +69,7 @@ const calling = (tool: string, input: Record<string, string>, unreadable?: strin
 
 function run(model: Model, args: CallModelArgs, attempt = 1, over: Store = store) {
   const environment = new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') });
-  const callModel = createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models: { get: () => model } });
+  const callModel = createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models: { get: () => model }, log: silentLog });
   return { environment, result: environment.run<[CallModelArgs], CallModelResult, typeof callModel>(callModel, args) };
 }
 async function eventsOf({ conversationId }: CallModelArgs) {

@@ -133,8 +133,8 @@ export function createFakeSandbox() {
     },
     async writeFile(path, data) {
       alive();
-      if (typeof data !== 'string') throw new TypeError('the fake takes text only');
-      files.set(path, data);
+      if (typeof data !== 'string' && !(data instanceof Uint8Array)) throw new TypeError('the fake takes no streams');
+      files.set(path, Buffer.from(data).toString());
     },
   };
   return {
@@ -266,7 +266,10 @@ export function createFakeStore() {
 }
 
 /** One call of one tool, with fakes all around it. */
-export function setUpCall(definition: Partial<ToolDefinition<{ type: 'object' }>> & Pick<ToolDefinition<{ type: 'object' }>, 'execute'>) {
+export function setUpCall(
+  definition: Partial<ToolDefinition<{ type: 'object' }>> & Pick<ToolDefinition<{ type: 'object' }>, 'execute'>,
+  services: PluginServices = NO_SERVICES,
+) {
   const tool = defineTool<{ type: 'object' }>({ id: 'tool', description: 'a tool', parameters: { type: 'object' }, isolation: 'container', ...definition });
   const registry = createRegistry([definePlugin({ id: 'test', version: '1.0.0', description: 'tools under test', tools: [tool] })]);
   const sandbox = createFakeSandbox();
@@ -302,7 +305,7 @@ export function setUpCall(definition: Partial<ToolDefinition<{ type: 'object' }>
     ]);
   /** A worker of its own: what it holds dies with it. */
   const worker = () => {
-    const parts = { store: ledger.store, registry, log, services: NO_SERVICES, opened: createConversationSandboxes({ sandboxes, agents }) };
+    const parts = { store: ledger.store, registry, log, services, opened: createConversationSandboxes({ sandboxes, agents }) };
     const environment = new MockActivityEnvironment();
     const executeTool = createExecuteTool(parts);
     return {

@@ -1,5 +1,8 @@
-import { shorten, textOf, toContent } from '../../src/activities/tool-result.ts';
+import { contentOf, shorten, textOf, toContent } from '../../src/activities/tool-result.ts';
 import type { ContentPart } from '../../src/contracts/transcript.ts';
+import { definePlugin, type ToolDefinition } from '../../src/plugins/define-plugin.ts';
+import { createRegistry } from '../../src/plugins/registry.ts';
+import { echoTool } from '../plugins/tools.ts';
 
 const text = (value: string): ContentPart => ({ type: 'text', text: value });
 
@@ -59,4 +62,35 @@ test('short texts are left alone, and nothing is kept', async () => {
 test('a whole that could not be kept is said to be lost', async () => {
   const cut = await shorten([text('a'.repeat(40_000))], async () => undefined);
   expect(textOf(cut)).toContain('the whole was not kept');
+});
+
+describe('a tool says what it may return', () => {
+  const toolOf = (changes: Partial<ToolDefinition<{ type: 'object' }>>) =>
+    createRegistry([definePlugin({ id: 'p', tools: [echoTool('t', changes)] })]).get('p:t')!;
+  const wrong = (problem: string) => ({ isError: true, content: [text(`p:t returned ${problem}. The plugin has to be mended.`)] });
+
+  test.each<['agent' | 'behavior' | 'multimodal_agent', unknown, string]>([
+    ['agent', { a: 1 }, 'an object; a tool of kind "agent" returns a text'],
+    ['agent', { content: [text('x')] }, 'content parts; a tool of kind "agent" returns a text'],
+    ['behavior', null, 'null; a tool of kind "behavior" returns a text'],
+    ['behavior', 7, 'a number; a tool of kind "behavior" returns a text'],
+    ['multimodal_agent', 'x', 'a text; a tool of kind "multimodal_agent" returns content parts'],
+    ['multimodal_agent', [text('x')], 'a list; a tool of kind "multimodal_agent" returns content parts'],
+  ])('by its kind: %s, %j', (kind, result, problem) => {
+    expect(contentOf(toolOf({ kind }), result)).toEqual(wrong(problem));
+  });
+
+  test('by its schema, whose problems name their paths', () => {
+    const tool = toolOf({ resultSchema: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] } });
+    expect(contentOf(tool, { degrees: 3 })).toEqual({ isError: false, content: [text('{"degrees":3}')] });
+    expect(contentOf(tool, { degrees: 'cold' })).toEqual(wrong('what its resultSchema does not allow: /degrees: expected number, got string'));
+  });
+
+  test('and may always say that it failed', () => {
+    expect(contentOf(toolOf({ kind: 'agent' }), { content: [text('no')], isError: true })).toEqual({ isError: true, content: [text('no')] });
+  });
+
+  test('a behavior that says nothing leaves no empty note', () => {
+    expect(contentOf(toolOf({ kind: 'behavior' }), ' ')).toEqual({ isError: false, content: [text('Done.')] });
+  });
 });

@@ -40,7 +40,9 @@ sandbox: { image: "python:3", memoryMb: 512, idle: { freeze: 1m, hibernate: 10m,
 approval:
   - { tool: "shell:run", when: { command: "rm *" }, decide: ask }
   - { tool: "shell:run", decide: allow }
-approvalTimeout: 90
+requireApproval: { "weather:*": true }
+approvalTimeout: { after: 1h, then: pause }
+deferTools: { over: 10 }
 budget: { turns: 5, wallTime: 1.5h }
 `,
   );
@@ -57,7 +59,10 @@ budget: { turns: 5, wallTime: 1.5h }
       { tool: 'shell:run', when: { command: 'rm *' }, decide: 'ask' },
       { tool: 'shell:run', decide: 'allow' },
     ],
-    approvalTimeoutMs: 90,
+    requireApproval: { 'weather:*': true },
+    approvalTimeoutMs: 3_600_000,
+    approvalExpiry: 'pause',
+    deferTools: { over: 10, pin: ['shell:*', 'code:*', 'files:*'] },
     budget: { turns: 5, steps: 40, tokens: 2_000_000, wallTimeMs: 5_400_000 },
   });
 });
@@ -94,7 +99,7 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
     [
       'an unknown key of a rule',
       'model: a/b\napproval:\n  - tool: x\n    decide: ask\n    wen: {}\n',
-      'fixer.yaml:5: approval[0].wen: this key is not known. Did you mean "when"? Known here: tool, when, decide',
+      'fixer.yaml:5: approval[0].wen: this key is not known. Did you mean "when"? Known here: tool, plugin, annotation, when, decide',
     ],
     ['a key that resembles none', 'model: a/b\nxyzzy: 1\n', 'fixer.yaml:2: xyzzy: this key is not known. Known here: id,'],
     ['no model', 'instructions: x\n', 'fixer.yaml: model: is missing. "model": '],

@@ -98,7 +98,7 @@ test('two workers that run one call at the same moment start its command once an
     agents,
     log: silent,
     registry: createRegistry(BUILTIN_PLUGINS),
-    services: createPluginServices(),
+    services: createPluginServices({}),
     models: createModels({ readEnvironment: () => undefined, log: silent }),
   };
   const workers = [parts.sandboxes, parts.another()].map((sandboxes) => createActivities({ ...shared, sandboxes }));

@@ -17,6 +17,9 @@ export function makeAgent(model: string, modelOptions: JsonObject = {}): Agent {
     tools: ['shell:*'],
     sandbox: {},
     approval: [],
+    requireApproval: {},
+    approvalExpiry: 'deny',
+    deferTools: { over: 40, pin: [] },
     approvalTimeoutMs: 0,
     budget: {},
   };

@@ -57,8 +57,42 @@ describe('a plugin that cannot be used is refused with the plugin, the problem a
     ['parameters that are no object', { id: 'weather', tools: [echoTool('a', { parameters: { type: 'string' } })] }, /not the JSON Schema of an object/],
     ['a timeout of zero', { id: 'weather', tools: [echoTool('a', { timeoutMs: 0 })] }, /timeoutMs that is not a number above 0/],
     ['a bare object as a tool', { id: 'weather', tools: [{ id: 'a', description: 'A' }] }, /has no execute function\. Make each tool with defineTool/],
+    [
+      'a host with a star',
+      { id: 'weather', tools: [echoTool('a', { permissions: { network: ['*.example'] } })] },
+      /tool "a" has permissions that are not usable/,
+    ],
+    ['a relative directory', { id: 'weather', tools: [echoTool('a', { permissions: { fs: ['data'] } })] }, /fs absolute paths/],
+    ['a visibility of its own', { id: 'weather', tools: [{ ...echoTool('a'), visibility: 'shy' }] }, /none of visible, deferred and hidden/],
+    [
+      'a variable without a name',
+      { id: 'weather', tools: [], environment: [{ name: 'A B', required: true }] },
+      /"environment" is not a list of \{ name, required \}/,
+    ],
+    ['a configuration that is no object', { id: 'weather', tools: [], configSchema: { type: 'string' } }, /"configSchema" is not the JSON Schema of an object/],
+    ['a hook that is no function', { id: 'weather', tools: [], promptText: 'Hello' }, /"promptText" is not a function/],
     ['a version that is a number', { id: 'weather', version: 2, tools: [] }, /version and description have to be texts/],
   ])('%s', (_, definition, expected) => {
     expect(problemOf(definition)).toMatch(expected);
   });
+});
+
+test('a plugin that is an instance keeps its hooks with their state', async () => {
+  class Greeter {
+    id = 'greeter';
+    tools = [echoTool('hello')];
+    greeting = 'Hello';
+    async promptText(): Promise<string> {
+      return this.greeting;
+    }
+  }
+  const conversation = { conversationId: 'conv_1', userId: 'user', tenantId: 'tenant', agentId: 'agent' };
+  await expect(definePlugin(new Greeter()).promptText?.(conversation)).resolves.toBe('Hello');
+});
+
+test('a tool that was written as a plain object may leave out what it does not say', () => {
+  const { kind, annotations, isolation, timeoutMs, parameters } = echoTool('plain');
+  const execute = async () => 'done';
+  const plain = { id: 'plain', description: 'Plain', kind, annotations, isolation, timeoutMs, parameters, execute } as unknown as Tool;
+  expect(definePlugin({ id: 'p', tools: [plain] }).tools[0]).toMatchObject({ visibility: 'visible', permissions: {}, resultSchema: undefined });
 });

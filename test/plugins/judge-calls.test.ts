@@ -97,3 +97,24 @@ test('all calls of an answer are judged, in order', () => {
   expect(proposed.map(({ decision }) => decision)).toEqual(['allow', 'invalid', 'invalid']);
   expect(refusals.map(({ callId }) => callId)).toEqual(['call_1', 'call_2']);
 });
+
+describe('what has to be asked', () => {
+  const once = (more: object) => judgeCalls({ registry, agent, calls: [{ callId: 'call_1', tool: 'echo:once', arguments: {} }], ...more }).proposed[0];
+
+  test('runs where it was allowed for the rest of the conversation, and says so', () => {
+    expect(once({ allowedTools: ['echo:once'] })).toMatchObject({ decision: 'allow', why: 'echo:once was allowed for the rest of this conversation' });
+    expect(once({ allowedTools: ['echo:again'] })).toMatchObject({ decision: 'ask' });
+  });
+
+  test('is denied where nobody is there to answer', () => {
+    const why = 'nobody is there to approve it (no rule of the agent matches; echo:once may change something, which is asked)';
+    expect(once({ unattended: true, allowedTools: ['echo:once'] })).toMatchObject({ decision: 'deny', why });
+  });
+});
+
+test('a hidden tool is unknown to a model, and callable by code', () => {
+  const hidden = createRegistry([definePlugin({ id: 'inner', tools: [echoTool('work', { visibility: 'hidden' })] })]);
+  const request = { registry: hidden, agent: { ...agent, tools: ['*'] }, calls: [{ callId: 'call_1', tool: 'inner:work', arguments: {} }] };
+  expect(judgeCalls(request).refusals).toEqual([{ callId: 'call_1', text: 'Unknown tool "inner:work". Available: none.' }]);
+  expect(judgeCalls({ ...request, caller: 'code' }).proposed[0]).toMatchObject({ decision: 'ask' });
+});

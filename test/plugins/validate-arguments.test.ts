@@ -4,7 +4,7 @@ import { createCompiler } from '../../src/plugins/validate-arguments.ts';
 const compile = createCompiler();
 
 function problems(parameters: JsonObject, input: unknown): string[] {
-  return compile('weather', { id: 'lookup', parameters })(input as Json);
+  return compile('weather', 'lookup', 'parameters', parameters)(input as Json);
 }
 
 const place: JsonObject = {

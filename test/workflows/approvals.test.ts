@@ -107,6 +107,41 @@ test('an approval that nobody answers expires, and the model is told', async () 
   expect(world.asked('settleCall')).toMatchObject([{ callId: call.callId, settlement: 'expired' }]);
 });
 
+test('an agent may let calls run that nobody answers for', async () => {
+  const call = asked();
+  const world = await stage.start((world) => world.answers.push(asks(call), asks()), { approvalTimeoutMs: 100, approvalExpiry: 'allow' });
+  await world.untilAsked('finishTurn');
+  const resolved = { type: 'resolved', answer: 'allow-once', by: 'policy', reason: 'Nobody answered in time, and the agent lets such calls run then.' };
+  expect(world.asked('recordApproval')[1]).toMatchObject({ event: resolved });
+  expect(world.asked('shell:run')).toMatchObject([{ callId: call.callId }]);
+});
+
+test('an agent may pause over an approval that nobody answers; it waits on, and can be answered after the resume', async () => {
+  const call = asked();
+  const world = await stage.start((world) => world.answers.push(asks(call), asks()), { approvalTimeoutMs: 100, approvalExpiry: 'pause' });
+  await world.untilState('paused');
+  expect(world.saved).toMatchObject({ paused: { by: 'approval', callId: call.callId, tool: 'shell:run' }, pendingApprovals: [{ expiresAtMs: 0 }] });
+  await world.handle.signal('resume');
+  await world.untilState('awaiting-approval');
+  await answer(world, { callId: call.callId, hash: call.hash, answer: 'allow-once' });
+  await world.untilAsked('finishTurn');
+  expect(world.asked('shell:run')).toHaveLength(1);
+});
+
+test('an unattended conversation asks nobody and runs nothing but what reads and is allowed, whatever a worker proposes', async () => {
+  const reads = toolCall({ decision: 'allow', readOnly: true });
+  const [writes, asksToRead] = [toolCall({ decision: 'allow', readOnly: false }), asked({ readOnly: true })];
+  const world = await stage.start((world) => world.answers.push(asks(reads, writes, asksToRead), asks()), { unattended: true });
+  await world.untilAsked('finishTurn');
+  expect(world.asked('shell:run')).toMatchObject([{ callId: reads.callId }]);
+  const message = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
+  expect(world.asked('settleCall')).toMatchObject([
+    { callId: writes.callId, settlement: 'denied', message },
+    { callId: asksToRead.callId, settlement: 'denied', message },
+  ]);
+  expect(world.asked('callModel')[0]).toMatchObject({ unattended: true });
+});
+
 test('ending the turn withdraws its approvals', async () => {
   const call = asked();
   const world = await stage.start((world) => world.answers.push(asks(call)));

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import type { Json } from '../../contracts/json.ts';
+import type { ContentPart } from '../../contracts/transcript.ts';
+import { definePlugin, defineTool, type Plugin } from '../define-plugin.ts';
+import type { PluginConversation } from '../plugin-details.ts';
+import type { RegisteredTool } from '../registry.ts';
+
+export const SEARCH_TOOL = 'tools:search';
+
+const MOST_FOUND = 20;
+/** What a word is worth where it is found. */
+const WEIGHTS = { id: 4, brief: 2, description: 2, parameters: 1 };
+const PLACES = ['id', 'brief', 'description', 'parameters'] as const;
+
+/**
+ * The plugin with which a model finds the tools that it is not shown.
+ * @param toolsOf the tools that may be called in a conversation
+ */
+export function createToolsPlugin(toolsOf: (conversation: PluginConversation) => Promise<RegisteredTool[]>): Plugin {
+  const search = defineTool({
+    id: 'search',
+    description:
+      'Finds tools that are not shown, by words of what they do, or by their ids and patterns (weather:*). It gives their descriptions and parameters; from the ' +
+      'next step on they can be called like all others.',
+    parameters: z.strictObject({
+      query: z.string().min(1).max(400).describe('What the tool should do, or its id.'),
+      limit: z.int().min(1).max(MOST_FOUND).default(5).describe(`Tools to find, at most ${MOST_FOUND}.`),
+    }),
+    annotations: { title: 'Find tools', readOnlyHint: true, idempotentHint: true },
+    requireApproval: false,
+    summarize: ({ query }) => query,
+    async execute({ query, limit }, { conversationId, userId, tenantId, agentId }) {
+      const tools = await toolsOf({ conversationId, userId, tenantId, agentId });
+      return describe(findTools(tools, query).slice(0, limit));
+    },
+  });
+  return definePlugin({ id: 'tools', version: '1', description: 'Finding tools', tools: [search] });
+}
+
+/** `found` comes first, so that it is there even in a result that had to be cut. */
+function describe(tools: RegisteredTool[]): Json {
+  const found = tools.map(({ id }) => id);
+  if (found.length === 0) return { found, next: 'Nothing fits. Try other words, or a plugin as a pattern, such as weather:*' };
+  const described = tools.map(({ id, alias, description, parameters }) => ({ id, name: alias, description, parameters }));
+  return { found, next: 'Call them by their names, from the next step on.', tools: described };
+}
+
+/** The tools that a search has found, read from its result. */
+export function foundIn(content: ContentPart[]): string[] {
+  const [first] = content;
+  const list = first?.type === 'text' ? /^\{"found":(\["[^\]]*"\])/.exec(first.text)?.[1] : undefined;
+  return list === undefined ? [] : (JSON.parse(list) as string[]);
+}
+
+/** The best first; those that have nothing of the query are left out. A word counts the less, the more tools have it. */
+function findTools(tools: RegisteredTool[], query: string): RegisteredTool[] {
+  const words = new Set(query.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+  const named = query.split(/[\s,]+/).filter((name) => name !== '');
+  const searched = tools
+    .filter(({ id, visibility }) => id !== SEARCH_TOOL && visibility !== 'hidden')
+    .map((tool) => ({ tool, score: isNamed(tool, named) ? 1000 : 0 }));
+  for (const word of words) {
+    const hits = searched.map((entry) => ({ entry, worth: worthOf(word, entry.tool) })).filter(({ worth }) => worth > 0);
+    for (const { entry, worth } of hits) entry.score += worth / hits.length;
+  }
+  const found = searched.filter(({ score }) => score > 0);
+  return found.toSorted((a, b) => b.score - a.score).map(({ tool }) => tool);
+}
+
+function isNamed({ id, alias, pluginId }: RegisteredTool, names: string[]): boolean {
+  return names.some((name) => name === id || name === alias || name === `${pluginId}:*`);
+}
+
+function worthOf(word: string, { id, brief = '', description, parameters }: RegisteredTool): number {
+  const names = Object.keys((parameters['properties'] ?? {}) as object).join(' ');
+  const places = { id, brief, description, parameters: names };
+  return PLACES.reduce((sum, place) => sum + (places[place].toLowerCase().includes(word) ? WEIGHTS[place] : 0), 0);
+}

@@ -1,0 +1,70 @@
+import { defineAgent } from '../../src/agents/define-agent.ts';
+import type { JsonObject } from '../../src/contracts/json.ts';
+import { definePlugin, defineTool, type ToolContext } from '../../src/plugins/define-plugin.ts';
+import { judgeCalls } from '../../src/plugins/judge-calls.ts';
+import { createRegistry } from '../../src/plugins/registry.ts';
+import { z } from 'zod';
+
+const identity = { conversationId: 'conv_1', userId: 'user-42', tenantId: 'acme' } as ToolContext;
+const ran: unknown[] = [];
+const remind = defineTool({
+  id: 'remind',
+  description: 'Reminds',
+  parameters: z.strictObject({
+    text: z.string(),
+    stream_id: z.string(),
+    user_id: z.string(),
+    group_id: z.string(),
+    tenantId: z.string(),
+    platform: z.string(),
+  }),
+  async execute(input) {
+    ran.push(input);
+    return 'done';
+  },
+});
+const registry = createRegistry([
+  definePlugin({ id: 'notes', tools: [remind] }),
+  definePlugin({
+    id: 'github',
+    dialect: 'mcp',
+    tools: [
+      defineTool({
+        id: 'user',
+        description: 'A user',
+        parameters: { type: 'object', properties: { user_id: { type: 'string' } }, required: ['user_id'] },
+        execute: async (input) => input,
+      }),
+    ],
+  }),
+]);
+const tool = registry.get('notes:remind')!;
+const agent = defineAgent({ id: 'fixer', model: 'openai/x', tools: ['*'] });
+
+function judge(tool: string, args: JsonObject) {
+  return judgeCalls({ registry, agent, calls: [{ callId: 'call_1', tool, arguments: args }] });
+}
+
+test('a model is not shown the fields that say for whom a tool works', () => {
+  expect(Object.keys(tool.parameters['properties'] as object)).toEqual(['text']);
+  expect(tool.parameters['required']).toEqual(['text']);
+});
+
+test('what a model sends for them is dropped before the call is judged, hashed and shown to anybody', () => {
+  const forged = judge('notes:remind', { text: 'x', user_id: 'somebody else', stream_id: 'conv_2' });
+  expect(forged.refusals).toEqual([]);
+  expect(forged.proposed[0]).toMatchObject({ decision: 'ask', arguments: { text: 'x' } });
+  expect(forged.accepted).toEqual([{ text: 'x' }]);
+  expect(forged.proposed[0]?.hash).toBe(judge('notes:remind', { text: 'x' }).proposed[0]?.hash);
+});
+
+test('the host fills them in when the tool runs, whatever the arguments say', async () => {
+  await tool.execute({ text: 'x', user_id: 'somebody else' }, identity);
+  expect(ran).toEqual([{ text: 'x', stream_id: 'conv_1', user_id: 'user-42', group_id: '', tenantId: 'acme', platform: 'longshore' }]);
+});
+
+test('the ids of a foreign server are its own affair', async () => {
+  const foreign = registry.get('github:user')!;
+  expect(foreign.problemsOf({})).toEqual(['/user_id: missing']);
+  await expect(foreign.execute({ user_id: 'octocat' }, identity)).resolves.toEqual({ user_id: 'octocat' });
+});
