@@ -39,7 +39,8 @@ export interface EventData {
   'step.finished': { usage: { inputTokens: number; outputTokens: number } };
   'text.delta': { text: string };
   'reasoning.delta': { text: string };
-  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string };
+  /** `parentCallId`: the call whose code asked for it; absent when the model did. */
+  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string; parentCallId?: string };
   'tool.approval-requested': { callId: string; tool: string; hash: string; why: string; arguments: JsonObject; expiresAtMs: number };
   'tool.approval-resolved': { callId: string; tool: string; answer: ApprovalAnswer | 'expired'; by?: string; reason?: string };
   'tool.started': { callId: string; tool: string };
