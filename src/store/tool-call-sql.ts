@@ -1,6 +1,7 @@
 import { insertEvents } from './event-sql.ts';
 
-const COLUMNS = 'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, content, is_error, requested_at, started_at, finished_at, parent_call_id, value';
+const COLUMNS =
+  'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, content, is_error, requested_at, started_at, finished_at, parent_call_id, value';
 
 /** Takes the calls as one JSON text, in the order in which the model asked for them. */
 export const PROPOSE = `insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)

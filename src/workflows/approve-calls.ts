@@ -1,12 +1,12 @@
-import type { ApprovalEventArgs, ProposedCall } from '../contracts/activities.ts';
+import type { ApprovalEventArgs, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { recordApproval } from './activities.ts';
 import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, type Approval, type Resolution } from './approval-state.ts';
 import { startWork, stopWork } from './budget-state.ts';
 import { mustEnd } from './conversation-state.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
-import { settle, type StepPlace } from './run-calls.ts';
 import type { RunningConversation } from './running.ts';
+import { settle, type StepPlace } from './settle.ts';
 
 const WITHDRAWN = 'The turn was ended before anybody answered.';
 
@@ -20,16 +20,20 @@ export async function approveCalls(running: RunningConversation, place: StepPlac
   if (asked.length > 0) await askAll(running, place, asked);
   const approved: ProposedCall[] = [];
   for (const call of calls) {
-    const answer = data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer;
+    const refused = refusalOf(data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer);
     if (call.decision === 'invalid') continue;
     if (call.decision === 'deny') await settle(running, place, call, 'denied', `Denied by policy: ${call.why}`);
-    else if (answer?.answer === 'deny')
-      await settle(running, place, call, 'denied', `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}`);
-    else if (answer?.answer === 'expired') await settle(running, place, call, 'expired', 'Nobody approved this call in time; it was not run.');
+    else if (refused) await settle(running, place, call, refused.settlement, refused.message);
     else approved.push(call);
   }
   data.approvals = [];
   return approved;
+}
+
+/** What a call is told that was not approved; undefined for one that may run. */
+export function refusalOf(answer: Resolution | undefined): Pick<SettleCallArgs, 'settlement' | 'message'> | undefined {
+  if (answer?.answer === 'deny') return { settlement: 'denied', message: `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}` };
+  return answer?.answer === 'expired' ? { settlement: 'expired', message: 'Nobody approved this call in time; it was not run.' } : undefined;
 }
 
 async function askAll(running: RunningConversation, { turnId }: StepPlace, asked: ProposedCall[]): Promise<void> {
@@ -83,6 +87,7 @@ export async function resolve(running: RunningConversation, approval: Approval, 
   return effective;
 }
 
-function record(running: RunningConversation, { callId, tool, turnId, hash }: Approval['pending'], event: ApprovalEventArgs['event']): Promise<void> {
+/** Notes a step of an approval in the events. */
+export function record(running: RunningConversation, { callId, tool, turnId, hash }: Approval['pending'], event: ApprovalEventArgs['event']): Promise<void> {
   return running.inOrder(() => recordApproval({ conversationId: running.data.conversationId, turnId, callId, tool, hash, event }));
 }

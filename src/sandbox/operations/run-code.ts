@@ -122,7 +122,8 @@ async function runBash(
   const { exit, stdout, stderr } = await followCalls(connection, execId, options, running);
   if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
   const failed = exit.status === 'exited' && exit.exitCode !== 0;
-  const status = exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
+  const status =
+    exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
   return {
     execId,
     status,
