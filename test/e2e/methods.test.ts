@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
 import type { Chat, ConversationEvent } from '../../src/client.ts';
 import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
 
@@ -48,10 +49,20 @@ async function untilAsked(chat: Chat, count = 1): Promise<{ callId: string; hash
   return { callId: textIn(data, 'callId'), hash: textIn(data, 'hash'), data };
 }
 
+async function pendingActivities({ id }: Chat): Promise<number> {
+  const connection = await Connection.connect({ address: process.env['TEMPORAL_ADDRESS'] ?? '' });
+  try {
+    const { raw } = await new Client({ connection }).workflow.getHandle(id).describe();
+    return raw.pendingActivities?.length ?? 0;
+  } finally {
+    await connection.close();
+  }
+}
+
 test('a script waits for an approval in mid-line; its worker is killed meanwhile, and it goes on in the next one', async () => {
   const chat = await start('waits');
   const { callId } = await untilAsked(chat);
-  await until(async () => (await chat.status()).runningCalls.length === 0, 'nothing is attached to');
+  await until(async () => (await pendingActivities(chat)) === 0, 'no activity is held');
   expect(await chat.status()).toMatchObject({ state: 'awaiting-approval' });
   await worker.kill();
   worker = installation.startWorker();
