@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 import { createOutputEvents } from './output-events.ts';
-import { createMethodDesk, type DeskParts } from './method-desk.ts';
+import { MethodDesk, type DeskParts } from './method-desk.ts';
 import { startProgress, type Progress } from './progress.ts';
 import { runContainerTool } from './run-container-tool.ts';
 import { runHostTool } from './run-host-tool.ts';
@@ -38,7 +38,7 @@ export function createExecuteTool(parts: Parts) {
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args);
-    using methods = createMethodDesk({ args, store, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
+    using methods = new MethodDesk({ args, store, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const run: ToolRun = { args, claim, tool, store, opened: parts.opened, progress, output: outputOf(args, log), log, methods };
     return storeOutcome(run, await runTool(run));
   }
@@ -75,8 +75,8 @@ export function createExecuteTool(parts: Parts) {
 }
 
 /** A call that is run within the attempt of another shows nothing but its own lines. */
-function withinAnother({ line }: Progress): Progress {
-  return { phase: () => undefined, output: () => undefined, line, [Symbol.dispose]: () => undefined };
+function withinAnother(progress: Progress): Progress {
+  return { phase: () => undefined, output: () => undefined, line: (text) => progress.line(text), [Symbol.dispose]: () => undefined };
 }
 
 function runTool(run: ToolRun): Promise<RunOutcome> {

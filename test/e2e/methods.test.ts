@@ -160,7 +160,7 @@ test('each kind of tool does in code what it is for, and what goes wrong is an e
   expect(await chat.reply()).toBe('Done.');
   const [result] = await resultsOf(chat);
   expect(result).toMatchObject({ stderr: '', exitCode: 0 });
-  expect(String(result?.['stdout']).split('\n')).toEqual([
+  expect(textIn(result, 'stdout').split('\n')).toEqual([
     'bare 3 (key: str, depth: int = 1) Looks something up.',
     'InvalidArguments TOOL_ARGUMENTS_INVALID Arguments of lab:look are not valid: /key: expected string, got number',
     'ToolError TOOL_FAILED lab:fail failed: it broke',

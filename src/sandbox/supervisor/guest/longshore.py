@@ -94,6 +94,9 @@ def _call(tool, arguments):
     while True:
         answer = json.loads(_receive(_LENGTH.unpack(_receive(4))[0]))
         # An answer to a call that was given up is not for this one.
+        if answer['id'] is None:
+            # It could not even read the call, and does not know where the next one would begin.
+            _local.here = None
         if answer['id'] in (call_id, None):
             return _value(answer)
 

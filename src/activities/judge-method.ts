@@ -1,0 +1,42 @@
+import type { ExecuteToolArgs, ProposedCall } from '../contracts/activities.ts';
+import type { Agent } from '../contracts/agent.ts';
+import { judgeCalls } from '../plugins/judge-calls.ts';
+import type { Registry } from '../plugins/registry.ts';
+import type { MethodAnswer, MethodCall } from '../sandbox/sandbox.ts';
+import type { ToolCallRow } from '../store/store.ts';
+import { describeTools, LIST_TOOLS } from './describe-tools.ts';
+import { methodDepth, refusal } from './method-answer.ts';
+
+/** What is to be done about a call of code. `at-once`: it only reads and needs no approval. `durable`: it is the workflow's. */
+export type MethodVerdict = { next: 'answer'; answer: MethodAnswer } | { next: 'deny' | 'at-once' | 'durable'; proposed: ProposedCall };
+
+const MAX_DEPTH = 3;
+
+/** Judges a call of code as a call of the model is judged. `row`: what the ledger has of it, with arguments that a person may have changed. */
+export function judgeMethod(
+  { args, registry, agents }: { args: ExecuteToolArgs; registry: Registry; agents: ReadonlyMap<string, Agent> },
+  callId: string,
+  call: MethodCall,
+  row: ToolCallRow | undefined,
+): MethodVerdict {
+  const agent = agents.get(args.agentId);
+  if (!agent) return refused('TOOL_NOT_FOUND', `Agent "${args.agentId}" is not known here.`);
+  if (call.tool === LIST_TOOLS) return { next: 'answer', answer: { ok: describeTools(registry.forAgent(agent)) } };
+  if (methodDepth(callId) > MAX_DEPTH) return refused('TOO_DEEP', `Code that was called by code may call tools ${MAX_DEPTH} levels deep, not deeper.`);
+  const [proposed] = judgeCalls({ registry, agent, calls: [{ callId, tool: call.tool, arguments: row?.arguments ?? call.arguments }] }).proposed;
+  if (!proposed) return refused('TOOL_NOT_FOUND', `${call.tool} could not be judged.`);
+  switch (proposed.decision) {
+    case 'invalid':
+      return refused(registry.get(call.tool) ? 'TOOL_ARGUMENTS_INVALID' : 'TOOL_NOT_FOUND', proposed.why);
+    case 'deny':
+      return { next: 'deny', proposed };
+    case 'allow':
+      return { next: proposed.readOnly ? 'at-once' : 'durable', proposed };
+    case 'ask':
+      return { next: 'durable', proposed };
+  }
+}
+
+function refused(code: string, message: string): MethodVerdict {
+  return { next: 'answer', answer: refusal(code, message) };
+}
