@@ -24,17 +24,15 @@ export function judgeMethod(
   if (call.tool === LIST_TOOLS) return { next: 'answer', answer: { ok: describeTools(registry.forAgent(agent)) } };
   if (methodDepth(callId) > MAX_DEPTH) return refused('TOO_DEEP', `Code that was called by code may call tools ${MAX_DEPTH} levels deep, not deeper.`);
   const [proposed] = judgeCalls({ registry, agent, calls: [{ callId, tool: call.tool, arguments: row?.arguments ?? call.arguments }] }).proposed;
-  if (!proposed) return refused('TOOL_NOT_FOUND', `${call.tool} could not be judged.`);
-  switch (proposed.decision) {
-    case 'invalid':
-      return refused(registry.get(call.tool) ? 'TOOL_ARGUMENTS_INVALID' : 'TOOL_NOT_FOUND', proposed.why);
-    case 'deny':
-      return { next: 'deny', proposed };
-    case 'allow':
-      return { next: proposed.readOnly ? 'at-once' : 'durable', proposed };
-    case 'ask':
-      return { next: 'durable', proposed };
+  if (!proposed || proposed.decision === 'invalid') {
+    return refused(registry.get(call.tool) ? 'TOOL_ARGUMENTS_INVALID' : 'TOOL_NOT_FOUND', proposed?.why ?? '');
   }
+  return { next: nextOf(proposed), proposed };
+}
+
+function nextOf({ decision, readOnly }: ProposedCall): 'deny' | 'at-once' | 'durable' {
+  if (decision === 'deny') return 'deny';
+  return decision === 'allow' && readOnly ? 'at-once' : 'durable';
 }
 
 function refused(code: string, message: string): MethodVerdict {

@@ -99,6 +99,8 @@ export class MethodDesk implements Disposable {
     const { call, callId } = one;
     const row = call.repeated ? await this.parts.store.toolCalls.get(callId) : undefined;
     if (row?.content) return this.deliver(one, row);
+    // What the workflow has begun is not judged again: a person may have changed the arguments since.
+    if (row && this.known.has(callId)) return this.watch(one);
     const verdict = judgeMethod(this.parts, callId, call, row);
     switch (verdict.next) {
       case 'answer':
@@ -132,20 +134,19 @@ export class MethodDesk implements Disposable {
 
   /** From here on the time that the call takes is not the code's. */
   private async handOver(one: OpenCall, proposed: ProposedCall): Promise<void> {
-    const { handle, call, callId } = one;
+    const { handle, call } = one;
     if (!this.parts.runAtOnce) return answer(one, refusal('NOT_ALLOWED', `${proposed.tool} cannot be called by the code of a tool that only reads.`));
     if ((await handle.holdMethod(call.execId, call.number)) > MAX_DURABLE) {
       const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval; more are not taken.`;
       return answer(one, refusal('TOO_MANY', message));
     }
     await this.propose(one, proposed);
-    if (!this.known.has(callId)) {
-      this.fresh.push(proposed);
-      return undefined;
-    }
-    this.open.set(callId, one);
+    this.fresh.push(proposed);
+  }
+
+  private watch(one: OpenCall): void {
+    this.open.set(one.callId, one);
     if (this.timer === undefined) this.lookAfter(FIRST_LOOK_MS);
-    return undefined;
   }
 
   private async propose({ call, callId }: OpenCall, { tool, hash, decision }: ProposedCall): Promise<void> {

@@ -4,7 +4,7 @@ import { installAgents, resultsOf, until, type WorkerProcess } from './support.t
 
 const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
 const ROUNDS = 10;
-const KILLS = 8;
+const KILLS = 5;
 /** Each round reads, notes, and does what needs an approval; the last two leave a line each, written once by whichever worker. */
 const SCRIPT = `
 from longshore import tools

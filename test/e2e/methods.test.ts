@@ -114,6 +114,9 @@ beforeAll(async () => {
     rests: agent([program("import os\nx = os.getpid()\nprint(append(line='x')['written'], x == os.getpid())"), { say: 'Done.' }], {
       sandbox: { idle: { freeze: '200ms', stop: '1s' } },
     }),
+    hibernates: agent([program("import os\nx = os.getpid()\nprint(append(line='x')['written'], x == os.getpid())"), { say: 'Done.' }], {
+      sandbox: { idle: { freeze: '200ms', hibernate: '1s' } },
+    }),
   });
   worker = installation.startWorker();
   await worker.ready;
@@ -242,6 +245,21 @@ test('while a script waits its sandbox freezes, and is never stopped', async () 
   expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'x True\n' });
   await chat.close();
 }, 60_000);
+
+const where = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
+(where ? test : test.skip)(
+  'while a script waits for longer its sandbox is on disk, and the script goes on with its variables',
+  async () => {
+    const chat = await start('hibernates');
+    const { callId } = await untilAsked(chat);
+    await until(async () => (await chat.status()).sandboxTier === 'hibernated', 'the sandbox is hibernated');
+    await chat.approve({ callId, answer: 'allow-once' });
+    expect(await chat.reply()).toBe('Done.');
+    expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'x True\n' });
+    await chat.close();
+  },
+  60_000,
+);
 
 test('an interruption ends a script that waits, and withdraws what it asked for', async () => {
   const chat = await start('waits');

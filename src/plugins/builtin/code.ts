@@ -30,7 +30,8 @@ export const codePlugin = definePlugin({
       id: 'run',
       description:
         'Runs a program in the sandbox and gives its exit code, stdout and stderr. Each call is a new process, and only files stay, unless a context is named. ' +
-        'Modules of the working directory can be imported.',
+        'Modules of the working directory can be imported. Python and JavaScript programs can call your other tools as functions: ' +
+        "Python `from longshore import tools; tools.files.read(path='a.txt')`, JavaScript `await tools.files.read({ path: 'a.txt' })`.",
       parameters,
       annotations: { title: 'Run code', destructiveHint: true, openWorldHint: true },
       isolation: 'container',
