@@ -22,7 +22,8 @@ export function createExecuteTool(parts: Parts) {
   const { store, registry } = parts;
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
-    return attach(args, progress, (nested) => attach(nested, withinAnother(progress)));
+    // Awaited, so that the heartbeats go on until then.
+    return await attach(args, progress, (nested) => attach(nested, withinAnother(progress)));
   };
 
   async function attach(args: ExecuteToolArgs, progress: Progress, runAtOnce?: DeskParts['runAtOnce']): Promise<ExecuteToolResult> {
