@@ -114,6 +114,10 @@ beforeAll(async () => {
     rests: agent([program("import os\nx = os.getpid()\nprint(append(line='x')['written'], x == os.getpid())"), { say: 'Done.' }], {
       sandbox: { idle: { freeze: '200ms', stop: '1s' } },
     }),
+    busy: agent([
+      program("import time\nfor n in range(20):\n    remark(line=str(n))\n    time.sleep(0.05)\nprint(open('lab.log').read().split())"),
+      { say: 'Done.' },
+    ]),
     hibernates: agent([program("import os\nx = os.getpid()\nprint(append(line='x')['written'], x == os.getpid())"), { say: 'Done.' }], {
       sandbox: { idle: { freeze: '200ms', hibernate: '1s' } },
     }),
@@ -282,6 +286,19 @@ test('a pause now holds a script that waits, and an approval given meanwhile cou
   await chat.resume();
   expect(await chat.reply()).toBe('Done.');
   expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'asking\na one\n' });
+  await chat.close();
+}, 60_000);
+
+test('a pause now in the midst of calls freezes the code and loses none of them', async () => {
+  const chat = await start('busy');
+  await untilEvent(chat, ({ type, data }) => type === 'tool.finished' && data['tool'] === 'lab:remark');
+  await chat.pause({ mode: 'now' });
+  await until(async () => (await chat.status()).state === 'paused', 'the conversation is paused');
+  await until(async () => (await chat.status()).sandboxTier === 'frozen', 'the sandbox is frozen');
+  await chat.resume();
+  expect(await chat.reply()).toBe('Done.');
+  const numbers = Array.from({ length: 20 }, (_, n) => `'${n}'`).join(', ');
+  expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: `[${numbers}]\n` });
   await chat.close();
 }, 60_000);
 
