@@ -4,7 +4,7 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { asks, followCommand, Stage, toolCall, until, type World } from '../test/workflows/support.ts';
+import { asks, followCommand, Stage, suspendedBy, toolCall, until, type World } from '../test/workflows/support.ts';
 
 const DIRECTORY = new URL('../test/histories/', import.meta.url);
 
@@ -47,6 +47,22 @@ const scenes: Record<string, (stage: Stage) => Promise<World>> = {
       () => 'not attached again',
     );
     world.commands.get(call.callId)!.state = 'ended';
+    await world.untilAsked('finishTurn');
+    await world.close();
+    return world;
+  },
+  async 'code-that-waits'(stage) {
+    const call = toolCall({ tool: 'code:run' });
+    const [asked, free] = [toolCall({ decision: 'ask', callId: `${call.callId}-1m1` }), toolCall({ callId: `${call.callId}-1m2`, tool: 'files:write' })];
+    const world = await stage.start(
+      (world) => {
+        world.answers.push(asks(call), asks());
+        world.tool = suspendedBy(call.callId, [asked, free]);
+      },
+      { freezeAfterMs: 50, approvalTimeoutMs: 3_600_000 },
+    );
+    await world.untilAsked('freezeSandbox');
+    await world.handle.executeUpdate('resolveApproval', { args: [{ callId: asked.callId, hash: asked.hash, answer: 'allow-once' }] });
     await world.untilAsked('finishTurn');
     await world.close();
     return world;

@@ -3,7 +3,8 @@ import { failure } from '../contracts/errors.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 import { createOutputEvents } from './output-events.ts';
-import { startProgress } from './progress.ts';
+import { MethodDesk, type DeskParts } from './method-desk.ts';
+import { startProgress, type Progress } from './progress.ts';
 import { runContainerTool } from './run-container-tool.ts';
 import { runHostTool } from './run-host-tool.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
@@ -11,7 +12,7 @@ import { createSettleCall } from './settle-call.ts';
 import { storeOutcome, tellStored } from './store-outcome.ts';
 import type { RunOutcome, ToolRun } from './tool-run.ts';
 
-type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'log' | 'services'> & { opened: ConversationSandboxes };
+type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services'> & { opened: ConversationSandboxes };
 
 /**
  * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has its result gives it again, and commands in
@@ -21,6 +22,11 @@ export function createExecuteTool(parts: Parts) {
   const { store, registry } = parts;
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
+    // Awaited, so that the heartbeats go on until then.
+    return await attach(args, progress, (nested) => attach(nested, withinAnother(progress)));
+  };
+
+  async function attach(args: ExecuteToolArgs, progress: Progress, runAtOnce?: DeskParts['runAtOnce']): Promise<ExecuteToolResult> {
     const claim = await store.toolCalls.claim(args.callId, args.hash, [startedEvent(args)]);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
@@ -33,9 +39,10 @@ export function createExecuteTool(parts: Parts) {
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args);
-    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, services: parts.services, progress, output: outputOf(args, log), log };
+    using methods = new MethodDesk({ args, store, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
+    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, services: parts.services, progress, output: outputOf(args, log), log, methods };
     return storeOutcome(run, await runTool(run));
-  };
+  }
 
   function outputOf({ conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {
     return createOutputEvents({
@@ -66,6 +73,11 @@ export function createExecuteTool(parts: Parts) {
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
     return tellStored({ args, store, tool: registry.get(args.tool) }, call);
   }
+}
+
+/** A call that is run within the attempt of another shows nothing but its own lines. */
+function withinAnother(progress: Progress): Progress {
+  return { phase: () => undefined, output: () => undefined, line: (text) => progress.line(text), [Symbol.dispose]: () => undefined };
 }
 
 function runTool(run: ToolRun): Promise<RunOutcome> {

@@ -1,10 +1,12 @@
 import { Context } from '@temporalio/activity';
+import type { ContentPart } from '../contracts/transcript.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { ExecInfo, SandboxHandle } from '../sandbox/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from './deferred.ts';
 import { isExecOf } from './interrupt-call.ts';
 import { contextFor } from './tool-context.ts';
+import { contentOf } from './tool-result.ts';
 import { failedBy, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 import type { CallSandbox, Ending } from './tool-sandbox.ts';
 
@@ -22,7 +24,7 @@ export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
     const sandbox = sandboxFor(run);
     const outcome = await execute(run, sandbox);
     const ending = sandbox.ending();
-    if (!ending) return outcome;
+    if (!ending) return withConclusion(run, sandbox, outcome);
     if (ending.kind !== 'lost') return outcomeOf(run, ending, outcome);
     const broken = await findBroken(run);
     if (broken) return broken;
@@ -55,12 +57,24 @@ async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> 
   cancellationSignal.addEventListener('abort', letGo, { once: true });
   const overdue = watchIdle(run, sandbox, released.resolve);
   try {
-    return await Promise.race([answer, released.promise]);
+    const outcome = await Promise.race([answer, released.promise, run.methods.suspended]);
+    if (outcome.outcome === 'suspended' || outcome.outcome === 'later') sandbox.detach();
+    return outcome;
   } finally {
     clearInterval(overdue);
     cancellationSignal.removeEventListener('abort', letGo);
     ended.abort();
   }
+}
+
+/** What the code's own end was follows what the tool told that ended it. */
+async function withConclusion(run: ToolRun, sandbox: CallSandbox, outcome: RunOutcome): Promise<RunOutcome> {
+  const concludedBy = sandbox.concludedBy();
+  const conclusion = concludedBy === undefined ? undefined : await run.store.toolCalls.get(concludedBy);
+  if (outcome.outcome !== 'returned' || !conclusion) return outcome;
+  const { content, isError } = contentOf(run.tool, outcome.result);
+  const told: ContentPart = { type: 'text', text: `The code was ended at its call of ${conclusion.tool}, which answered:` };
+  return { outcome: 'returned', result: { content: [...content, told, ...(conclusion.content ?? [])], isError } };
 }
 
 /** Commands have a timeout of their own, which does not count frozen time; this one is for what the tool does between them. */
@@ -88,6 +102,7 @@ function outcomeOf(run: ToolRun, ending: Exclude<Ending, { kind: 'lost' }>, outc
     case 'detached':
       break;
   }
+  if (outcome.outcome === 'suspended' || outcome.outcome === 'later') return outcome;
   // A tool that had its answer when the cancellation came keeps it.
   if (outcome.outcome === 'returned') return outcome;
   const cancellation = whyCancelled();

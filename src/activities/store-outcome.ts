@@ -4,6 +4,7 @@ import { failure, isFailure } from '../contracts/errors.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { CallResult, NewEvent, ToolCallRow } from '../store/store.ts';
 import { cutText } from './cut-text.ts';
+import { toValue } from './method-answer.ts';
 import { tierOf, type RunOutcome, type ToolRun } from './tool-run.ts';
 import { errorContent, shorten, textOf, contentOf } from './tool-result.ts';
 
@@ -12,14 +13,16 @@ const SETTLE_TRIES = 8;
 
 /** Stores how a call ended, in one transaction with its transcript entry and events, and tells the workflow. Throws what is to be tried later. */
 export async function storeOutcome(run: ToolRun, outcome: RunOutcome): Promise<ExecuteToolResult> {
-  const told = await run.output.drain(outcome.outcome === 'detached' || outcome.outcome === 'later');
-  if (outcome.outcome === 'detached' || outcome.outcome === 'later') {
+  const goesOn = outcome.outcome === 'detached' || outcome.outcome === 'suspended' || outcome.outcome === 'later';
+  const told = await run.output.drain(goesOn);
+  if (goesOn) {
     if (told.length > 0) await run.store.events.append(run.args.conversationId, told).catch((error: unknown) => warn(run, error));
     if (outcome.outcome === 'later') throw outcome.error;
-    return { outcome: 'detached', sandboxTier: await tierOf(run) };
+    return { ...outcome, sandboxTier: await tierOf(run) };
   }
   run.progress.phase('storing');
   const result = await resultOf(run, outcome);
+  await noteBehavior(run, result);
   const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
   if (!settled) return storedByOther(run);
   return { ...verdictOf(run, result), sandboxTier: await tierOf(run) };
@@ -40,11 +43,12 @@ function verdictOf({ tool }: { tool: ToolRun['tool'] | undefined }, { state, con
   return { outcome: 'finished', isError, ...(tool?.kind === 'behavior' && { kind: 'behavior' as const }) };
 }
 
-async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'later' }>): Promise<CallResult> {
+async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'suspended' | 'later' }>): Promise<CallResult> {
   switch (outcome.outcome) {
     case 'returned': {
       const { content, isError } = contentOf(run.tool, outcome.result);
-      return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError };
+      const value = isError || run.claim.call.parentCallId === undefined ? undefined : toValue(outcome.result);
+      return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError, ...(value !== undefined && { value }) };
     }
     case 'failed':
       return { state: 'failed', ...errorContent(cut(outcome.text)) };
@@ -63,6 +67,13 @@ function closingEvent(run: ToolRun, outcome: RunOutcome, { content, isError }: C
   const { startedAt } = run.claim.call;
   const durationMs = startedAt ? Math.max(0, Date.now() - Date.parse(startedAt)) : 0;
   return { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: cut(textOf(content)), durationMs } };
+}
+
+/** What a `behavior` did for code, the model reads in a note; the code goes on with the value. */
+async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, isError }: CallResult): Promise<void> {
+  const text = textOf(content);
+  if (tool.kind !== 'behavior' || claim.call.parentCallId === undefined || isError || text.trim() === '') return;
+  await store.transcript.append(args.conversationId, args.turnId, args.stepId, `noted-${args.callId}`, { role: 'note', text: `${args.tool}: ${text}` });
 }
 
 /** A database that is away for some seconds must not cost a result that only this process has. */

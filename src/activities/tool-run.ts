@@ -1,4 +1,4 @@
-import type { ExecuteToolArgs } from '../contracts/activities.ts';
+import type { ExecuteToolArgs, ProposedCall } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
@@ -6,6 +6,7 @@ import type { PluginServices } from '../plugins/plugin-services.ts';
 import type { RegisteredTool } from '../plugins/registry.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { ClaimResult, Store } from '../store/store.ts';
+import type { MethodDesk } from './method-desk.ts';
 import type { OutputEvents } from './output-events.ts';
 import type { Progress } from './progress.ts';
 import { isExecOf } from './interrupt-call.ts';
@@ -24,6 +25,8 @@ export interface ToolRun {
   progress: Progress;
   output: OutputEvents;
   log: Logger;
+  /** Where calls of the call's code are taken. */
+  methods: MethodDesk;
   /** Set once the sandbox was reached. */
   handle?: SandboxHandle;
 }
@@ -36,6 +39,8 @@ export type RunOutcome =
   | { outcome: 'interrupted'; text: string }
   | { outcome: 'unknown'; why: string }
   | { outcome: 'detached' }
+  /** Its code waits for calls; these are new to the workflow. */
+  | { outcome: 'suspended'; calls: ProposedCall[] }
   /** Nothing can be said now; thrown, so that Temporal comes back. */
   | { outcome: 'later'; error: unknown };
 
@@ -45,8 +50,10 @@ export function sandboxFor(run: ToolRun): CallSandbox {
   return createCallSandbox({
     args: run.args,
     open: () => (opening ??= openToGoOn(run)),
+    onMethodCall: (handle, call) => run.methods.take(handle, call),
     onOutput(stream, chunk) {
       run.output.push(stream, chunk);
+      run.methods.stir();
       const { stdout, stderr } = run.output.seen();
       run.progress.output(stdout, stderr, lastLineOf(chunk));
     },

@@ -1,8 +1,9 @@
 import type { ExecuteToolArgs } from '../contracts/activities.ts';
 import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { ToolSandbox } from '../plugins/define-plugin.ts';
-import type { CodeResult, CommandResult, SandboxHandle } from '../sandbox/sandbox.ts';
+import type { CodeResult, CommandResult, MethodCall, SandboxHandle } from '../sandbox/sandbox.ts';
 import { INTERRUPTED_MARK } from './interrupt-call.ts';
+import { methodCallId } from './method-answer.ts';
 
 /** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
 export type Ending =
@@ -21,6 +22,8 @@ export interface CallSandbox extends ToolSandbox {
   note(error: unknown): void;
   /** Lets go of what runs; it runs on. */
   detach(): void;
+  /** The call of code at which a command of this call was ended. */
+  concludedBy(): string | undefined;
   /** True while a command of the call runs or the sandbox is being opened. */
   isBusy(): boolean;
 }
@@ -29,6 +32,8 @@ export interface CallSandboxParts {
   args: ExecuteToolArgs;
   open: () => Promise<SandboxHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+  /** Takes the calls of tools that the commands' code makes. */
+  onMethodCall: (handle: SandboxHandle, call: MethodCall) => void;
 }
 
 const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE'];
@@ -38,15 +43,17 @@ interface Hold {
   fate: ReturnType<typeof createFate>;
   release: AbortController;
   onOutput: CallSandboxParts['onOutput'];
+  onMethodCall: CallSandboxParts['onMethodCall'];
+  concludedBy?: string;
   /** For code without a limit of its own. */
   timeoutMs: number;
 }
 
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
-export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): CallSandbox {
+export function createCallSandbox({ args, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
-  const hold: Hold = { fate, release: new AbortController(), onOutput, timeoutMs };
+  const hold: Hold = { fate, release: new AbortController(), onOutput, onMethodCall, timeoutMs };
   let named = 0;
   let busy = 0;
   const nextId = () => `${callId}-${++named}`;
@@ -65,6 +72,7 @@ export function createCallSandbox({ args, open, onOutput }: CallSandboxParts): C
       return guarded((handle) => handle.start(command, { timeoutMs: 0, ...options, execId }));
     },
     ending: fate.ending,
+    concludedBy: () => hold.concludedBy,
     note: (error) => void fate.endBy(error),
     detach() {
       fate.end({ kind: 'detached' });
@@ -93,11 +101,12 @@ async function runOnce(
   handle: SandboxHandle,
   execId: string,
   command: string,
-  { quiet, ...options }: NonNullable<Parameters<ToolSandbox['exec']>[1]>,
+  { quiet, methods = false, ...options }: NonNullable<Parameters<ToolSandbox['exec']>[1]>,
 ): Promise<CommandResult> {
   const { signal } = hold.release;
   const follow = {
     signal,
+    ...(methods && { onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }),
     ...(!quiet && { onStdout: (chunk: Buffer) => hold.onOutput('stdout', chunk), onStderr: (chunk: Buffer) => hold.onOutput('stderr', chunk) }),
   };
   const result = await handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
@@ -108,22 +117,26 @@ async function runOnce(
     return handle.attach(execId, undefined, follow);
   });
   if (result.status === 'killed') throw hold.fate.end({ kind: 'interrupted', result });
+  if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
 }
 
 async function runCodeOnce(
-  { fate, release, onOutput, timeoutMs }: Hold,
+  hold: Hold,
   handle: SandboxHandle,
   execId: string,
   code: string,
-  options: Parameters<ToolSandbox['runCode']>[1],
+  { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
 ): Promise<CodeResult> {
+  const { fate, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
-  const result = await handle.runCode(code, { timeoutMs, ...options, execId, signal: release.signal, onOutput: tell }).catch((error: unknown) => {
+  const follow = { signal: release.signal, onOutput: tell, ...(methods && { onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
+  const result = await handle.runCode(code, { timeoutMs, ...options, ...follow, execId }).catch((error: unknown) => {
     // Only the mark of an interruption can have this id: a piece of code is the same for each attempt.
     throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
   });
   if (result.status === 'interrupted') throw fate.end({ kind: 'interrupted' });
+  if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
 }
 

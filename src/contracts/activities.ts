@@ -58,15 +58,19 @@ export interface ExecuteToolArgs {
   hash: string;
   timeoutMs: number;
   needsSandbox: boolean;
+  /** Calls of its code that the workflow looks after already; absent when there are none. */
+  openMethods?: string[];
 }
 /**
  * How an attach to a tool call ended. `finished`: the result is stored, whatever it says. `detached`: the command goes on (or stays frozen) without us.
  * `unknown`: it was started and nobody can know whether it took effect. `interrupted`: ended on request.
+ * `suspended`: its code waits for calls that it made; `calls` are those that the workflow was not told of before.
  */
 export type ExecuteToolResult =
   | { outcome: 'finished'; isError: boolean; kind?: 'behavior'; sandboxTier: SandboxTier }
   | { outcome: 'detached'; sandboxTier: SandboxTier }
   | { outcome: 'interrupted'; sandboxTier: SandboxTier }
+  | { outcome: 'suspended'; calls: ProposedCall[]; sandboxTier: SandboxTier }
   | { outcome: 'unknown'; why: string; sandboxTier: SandboxTier };
 
 export interface SettleCallArgs {

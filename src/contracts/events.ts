@@ -43,7 +43,8 @@ export interface EventData {
   'step.finished': { usage: { inputTokens: number; outputTokens: number } };
   'text.delta': { text: string };
   'reasoning.delta': { text: string };
-  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string; why: string };
+  /** `parentCallId`: the call whose code asked for it; absent when the model did. */
+  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string; why: string; parentCallId?: string };
   'tool.approval-requested': { callId: string; tool: string; hash: string; why: string; arguments: JsonObject; expiresAtMs: number };
   /** `arguments` are those that the call runs with, after edits; absent when it does not. */
   'tool.approval-resolved': {

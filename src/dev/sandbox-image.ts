@@ -76,5 +76,6 @@ async function hashOfInputs(): Promise<string> {
 }
 
 async function supervisorFiles(): Promise<string[]> {
-  return (await readdir(SUPERVISOR)).filter((name) => /\.(py|cjs)$/.test(name) || name === 'protocol.json').toSorted();
+  const names = await readdir(SUPERVISOR, { recursive: true });
+  return names.filter((name) => /\.(py|cjs|mjs)$/.test(name) || name === 'protocol.json').toSorted();
 }

@@ -47,10 +47,12 @@ export interface ToolSandbox {
       timeoutMs?: number;
       /** Keeps the output out of the events. */
       quiet?: boolean;
+      /** Lets its code call the tools of the conversation. */
+      methods?: boolean;
     },
   ): Promise<CommandResult>;
   /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
-  runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'>): Promise<CodeResult>;
+  runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'> & { methods?: boolean }): Promise<CodeResult>;
   /** Starts a command that outlives the call. */
   start(command: string, options?: { cwd?: string; env?: Record<string, string>; timeoutMs?: number }): Promise<ExecInfo>;
 }

@@ -1,4 +1,4 @@
-import type { Json } from '../contracts/json.ts';
+import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
 
@@ -18,13 +18,31 @@ export interface RunOptions {
   onStderr?: (chunk: Buffer) => void;
   /** Aborting lets go of the exec (it runs on) and rejects with `DETACHED`. */
   signal?: AbortSignal;
+  /** Lets the command's code call tools. Told of each call while somebody is attached; calls without an answer are told again to whoever attaches. */
+  onMethodCall?: (call: MethodCall) => void;
 }
+
+/** A call of a tool by code in the sandbox. What it asks for is the guest's, and nothing of it was checked. */
+export interface MethodCall {
+  execId: string;
+  /** The n-th call of its exec, for ever. */
+  number: number;
+  tool: string;
+  arguments: JsonObject;
+  /** It was told before, perhaps to another worker. */
+  repeated: boolean;
+}
+/** Becomes the value of the call in the guest's language, or an exception. */
+export type MethodAnswer = { ok: Json } | { error: { code: string; message: string } };
 
 /** How a command ended. A non-zero exit, a timeout and a kill are values, not errors. */
 export interface CommandResult {
   execId: string;
   /** `exited`: it ended by itself, be it by a signal. `killed`: it was ended on request. */
-  status: 'exited' | 'timeout' | 'killed';
+  /** `concluded`: it was ended at a call that it made of a tool. */
+  status: 'exited' | 'timeout' | 'killed' | 'concluded';
+  /** Number of that call. */
+  concludedBy?: number;
   /** Absent when a signal ended it. */
   exitCode?: number;
   /** Name of the signal that ended it, such as `SIGKILL`. */
@@ -50,7 +68,7 @@ export interface ExecInfo {
   command: string;
   /** `lost`: it was running when its container died; what it wrote until then is kept. */
   state: 'running' | 'ended' | 'lost';
-  result?: Pick<CommandResult, 'status' | 'exitCode' | 'signal' | 'durationMs'>;
+  result?: Pick<CommandResult, 'status' | 'exitCode' | 'signal' | 'durationMs' | 'concludedBy'>;
   stdoutBytes: number;
   stderrBytes: number;
   startedAt: string;
@@ -87,6 +105,12 @@ export interface SandboxHandle {
   /** Signals the whole tree of an exec. `SIGTERM` is followed by `SIGKILL` after 2 s. Returns false when it had ended. */
   kill(execId: string, signal?: 'SIGTERM' | 'SIGKILL' | 'SIGINT'): Promise<boolean>;
   execs(): Promise<ExecInfo[]>;
+  /** Answers a call that an exec's code made of a tool; only the first answer counts. */
+  answerMethod(execId: string, number: number, answer: MethodAnswer): Promise<void>;
+  /** Stops the time limit of an exec until the call is answered; returns how many calls of the exec have been held, in the order of their first time. */
+  holdMethod(execId: string, number: number): Promise<number>;
+  /** Ends an exec at a call that its code made: no code of it runs after that. */
+  concludeAt(execId: string, number: number): Promise<void>;
   /** Forgets an ended exec and its output. */
   forget(execId: string): Promise<void>;
   readFile(path: string, options?: { maxBytes?: number }): Promise<Buffer>;
@@ -206,7 +230,7 @@ export interface CodeContext {
   /** Up to 40 letters, digits, `_`, `.` and `-`. JavaScript and TypeScript share their contexts. */
   contextId: string;
 }
-export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'signal'> {
+export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall'> {
   language: CodeLanguage;
   contextId?: string;
   /** Called for what the code prints, as it comes. */
@@ -218,7 +242,9 @@ export interface CodeResult {
   execId: string;
   contextId?: string;
   /** `gone`: its process ended in the middle of it (killed, out of memory), and with it the context. */
-  status: 'finished' | 'failed' | 'interrupted' | 'timeout' | 'gone';
+  status: 'finished' | 'failed' | 'interrupted' | 'timeout' | 'gone' | 'concluded';
+  /** Number of the call of a tool that ended it; goes with `concluded`. */
+  concludedBy?: number;
   stdout: string;
   stderr: string;
   /** True when `stdout`, `stderr` or `values` are not all there was. */

@@ -42,6 +42,10 @@ export interface ToolCallRow {
   requestedAt: string;
   startedAt?: string;
   finishedAt?: string;
+  /** The call whose code made this one; absent for those of the model. */
+  parentCallId?: string;
+  /** What that code is given. */
+  value?: Json;
 }
 export type NewToolCall = Pick<ToolCallRow, 'callId' | 'conversationId' | 'turnId' | 'stepId' | 'tool' | 'arguments' | 'hash'>;
 
@@ -59,6 +63,8 @@ export interface CallResult {
   state: Exclude<ToolCallState, 'proposed' | 'running'>;
   content: ContentPart[];
   isError: boolean;
+  /** For a call of code, what it is given. */
+  value?: Json;
 }
 
 /** State of a sandbox's row; `creating` has a name but perhaps no container yet. */
@@ -120,12 +126,14 @@ export interface Store {
   toolCalls: {
     /** Inserts calls of a step; those that exist stay as they are. */
     propose(calls: NewToolCall[]): Promise<void>;
+    /** Inserts a call of code in a sandbox, the `number`-th of its exec, with its events; one that exists stays as it is. */
+    proposeMethod(call: NewToolCall & { number: number; parentCallId: string }, events: NewEvent[]): Promise<void>;
     get(callId: string): Promise<ToolCallRow | undefined>;
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
     /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */
     claim(callId: string, hash: string, events?: NewEvent[]): Promise<ClaimResult>;
     /**
-     * Stores the result, its transcript entry (key = call id) and events in one transaction, if `fence` is still the newest (any fence when undefined)
+     * Stores the result, its transcript entry (key = call id; none for a call of code) and events in one transaction, if `fence` is still the newest (any fence when undefined)
      * and the call has no result yet. Returns false otherwise.
      */
     settle(callId: string, fence: number | undefined, result: CallResult, events: NewEvent[]): Promise<boolean>;

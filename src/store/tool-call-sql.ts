@@ -1,6 +1,7 @@
 import { insertEvents } from './event-sql.ts';
 
-const COLUMNS = 'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, content, is_error, requested_at, started_at, finished_at';
+const COLUMNS =
+  'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, content, is_error, requested_at, started_at, finished_at, parent_call_id, value';
 
 /** Takes the calls as one JSON text, in the order in which the model asked for them. */
 export const PROPOSE = `insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)
@@ -8,6 +9,19 @@ export const PROPOSE = `insert into tool_calls (call_id, conversation_id, turn_i
     item.value->>'tool', item.value->'arguments', item.value->>'hash'
   from json_array_elements($1::json) with ordinality as item (value, position)
   on conflict do nothing`;
+
+/** One call of code in a sandbox, with its events when it is new. */
+export const PROPOSE_METHOD = `with proposed as (
+    insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash, parent_call_id)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    on conflict do nothing
+    returning conversation_id
+  ), counter as (
+    update conversations set event_seq = event_seq + json_array_length($10::json) from proposed
+    where conversations.conversation_id = proposed.conversation_id
+    returning conversations.conversation_id, event_seq
+  ), logged as (${insertEvents('$10')})
+  select conversation_id from proposed`;
 
 export const GET = `select ${COLUMNS} from tool_calls where call_id = $1`;
 
@@ -29,20 +43,22 @@ export const CLAIM = `with claimed as (
   union all
   select ${COLUMNS}, false from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
 
-/** One round trip: result, transcript entry and events, or nothing at all. */
+/** One round trip: result, transcript entry and events, or nothing at all. What code asked for is not for the transcript. */
 export const SETTLE = `with settled as (
-    update tool_calls set state = $3, content = $4, is_error = $5, finished_at = clock_timestamp()
+    update tool_calls set state = $3, content = $4, is_error = $5, value = $7, finished_at = clock_timestamp()
     where call_id = $1 and state in ('proposed', 'running') and ($2::integer is null or fence = $2)
-    returning call_id, conversation_id, turn_id, step_id, tool
+    returning call_id, conversation_id, turn_id, step_id, tool, parent_call_id
   ), counter as (
-    update conversations set event_seq = event_seq + json_array_length($6::json), transcript_seq = transcript_seq + 1 from settled
+    update conversations set event_seq = event_seq + json_array_length($6::json), 
+      transcript_seq = transcript_seq + case when settled.parent_call_id is null then 1 else 0 end
+    from settled
     where conversations.conversation_id = settled.conversation_id
     returning conversations.conversation_id, event_seq, transcript_seq
   ), entered as (
     insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
     select counter.conversation_id, counter.transcript_seq, settled.call_id, settled.turn_id, settled.step_id, clock_timestamp(),
       json_build_object('role', 'tool', 'callId', settled.call_id, 'tool', settled.tool, 'content', $4::json, 'isError', $5::boolean)
-    from counter cross join settled
+    from counter cross join settled where settled.parent_call_id is null
     on conflict (conversation_id, key) do nothing
   ), logged as (${insertEvents('$6')})
   select conversation_id from settled`;

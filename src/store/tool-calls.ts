@@ -1,5 +1,5 @@
 import { failure } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
+import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
@@ -7,7 +7,7 @@ import { eventsText } from './event-sql.ts';
 import { lacksConversation } from './failures.ts';
 import { toJsonText } from './json-text.ts';
 import type { ClaimResult, Store, ToolCallRow, ToolCallState } from './store.ts';
-import { CLAIM, EDIT, GET, OF_STEP, PROPOSE, SETTLE } from './tool-call-sql.ts';
+import { CLAIM, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {
   call_id: string;
@@ -24,6 +24,8 @@ interface Row {
   requested_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
+  parent_call_id: string | null;
+  value: { value: Json } | null;
 }
 
 export function createToolCalls({ database, announcer }: { database: Database; announcer: Announcer }): Store['toolCalls'] {
@@ -35,6 +37,12 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       } catch (error) {
         throw lacksConversation(error) ? failure('CONVERSATION_NOT_FOUND', { conversationId: calls[0]?.conversationId ?? '' }) : error;
       }
+    },
+    async proposeMethod(call, events) {
+      const { callId, conversationId, turnId, stepId, number, tool, hash, parentCallId } = call;
+      const values = [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events)];
+      const proposed = await database.query('toolCalls.proposeMethod', PROPOSE_METHOD, values);
+      if (proposed.length > 0) announcer.announce(conversationId);
     },
     async get(callId) {
       const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
@@ -57,6 +65,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
         toJsonText(result.content),
         result.isError,
         eventsText(events),
+        result.value === undefined ? null : toJsonText({ value: result.value }),
       ]);
       if (settled) announcer.announce(settled.conversation_id);
       return settled !== undefined;
@@ -96,5 +105,7 @@ function toCall(row: Row): ToolCallRow {
     requestedAt: row.requested_at.toISOString(),
     ...(row.started_at !== null && { startedAt: row.started_at.toISOString() }),
     ...(row.finished_at !== null && { finishedAt: row.finished_at.toISOString() }),
+    ...(row.parent_call_id !== null && { parentCallId: row.parent_call_id }),
+    ...(row.value !== null && { value: row.value.value }),
   };
 }

@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, PendingApproval, ResolveApprovalArgs } from '../contracts/conversation.ts';
 import type { ProposedCall } from '../contracts/activities.ts';
-import type { ConversationData } from './conversation-state.ts';
+import type { ConversationData, PauseWish } from './conversation-state.ts';
 
 /** Why an approval is over; `withdrawn` when its turn ended before anybody answered. */
 export interface Resolution {
@@ -63,10 +63,10 @@ export function dueApprovals(data: ConversationData, nowMs: number): Approval[] 
 }
 
 /** Pauses the conversation over approvals that nobody answered in time; they wait on, without an end. */
-export function pauseForApprovals(data: ConversationData, due: Approval[]): void {
+export function pauseForApprovals(data: ConversationData, due: Approval[], mode: PauseWish['mode'] = 'step'): void {
   for (const { pending } of due) {
     pending.expiresAtMs = 0;
-    data.pauseWish ??= { reason: { by: 'approval', callId: pending.callId, tool: pending.tool }, mode: 'step' };
+    data.pauseWish ??= { reason: { by: 'approval', callId: pending.callId, tool: pending.tool }, mode };
   }
 }
 

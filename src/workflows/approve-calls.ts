@@ -1,12 +1,12 @@
-import type { ApprovalEventArgs, ProposedCall } from '../contracts/activities.ts';
+import type { ApprovalEventArgs, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { recordApproval } from './activities.ts';
 import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals, type Approval, type Resolution } from './approval-state.ts';
 import { startWork, stopWork } from './budget-state.ts';
-import { mustEnd, type ConversationData } from './conversation-state.ts';
+import { mustEnd, type ConversationData, type PauseWish } from './conversation-state.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
-import { settle, type StepPlace } from './run-calls.ts';
 import type { RunningConversation } from './running.ts';
+import { settle, type StepPlace } from './settle.ts';
 
 const UNATTENDED = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
 const LET_RUN = 'Nobody answered in time, and the agent lets such calls run then.';
@@ -23,21 +23,20 @@ export async function approveCalls(running: RunningConversation, place: StepPlac
   const approved: ProposedCall[] = [];
   for (const call of calls) {
     if (call.decision === 'invalid') continue;
-    const refusal = refusalOf(data, call);
-    if (refusal) await settle(running, place, call, ...refusal);
+    const refused = refusalOf(data, call, data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer);
+    if (refused) await settle(running, place, call, refused.settlement, refused.message);
     else approved.push(call);
   }
   data.approvals = [];
   return approved;
 }
 
-/** Why a call must not run, as the model is told it. */
-function refusalOf(data: ConversationData, call: ProposedCall): ['denied' | 'expired', string] | undefined {
-  if (call.decision === 'deny') return ['denied', `Denied by policy: ${call.why}`];
-  if (!mayRun(data, call)) return ['denied', UNATTENDED];
-  const answer = data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer;
-  if (answer?.answer === 'deny') return ['denied', `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}`];
-  return answer?.answer === 'expired' ? ['expired', 'Nobody approved this call in time; it was not run.'] : undefined;
+/** What a call is told that must not run; undefined for one that may. */
+export function refusalOf(data: ConversationData, call: ProposedCall, answer?: Resolution): Pick<SettleCallArgs, 'settlement' | 'message'> | undefined {
+  if (call.decision === 'deny') return { settlement: 'denied', message: `Denied by policy: ${call.why}` };
+  if (!mayRun(data, call)) return { settlement: 'denied', message: UNATTENDED };
+  if (answer?.answer === 'deny') return { settlement: 'denied', message: `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}` };
+  return answer?.answer === 'expired' ? { settlement: 'expired', message: 'Nobody approved this call in time; it was not run.' } : undefined;
 }
 
 /** Where nobody is there to ask, whoever calls, only what reads and needs no approval runs. */
@@ -76,7 +75,7 @@ async function untilAnswered(running: RunningConversation): Promise<void> {
 }
 
 /** Nobody answered in time: the agent says what becomes of it. */
-async function expire(running: RunningConversation, due: Approval[]): Promise<void> {
+export async function expire(running: RunningConversation, due: Approval[], pauseMode: PauseWish['mode'] = 'step'): Promise<void> {
   const { data } = running;
   switch (data.limits.approvalExpiry ?? 'deny') {
     case 'deny':
@@ -86,7 +85,7 @@ async function expire(running: RunningConversation, due: Approval[]): Promise<vo
       await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'allow-once', reason: LET_RUN }, 'policy')));
       return;
     case 'pause':
-      pauseForApprovals(data, due);
+      pauseForApprovals(data, due, pauseMode);
   }
 }
 
@@ -111,6 +110,7 @@ export async function resolve(running: RunningConversation, approval: Approval, 
   return effective;
 }
 
-function record(running: RunningConversation, { callId, tool, turnId, hash }: Approval['pending'], event: ApprovalEventArgs['event']): Promise<void> {
+/** Notes a step of an approval in the events. */
+export function record(running: RunningConversation, { callId, tool, turnId, hash }: Approval['pending'], event: ApprovalEventArgs['event']): Promise<void> {
   return running.inOrder(() => recordApproval({ conversationId: running.data.conversationId, turnId, callId, tool, hash, event }));
 }

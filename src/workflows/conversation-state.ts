@@ -71,7 +71,7 @@ export interface ConversationData {
   extraWallTimeMs: number;
   approvals: Approval[];
   runningCalls: { callId: string; tool: string }[];
-  /** Calls let go of by a pause, whose commands wait in the sandbox. */
+  /** Calls whose commands wait in the sandbox: let go of by a pause, or waiting for calls of their code. */
   detachedCalls: number;
   /** Events that wait to be saved with the status. */
   outbox: SaveStatusArgs['events'];

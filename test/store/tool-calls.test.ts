@@ -120,3 +120,19 @@ test('a call can be edited until it starts', async () => {
 test('a call of an unknown conversation is refused', async () => {
   await expect(newCall(store, 'conv_none')).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
 });
+
+test('a call of code is proposed with its events once, keeps the value that the code is given, and stays out of the transcript', async () => {
+  const id = await newConversation(store);
+  const parent = await newCall(store, id);
+  const call = { ...parent, callId: `${parent.callId}-1m1`, number: 1, parentCallId: parent.callId };
+  await store.toolCalls.proposeMethod(call, started(call.callId));
+  await store.toolCalls.proposeMethod(call, started(call.callId));
+  expect((await store.events.read(id, 1)).map((event) => event.type)).toEqual(['tool.started']);
+  expect(await store.toolCalls.get(call.callId)).toMatchObject({ state: 'proposed', parentCallId: parent.callId });
+  await store.toolCalls.settle(call.callId, undefined, { ...done('null'), value: null }, finished(call.callId));
+  expect(await store.toolCalls.get(call.callId)).toMatchObject({ state: 'finished', value: null });
+  expect(await store.transcript.read(id)).toEqual([]);
+  await store.toolCalls.settle(parent.callId, undefined, done('whole'), finished(parent.callId));
+  expect(await store.transcript.read(id)).toMatchObject([{ seq: 1, entry: { callId: parent.callId } }]);
+  expect(await store.toolCalls.get(parent.callId)).not.toHaveProperty('value');
+});

@@ -98,6 +98,25 @@ export const followCommand: ToolScript = async ({ callId }, world) => {
   }
 };
 
+/** A tool whose code makes calls at its first attach and waits for all of them; told of none that is new, it says that it only waits. */
+export function suspendedBy(callId: string, methods: ProposedCall[]): ToolScript {
+  let told = false;
+  const done = new Set<string>();
+  return async (args, world) => {
+    world.sandboxTier = 'running';
+    if (args.callId !== callId) {
+      done.add(args.callId);
+      return { outcome: 'finished', isError: false, sandboxTier: 'running' };
+    }
+    if (methods.every((method) => done.has(method.callId) || world.asked('settleCall').some((settled) => settled['callId'] === method.callId))) {
+      return { outcome: 'finished', isError: false, sandboxTier: 'running' };
+    }
+    const fresh = told ? [] : methods;
+    told = true;
+    return { outcome: 'suspended', calls: fresh, sandboxTier: 'running' };
+  };
+}
+
 let calls = 0;
 /** A tool call of a scripted model. */
 export function toolCall(more: Partial<ProposedCall> = {}): ProposedCall {

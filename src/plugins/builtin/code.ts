@@ -30,7 +30,8 @@ export const codePlugin = definePlugin({
       id: 'run',
       description:
         'Runs a program in the sandbox and gives its exit code, stdout and stderr. Each call is a new process, and only files stay, unless a context is named. ' +
-        'Modules of the working directory can be imported.',
+        'Modules of the working directory can be imported. Python and JavaScript programs can call your other tools as functions: ' +
+        "Python `from longshore import tools; tools.files.read(path='a.txt')`, JavaScript `await tools.files.read({ path: 'a.txt' })`.",
       parameters,
       annotations: { title: 'Run code', destructiveHint: true, openWorldHint: true },
       isolation: 'container',
@@ -40,11 +41,11 @@ export const codePlugin = definePlugin({
         const { language, code, context, cwd } = input;
         if (context !== undefined || language === 'typescript') {
           const where = { ...(context !== undefined && { contextId: context }), ...(cwd !== undefined && { cwd }) };
-          return describeCode(await sandbox.runCode(code, { language, ...where, timeoutMs: input.timeoutSeconds * 1000 }));
+          return describeCode(await sandbox.runCode(code, { language, ...where, timeoutMs: input.timeoutSeconds * 1000, methods: true }));
         }
         const { command, stdin } = commandFor(input.language, input.code);
         const options = { timeoutMs: input.timeoutSeconds * 1000, ...(input.cwd !== undefined && { cwd: input.cwd }), ...(stdin !== undefined && { stdin }) };
-        return describeResult(await sandbox.exec(command, { ...options, env: { PYTHONUNBUFFERED: '1' } }));
+        return describeResult(await sandbox.exec(command, { ...options, env: { PYTHONUNBUFFERED: '1' }, methods: true }));
       },
     }),
   ],
@@ -53,6 +54,7 @@ export const codePlugin = definePlugin({
 /** Programs come by stdin: no file is left behind, and imports are resolved from the working directory. */
 function commandFor(language: z.infer<typeof parameters>['language'], code: string): { command: string; stdin?: string } {
   if (language === 'bash') return { command: code };
-  if (language === 'python') return { command: 'exec python3 -', stdin: code };
-  return { command: `exec node --input-type=${COMMON_JS.test(code) ? 'commonjs' : 'module'} -`, stdin: code };
+  if (language === 'python') return { command: 'exec python3 ${LONGSHORE_GUEST:+"$LONGSHORE_GUEST/run_python.py"} -', stdin: code };
+  const tools = '${LONGSHORE_GUEST:+--require "$LONGSHORE_GUEST/global_tools.cjs"}';
+  return { command: `exec node ${tools} --input-type=${COMMON_JS.test(code) ? 'commonjs' : 'module'} -`, stdin: code };
 }

@@ -29,7 +29,7 @@ function run(): Tool {
     summarize: ({ command }) => command,
     async execute({ command, cwd, timeoutSeconds: seconds, background }, { sandbox }) {
       const where = cwd === undefined ? {} : { cwd };
-      if (!background) return describeResult(await sandbox.exec(command, { ...where, timeoutMs: seconds * 1000 }));
+      if (!background) return describeResult(await sandbox.exec(command, { ...where, timeoutMs: seconds * 1000, methods: true }));
       const started = await sandbox.start(command, { ...where, timeoutMs: 0 });
       return { execId: started.execId, status: 'running', next: 'Read its output with shell:logs, end it with shell:kill.' };
     },

@@ -5,6 +5,7 @@ import type { Call, StreamName } from './call.ts';
 import { Caller, type CallerOptions } from './caller.ts';
 import { createFileCalls, createPartCalls } from './file-calls.ts';
 import { parseLines } from './lines.ts';
+import { createMethodCalls } from './method-calls.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
 
 /** Talks to the supervisor behind `openStream`; the first stream is opened by the first call. */
@@ -35,6 +36,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
         if (!repeated || !isFailure(error, 'EXEC_NOT_FOUND')) throw error;
       }
     },
+    ...createMethodCalls(caller),
     async ping() {
       await ask('ping', {});
     },

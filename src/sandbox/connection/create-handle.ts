@@ -1,6 +1,7 @@
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { createFileOperations } from '../operations/files.ts';
+import { followCalls } from '../operations/follow-calls.ts';
 import { createCodeOperations } from '../operations/run-code.ts';
 import { attachPty, openPty } from '../operations/terminals.ts';
 import { createTransfers } from '../operations/transfers.ts';
@@ -31,7 +32,7 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
     async run(command, run = {}) {
       const spec = toSpec(command, run);
       const follow = toFollow(run, previewBytes);
-      const ended = connection.run(spec, follow);
+      const ended = followCalls(connection, spec.execId, run, connection.run(spec, follow));
       if (run.stdin === undefined) return toResult(spec.execId, await ended);
       const [end] = await Promise.all([ended, giveInput(connection, spec.execId, run.stdin, ended)]);
       return toResult(spec.execId, end);
@@ -48,6 +49,9 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
     writeStdin: (execId, data, { end = false } = {}) => connection.input(execId, toBytes(data), { end }),
     kill: (execId, signal = 'SIGTERM') => connection.signal(execId, signal),
     execs: async () => (await connection.list()).map(toInfo),
+    answerMethod: (execId, number, answer) => connection.answer(execId, number, JSON.stringify(answer)),
+    holdMethod: (execId, number) => connection.hold(execId, number),
+    concludeAt: (execId, number) => connection.conclude(execId, number),
     forget: (execId) => connection.forget(execId),
     ...files,
     ...createTransfers(connection, files),
@@ -80,6 +84,7 @@ function toSpec(command: string, run: RunOptions): ExecSpec {
     timeoutMs: run.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     maxOutputBytes: run.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES,
     stdin: run.stdin === undefined ? 'empty' : 'open',
+    ...(run.onMethodCall && { methods: true }),
   };
 }
 
@@ -96,11 +101,12 @@ function toInfo({ exit, ...info }: ExecRecord): ExecInfo {
   return exit && exit.status !== 'lost' ? { ...info, result: { ...outcome(exit), status: exit.status } } : info;
 }
 
-function outcome(exit: ExitRecord): { durationMs: number; exitCode?: number; signal?: string } {
+function outcome(exit: ExitRecord): Pick<CommandResult, 'durationMs' | 'exitCode' | 'signal' | 'concludedBy'> {
   return {
     durationMs: exit.durationMs,
     ...(exit.exitCode !== undefined && { exitCode: exit.exitCode }),
     ...(exit.signal !== undefined && { signal: exit.signal }),
+    ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../contracts/json.ts';
 import type { FileInfo } from '../sandbox.ts';
 
 export interface ExecSpec {
@@ -12,6 +13,8 @@ export interface ExecSpec {
   /** Per stream. */
   maxOutputBytes: number;
   stdin: 'empty' | 'open';
+  /** Its code may call the tools of the conversation; whoever follows its `calls` answers them. */
+  methods?: boolean;
 }
 
 export interface FollowOptions {
@@ -28,7 +31,9 @@ export interface FollowOptions {
 
 /** How an exec ended. `lost`: its container died before it did. */
 export interface ExitRecord {
-  status: 'exited' | 'timeout' | 'killed' | 'lost';
+  status: 'exited' | 'timeout' | 'killed' | 'concluded' | 'lost';
+  /** Number of the call at which it was ended; goes with `concluded`. */
+  concludedBy?: number;
   exitCode?: number;
   signal?: string;
   durationMs: number;
@@ -60,6 +65,16 @@ export interface ExecRecord {
   exit?: ExitRecord;
 }
 
+/** A call of a tool by an exec's code. What it says is the guest's and checked by nobody yet. */
+export interface MethodLine {
+  /** The n-th call of its exec, for ever. */
+  number: number;
+  tool: string;
+  arguments: JsonObject;
+  /** It was told before, to us or to another. */
+  repeated: boolean;
+}
+
 export interface WatchLine {
   type: 'ready' | 'created' | 'changed' | 'removed' | 'overflow';
   path: string;
@@ -85,6 +100,14 @@ export interface SupervisorConnection {
   list(): Promise<ExecRecord[]>;
   info(execId: string): Promise<ExecRecord>;
   forget(execId: string): Promise<void>;
+  /** Tells the calls of an exec's code, those without an answer first, until the exec ends or it is aborted (rejecting with `DETACHED`). */
+  calls(execId: string, options: { onCall: (call: MethodLine) => void; signal?: AbortSignal }): Promise<void>;
+  /** Stops the exec's clock until the call is answered; returns how many of its calls have done so, counted at the first time. */
+  hold(execId: string, number: number): Promise<number>;
+  /** Gives a call its answer, an object as JSON; only the first counts. */
+  answer(execId: string, number: number, answer: string): Promise<void>;
+  /** Ends the exec at a call: no code of it runs any more. */
+  conclude(execId: string, number: number): Promise<void>;
   ping(): Promise<void>;
   /** At most `maxBytes` from `offset` (default 0), the file's whole size, and a text that differs when its content may. */
   readFile(path: string, maxBytes: number, offset?: number): Promise<{ bytes: Buffer; size: number; version: string }>;

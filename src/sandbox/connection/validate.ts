@@ -101,6 +101,7 @@ const CHECKS: Record<string, (value: unknown, field: Field) => boolean> = {
     isObject(value) &&
     Object.keys(value).length <= (field.maxItems ?? 0) &&
     Object.entries(value).every(([name, item]) => name !== '' && !name.includes('=') && isText(name, field) && isText(item, field)),
+  object: isObject,
   record: (value, { record = '' }) => isObject(value) && check(spread(RECORDS[record] ?? {}), value, record) === undefined,
 };
 

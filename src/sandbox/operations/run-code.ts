@@ -3,6 +3,7 @@ import { makeId } from '../../contracts/ids.ts';
 import type { ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { CodeContext, CodeLanguage, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
+import { followCalls } from './follow-calls.ts';
 
 type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode'>;
 
@@ -23,7 +24,13 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
     async runCode(code, options) {
       const { contextId, language } = options;
       const execId = options.execId ?? makeId('call', Date.now(), Math.random);
-      const started = { execId, cwd: options.cwd ?? '.', env: options.env ?? {}, timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS };
+      const started = {
+        execId,
+        cwd: options.cwd ?? '.',
+        env: options.env ?? {},
+        timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        ...(options.onMethodCall && { methods: true }),
+      };
       if (contextId === undefined && language === 'bash') return runBash(connection, sandboxId, started, code, options);
       if (contextId !== undefined) await ensureContext(connection, { language, contextId });
       const run: ExecSpec['run'] =
@@ -59,7 +66,8 @@ function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<s
 
 async function runInterpreted(connection: WorkingConnection, sandboxId: string, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
   const reader = createCodeReader(options.onOutput);
-  const running = connection.run(spec, { previewBytes: 0, onStdout: (chunk) => reader.push(chunk), ...(options.signal && { signal: options.signal }) });
+  const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
+  const running = followCalls(connection, spec.execId, options, connection.run(spec, following));
   // The program may end without having read its input, and whoever lets go stops feeding it.
   const fed = connection.input(spec.execId, Buffer.from(`${JSON.stringify(request)}\n`), { end: true });
   fed.catch(() => undefined);
@@ -76,6 +84,7 @@ function toResult(reader: CodeReader, exit: ExitRecord, problem: string, { execI
     execId,
     ...(contextId !== undefined && { contextId }),
     status: statusOf(exit, gone, error?.type),
+    ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     ...told,
     ...(error && { error }),
     ...(executionCount !== undefined && { executionCount }),
@@ -84,7 +93,7 @@ function toResult(reader: CodeReader, exit: ExitRecord, problem: string, { execI
 }
 
 function statusOf(exit: ExitRecord, gone: boolean, errorType: string | undefined): CodeResult['status'] {
-  if (exit.status === 'timeout') return 'timeout';
+  if (exit.status === 'timeout' || exit.status === 'concluded') return exit.status;
   if (exit.status === 'killed') return gone && exit.signal === 'SIGKILL' ? 'gone' : 'interrupted';
   if (gone) return 'gone';
   if (errorType === 'KeyboardInterrupt' || errorType === 'Interrupted') return 'interrupted';
@@ -94,12 +103,12 @@ function statusOf(exit: ExitRecord, gone: boolean, errorType: string | undefined
 async function runBash(
   connection: WorkingConnection,
   sandboxId: string,
-  started: Pick<ExecSpec, 'execId' | 'cwd' | 'env' | 'timeoutMs'>,
+  started: Pick<ExecSpec, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'methods'>,
   code: string,
   options: RunCodeOptions,
 ): Promise<CodeResult> {
   const { execId } = started;
-  const { exit, stdout, stderr } = await connection.run(
+  const running = connection.run(
     { ...started, run: { command: code }, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' },
     {
       previewBytes: 65_536,
@@ -110,9 +119,11 @@ async function runBash(
       ...(options.signal && { signal: options.signal }),
     },
   );
+  const { exit, stdout, stderr } = await followCalls(connection, execId, options, running);
   if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
   const failed = exit.status === 'exited' && exit.exitCode !== 0;
-  const status = exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' ? 'timeout' : 'interrupted';
+  const status =
+    exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
   return {
     execId,
     status,
@@ -121,6 +132,7 @@ async function runBash(
     truncated: stdout.leftOut + stderr.leftOut > 0,
     values: [],
     ...(failed && { error: { type: 'ExitCode', message: `exit code ${exit.exitCode}`, traceback: stderr.tail || stderr.head } }),
+    ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     durationMs: exit.durationMs,
   };
 }

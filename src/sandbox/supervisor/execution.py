@@ -29,6 +29,8 @@ class Execution:
         self.outputs = [-1, -1]
         self.exit_file = -1
         self.stdin = None
+        self.desk = None
+        """Where its code calls tools."""
         self.followers = []
         self.due = None
         """Active time at which `on_due` has to be called."""
@@ -44,6 +46,9 @@ class Execution:
         self._wait_status = None
         self._reason = None
         self._kill_at = None
+        self._concluded_by = None
+        self._held_left = None
+        """Seconds left of its time, which stands still while a call waits."""
         self._started = loop.now()
         if spec['timeoutMs']:
             self.due = self._deadline = self._started + spec['timeoutMs'] / 1000
@@ -72,6 +77,21 @@ class Execution:
             self._reason = 'killed'
         found = self._end_tree(number == signal.SIGKILL) if number != signal.SIGINT else processes.signal_tree(self._pid, number)
         return was_running or found > 0
+
+    def conclude(self, number):
+        if self.exit is None and self._reason is None:
+            self._reason = 'concluded'
+            self._concluded_by = number
+            self._end_tree(True)
+
+    def hold_clock(self, held):
+        if held and self._deadline is not None:
+            self._held_left = max(0.0, self._deadline - self._loop.now())
+            self._deadline = None
+        elif not held and self._held_left is not None:
+            self._deadline = self._loop.now() + self._held_left
+            self._held_left = None
+        self._schedule()
 
     def on_due(self, now):
         if self._kill_at is not None and now >= self._kill_at:
@@ -188,10 +208,12 @@ class Execution:
         if self.exit is not None:
             return
         self.exit = record
+        if self._concluded_by is not None:
+            record['concludedBy'] = self._concluded_by
         record['durationMs'] = round((self._loop.now() - self._started) * 1000)
         record['stdoutBytes'], record['stderrBytes'] = self.total
         record['stdoutKept'], record['stderrKept'] = self.kept
-        self._deadline = None
+        self._deadline = self._held_left = None
         self._schedule()
         if self.stdin is not None:
             self.stdin.close()

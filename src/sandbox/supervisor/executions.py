@@ -8,12 +8,14 @@ from _sha256 import sha256
 from execution import Execution
 from follow import Follower, Recorded
 from journal import timestamp
+from methods import Answer
 from protocol import LIMITS, Refused, to_bytes
 from stdin import Stdin
 
 _SIGNALS = {'SIGTERM': signal.SIGTERM, 'SIGKILL': signal.SIGKILL, 'SIGINT': signal.SIGINT}
 _SHOWN = 1000
 _HERE = os.fsencode(os.path.dirname(os.path.abspath(__file__)))
+_GUEST = os.path.join(_HERE, b'guest')
 _PROGRAMS = {
     'terminal': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'terminal.py')),
     'python': (b'/usr/bin/env', b'python3', os.path.join(_HERE, b'interpreter.py')),
@@ -24,10 +26,11 @@ _PROGRAMS = {
 
 
 class Executions:
-    def __init__(self, journal, loop, nursery, home):
+    def __init__(self, journal, loop, nursery, home, methods):
         self._journal = journal
         self._loop = loop
         self._nursery = nursery
+        self._methods = methods
         self._base_env = {
             b'PATH': b'/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
             b'HOME': home,
@@ -110,6 +113,34 @@ class Executions:
         self._journal.remove(exec_id)
         channel.end({})
 
+    def calls(self, channel, fields):
+        """Tells the calls of tools that the exec's code makes, those without an answer first, until the exec ends."""
+        desk = self._desk(fields['execId'])
+        if desk is None:
+            channel.end({})
+        else:
+            desk.follow(channel)
+
+    def hold(self, channel, fields):
+        desk = self._desk(fields['execId'])
+        channel.end({'held': 0 if desk is None else desk.hold(fields['number'])})
+
+    def answer(self, channel, fields):
+        desk = self._desk(fields['execId'])
+        if desk is None:
+            channel.reply({'accepted': fields['size']})
+            channel.end({})
+        else:
+            Answer(channel, desk, fields)
+
+    def conclude(self, channel, fields):
+        """Ends the exec at a call, as that call's tool wants it; nothing of its code runs after it."""
+        self._require(fields['execId'])
+        execution = self._live.get(fields['execId'])
+        if execution is not None:
+            execution.conclude(fields['number'])
+        channel.end({})
+
     def kill_all(self):
         for execution in tuple(self._live.values()):
             execution.signal(signal.SIGKILL)
@@ -147,19 +178,42 @@ class Executions:
             argv = [b'/bin/bash', b'-c', to_bytes(fields['command'])]
         else:
             argv = [*_PROGRAMS.get(fields.get('program'), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
-        env = {**self._base_env, **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
+        desk = self._methods.open_desk() if fields.get('methods') else None
+        env = {**self._base_env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
         cwd = os.path.join(self._base_env[b'HOME'], to_bytes(fields['cwd']))
         try:
             spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open')
         except OSError as error:
             self._journal.remove(exec_id)
+            if desk is not None:
+                self._methods.close_desk(desk)
             raise Refused('EXEC_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
         execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone)
+        if desk is not None:
+            execution.desk = desk
+            desk.on_hold = execution.hold_clock
         if spawned.stdin >= 0:
             execution.stdin = Stdin(spawned.stdin, self._loop)
         return execution
 
+    def _env_of(self, desk):
+        if desk is None:
+            return {}
+        return {
+            b'LONGSHORE_TOOLS': os.fsencode(self._methods.path),
+            b'LONGSHORE_TOOLS_TOKEN': desk.token.encode(),
+            b'LONGSHORE_GUEST': _GUEST,
+            b'PYTHONPATH': _GUEST,
+        }
+
+    def _desk(self, exec_id):
+        self._require(exec_id)
+        execution = self._live.get(exec_id)
+        return execution.desk if execution is not None and execution.exit is None else None
+
     def _on_end(self, execution):
+        if execution.desk is not None:
+            self._methods.close_desk(execution.desk)
         if not self._journal.write_exit(execution.exit_file, execution.exit):
             self._unsaved[execution.id] = execution.exit
 

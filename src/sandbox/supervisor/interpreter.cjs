@@ -47,6 +47,7 @@ async function run(request, teller) {
   try {
     if (request.cwd) process.chdir(request.cwd);
     Object.assign(process.env, request.env);
+    if (process.env.LONGSHORE_GUEST) server.context.tools ??= require(`${process.env.LONGSHORE_GUEST}/longshore.cjs`).tools;
     // Modules are looked for where the code works.
     server.context.require = createRequire(path.join(process.cwd(), 'code.js'));
     const value = await evaluate(rewriteImports(request.language === 'typescript' ? withoutTypes(request.code) : request.code), `<code ${count}>`);

@@ -168,10 +168,19 @@ class Interpreter:
         # So that a traceback can show the lines.
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         tree = ast.parse(code, name)
+        if 'LONGSHORE_GUEST' in os.environ:
+            self._offer_tools(tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(';') else None
         self._evaluate(compile(tree, name, 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
         if last is not None:
             self.display(self._evaluate(compile(ast.Expression(last.value), name, 'eval', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)))
+
+    def _offer_tools(self, tree):
+        if os.environ['LONGSHORE_GUEST'] not in sys.path:
+            sys.path.append(os.environ['LONGSHORE_GUEST'])
+        from longshore_names import offer_bare_names
+
+        offer_bare_names(tree, self._module.__dict__)
 
     def _evaluate(self, code):
         value = eval(code, self._module.__dict__)

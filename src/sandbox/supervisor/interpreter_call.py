@@ -13,11 +13,12 @@ import time
 _PATIENCE = 1.5
 _COMES_UP = 30.0
 
-
+# The context's own environment is that of its first piece; each piece has its own leave to call tools.
+_PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
 
 
 def main(path):
-    request = sys.stdin.buffer.readline()
+    request = _with_tools(json.loads(sys.stdin.buffer.readline()))
     connection = _connect(path)
     connection.sendall(request)
     state = {'pid': 0, 'deadline': None}
@@ -34,6 +35,11 @@ def main(path):
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGINT, interrupt)
     _follow(connection, state)
+
+
+def _with_tools(request):
+    env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return json.dumps({**request, 'env': {**(request.get('env') or {}), **env}}).encode() + b'\n'
 
 
 def _connect(path):

@@ -11,6 +11,7 @@ from executions import Executions
 from file_work import FileWork
 from journal import Journal, timestamp
 from loop import READ, Loop
+from methods import Methods
 from protocol import LIMITS, VERSION, Refused
 
 # How long the ends of killed commands are waited for when the sandbox is stopped.
@@ -27,7 +28,7 @@ class Supervisor:
         self._nursery = nursery
         self._connections = set()
         self._stopping = False
-        executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home)
+        executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home, Methods(options['--methods'], self._loop))
         self._executions = executions
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
@@ -41,6 +42,10 @@ class Supervisor:
             'list': executions.list,
             'info': executions.info,
             'forget': executions.forget,
+            'calls': executions.calls,
+            'hold': executions.hold,
+            'answer': executions.answer,
+            'conclude': executions.conclude,
         }
         self._loop.add(self._listener.fileno(), READ, self._accept)
         self._listen_for_stop()

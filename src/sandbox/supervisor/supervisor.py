@@ -1,6 +1,6 @@
 """The supervisor: starts, journals and ends the commands of one sandbox. Runs as root in the container; guest code has another uid.
 
-Options, each with a value: --socket, --journal, --home, --uid, --gid."""
+Options, each with a value: --socket, --journal, --methods, --home, --uid, --gid."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 _DEFAULTS = {
     '--socket': '/run/longshore/supervisor.sock',
+    '--methods': '/run/longshore-tools/tools.sock',
     '--journal': '/home/.longshore/execs',
     '--home': '/home/user',
     '--uid': '1000',

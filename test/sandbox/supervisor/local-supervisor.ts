@@ -51,6 +51,8 @@ export class LocalSupervisor implements AsyncDisposable {
     const options = [
       '--socket',
       this.socket,
+      '--methods',
+      join(this.directory, 'tools', 'tools.sock'),
       '--journal',
       join(this.directory, 'execs'),
       '--home',

@@ -1,0 +1,111 @@
+import { ActivityFailure, CancellationScope, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
+import { executeTool, interruptCall } from './activities.ts';
+import { mustEnd } from './conversation-state.ts';
+import { freeze } from './pause.ts';
+import type { RunningConversation } from './running.ts';
+import { settle, type StepPlace } from './settle.ts';
+
+/** How one attach ended: as the tool says, without an answer because we cancelled it, or by a failure that retries did not mend. */
+export type AttachEnd = ExecuteToolResult | { outcome: 'cancelled' } | { outcome: 'failed'; settlement: 'failed' | 'unknown'; message: string };
+
+const INTERRUPTED = 'Interrupted: the turn was ended before this call had a result.';
+
+/** What calls that run side by side share. */
+export interface Round {
+  freezing?: Promise<void>;
+}
+/** A call under way: what lets go of it, and the interruption that it has to wait for. */
+interface Attached {
+  call: ProposedCall;
+  scope: CancellationScope;
+  round: Round;
+  interrupting?: Promise<void>;
+}
+
+/** Attaches to a call once. `openMethods`: the calls of its code that are looked after already. */
+export async function attach(
+  running: RunningConversation,
+  { turnId, stepId }: StepPlace,
+  call: ProposedCall,
+  round: Round,
+  openMethods: string[] = [],
+): Promise<AttachEnd> {
+  const { data } = running;
+  data.runningCalls.push({ callId: call.callId, tool: call.tool });
+  running.show();
+  const { conversationId, agentId, userId, tenantId } = data;
+  const { callId, tool, hash, timeoutMs, needsSandbox } = call;
+  const attached: Attached = { call, scope: new CancellationScope(), round };
+  const identity = { conversationId, agentId, userId, tenantId, turnId, stepId, callId, tool, hash, timeoutMs, needsSandbox };
+  const args = openMethods.length === 0 ? identity : { ...identity, openMethods };
+  const answer = attached.scope.run(() => executeTool(call, args));
+  const unwatch = running.watch(() => heed(running, attached));
+  let end: AttachEnd;
+  try {
+    end = await answer;
+    // A tool of the host may have woken it, to put a file there.
+    if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
+  } catch (error) {
+    end = failedAttach(call, error);
+  } finally {
+    unwatch();
+  }
+  if (attached.interrupting) await attached.interrupting;
+  data.runningCalls = data.runningCalls.filter((running) => running.callId !== callId);
+  running.show();
+  return end;
+}
+
+/** Lets go of a running call for a pause `now`, and ends it when the turn has to end. */
+function heed(running: RunningConversation, attached: Attached): void {
+  const { data } = running;
+  const { call, scope, round } = attached;
+  if (scope.consideredCancelled) return;
+  if (mustEnd(data)) {
+    if (call.needsSandbox) attached.interrupting ??= interrupt(data.conversationId, attached);
+    else scope.cancel();
+  } else if (call.needsSandbox && data.pauseWish?.mode === 'now') {
+    // The commands stop at once, while their executors are still letting go of them.
+    round.freezing ??= freeze(running);
+    scope.cancel();
+  }
+}
+
+async function interrupt(conversationId: string, { call, scope }: Attached): Promise<void> {
+  try {
+    await interruptCall(call.summary, conversationId, call.callId);
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    scope.cancel();
+  }
+}
+
+function failedAttach(call: ProposedCall, error: unknown): AttachEnd {
+  if (isCancellation(error)) return { outcome: 'cancelled' };
+  if (!(error instanceof ActivityFailure)) throw error;
+  const timedOut = error.cause instanceof TimeoutFailure;
+  if (timedOut && call.retry === 'once') {
+    return {
+      outcome: 'failed',
+      settlement: 'unknown',
+      message: 'The worker that ran this call died or stopped answering; nobody knows whether it took effect. It was not run again.',
+    };
+  }
+  return { outcome: 'failed', settlement: 'failed', message: `${call.tool} failed: ${error.cause?.message ?? error.message}` };
+}
+
+/** Gives a call whose attach ended without one a result. */
+export async function settleEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, end: AttachEnd): Promise<void> {
+  if (end.outcome === 'failed') await settle(running, place, call, end.settlement, end.message);
+  // Cancelled at the end of a turn: an executor that could still answer would have said `interrupted` itself.
+  else if (end.outcome === 'cancelled') await settle(running, place, call, 'interrupted', INTERRUPTED);
+}
+
+/** Gives a call of an ended turn its result; a command that a pause left in the sandbox is ended first, and what it said is kept. */
+export async function abandon(running: RunningConversation, place: StepPlace, call: ProposedCall, started: boolean): Promise<void> {
+  if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
+  const end = await attach(running, place, call, {});
+  if (end.outcome !== 'detached' && end.outcome !== 'cancelled' && end.outcome !== 'suspended') return settleEnd(running, place, call, end);
+  await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; nobody knows how far this call came.');
+}

@@ -1,0 +1,142 @@
+import { condition } from '@temporalio/workflow';
+import type { ProposedCall } from '../contracts/activities.ts';
+import { abandon, attach, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
+import { askAboutMethod, type Code } from './ask-about-method.ts';
+import { startWork, stopWork } from './budget-state.ts';
+import { mustEnd, pauseIsDue } from './conversation-state.ts';
+import { restWhilePaused } from './pause.ts';
+import { rest } from './rest.ts';
+import type { RunningConversation } from './running.ts';
+import { settle, type StepPlace } from './settle.ts';
+
+/** One call whose code calls tools, and all that comes of it. */
+interface Script {
+  running: RunningConversation;
+  place: StepPlace;
+  round: Round;
+  /** Calls that are attached to, or are about to be. */
+  busy: number;
+  attached: number;
+  /** The sandbox is on its way down or held by a pause: nothing is attached to now. */
+  resting: boolean;
+  over: boolean;
+}
+
+const CODE_ENDED = 'The code that asked for this call has ended; it was not run.';
+
+/**
+ * Goes on with a call whose code waits for calls of its own: runs those, and attaches to the code again to deliver their results, until it has
+ * ended. While all of it waits, nothing is held but a place in this workflow, and the sandbox rests.
+ */
+export async function followScript(running: RunningConversation, place: StepPlace, call: ProposedCall, calls: ProposedCall[]): Promise<AttachEnd> {
+  const { data } = running;
+  const script: Script = { running, place, round: {}, busy: 0, attached: 0, resting: false, over: false };
+  data.detachedCalls += 1;
+  const following = follow(script, call, calls);
+  const keeping = keepRest(script);
+  try {
+    return await following;
+  } finally {
+    script.over = true;
+    await keeping;
+    data.detachedCalls -= 1;
+  }
+}
+
+/** Returns how the code ended; `detached` when the turn has to end and the code still waits. */
+async function follow(script: Script, call: ProposedCall, calls: ProposedCall[]): Promise<AttachEnd> {
+  const { data } = script.running;
+  const code: Code = { ended: false };
+  const open = new Map<string, Promise<void>>();
+  const begin = (fresh: ProposedCall[]) => {
+    for (const method of fresh.filter(({ callId }) => !open.has(callId))) {
+      open.set(
+        method.callId,
+        runMethod(script, code, method).finally(() => open.delete(method.callId)),
+      );
+    }
+  };
+  begin(calls);
+  for (;;) {
+    const known = [...open.keys()];
+    const end = await attachWithin(script, call, known);
+    if (end.outcome === 'suspended') {
+      begin(end.calls);
+      if (end.calls.length === 0) await condition(() => mustEnd(data) || known.some((callId) => !open.has(callId)));
+      continue;
+    }
+    if (isLetGo(end) && !mustEnd(data)) continue;
+    code.ended = true;
+    await Promise.all(open.values());
+    return isLetGo(end) ? { outcome: 'detached', sandboxTier: data.sandboxTier } : end;
+  }
+}
+
+/** Runs one call of code, from its approval to its result in the ledger. */
+async function runMethod(script: Script, code: Code, call: ProposedCall): Promise<void> {
+  const { running, place } = script;
+  const { data } = running;
+  const refused = await askAboutMethod(running, place, code, call);
+  if (refused) return settle(running, place, call, refused.settlement, refused.message);
+  let started = false;
+  for (;;) {
+    if (code.ended && !started) return settle(running, place, call, 'interrupted', CODE_ENDED);
+    if (mustEnd(data)) return abandon(running, place, call, started);
+    const first = await attachWithin(script, call, []);
+    started ||= first.outcome !== 'cancelled';
+    const end = first.outcome === 'suspended' ? await follow(script, call, first.calls) : first;
+    if (!isLetGo(end)) return settleEnd(running, place, call, end);
+  }
+}
+
+function isLetGo({ outcome }: AttachEnd): boolean {
+  return outcome === 'detached' || outcome === 'cancelled';
+}
+
+/** Attaches when nothing stands against it; `cancelled` when the turn has to end. */
+async function attachWithin(script: Script, call: ProposedCall, open: string[]): Promise<AttachEnd> {
+  const { running, place } = script;
+  const { data } = running;
+  script.busy += 1;
+  try {
+    await condition(() => mustEnd(data) || (!script.resting && !pauseIsDue(data, 'call')));
+    if (mustEnd(data)) return { outcome: 'cancelled' };
+    script.attached += 1;
+    return await attach(running, place, call, script.round, open).finally(() => {
+      script.attached -= 1;
+    });
+  } finally {
+    script.busy -= 1;
+  }
+}
+
+/** Lets the sandbox rest whenever all of the script waits, and holds everything while there is a pause `now`. */
+async function keepRest(script: Script): Promise<void> {
+  const { running } = script;
+  const { data } = running;
+  for (;;) {
+    await condition(() => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy === 0);
+    if (script.over || mustEnd(data)) return;
+    if (pauseIsDue(data, 'call')) {
+      await holdForPause(script);
+      continue;
+    }
+    script.resting = true;
+    stopWork(data, Date.now());
+    await running.save();
+    await rest(running, () => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy > 0);
+    if (!data.paused) startWork(data, Date.now());
+    script.resting = false;
+  }
+}
+
+async function holdForPause(script: Script): Promise<void> {
+  const { running } = script;
+  // Those who are attached let go by themselves.
+  await condition(() => script.attached === 0);
+  if (script.round.freezing) await script.round.freezing;
+  script.round = {};
+  script.resting = true;
+  await restWhilePaused(running, 'call', () => script.over);
+  script.resting = false;
+}

@@ -1,0 +1,63 @@
+import { judgeMethod } from '../../src/activities/judge-method.ts';
+import type { ExecuteToolArgs } from '../../src/contracts/activities.ts';
+import type { Agent } from '../../src/contracts/agent.ts';
+import type { JsonObject } from '../../src/contracts/json.ts';
+import { definePlugin, defineTool } from '../../src/plugins/define-plugin.ts';
+import { createRegistry } from '../../src/plugins/registry.ts';
+
+const tool = (id: string, readOnlyHint: boolean) =>
+  defineTool({ id, description: id, parameters: { type: 'object' }, annotations: { readOnlyHint }, execute: async () => id });
+const registry = createRegistry([
+  definePlugin({ id: 'notes', tools: [tool('read', true), tool('write', false), tool('forbidden', true), tool('asked', true)] }),
+  definePlugin({ id: 'other', tools: [tool('read', true)] }),
+]);
+const agent = {
+  id: 'agent',
+  tools: ['notes:*'],
+  approval: [
+    { tool: 'notes:forbidden', decide: 'deny' },
+    { tool: 'notes:asked', decide: 'ask' },
+    { tool: 'notes:write', decide: 'allow' },
+  ],
+} as unknown as Agent;
+const parts = { args: { agentId: 'agent' } as ExecuteToolArgs, registry, agents: new Map([['agent', agent]]), available: registry.forAgent(agent) };
+
+function judge(name: string, input: JsonObject = {}, callId = 'call_1-1m1') {
+  return judgeMethod(parts, callId, { execId: 'call_1-1', number: 1, tool: name, arguments: input, repeated: false }, undefined);
+}
+const refusalOf = (...given: Parameters<typeof judge>) => {
+  const verdict = judge(...given);
+  return verdict.next === 'answer' && 'error' in verdict.answer ? verdict.answer.error : undefined;
+};
+
+test.each([
+  ['notes:read', 'at-once'],
+  ['notes:asked', 'durable'],
+  ['notes:write', 'durable'],
+  ['notes:forbidden', 'deny'],
+])('%s is for code as the policy has it: %s', (name, next) => {
+  expect(judge(name).next).toBe(next);
+});
+
+test.each(['other:read', '__proto__', 'constructor', 'read', 'notes:gone'])('a tool that the agent does not have is refused by its name: %s', (name) => {
+  expect(refusalOf(name)?.message).toBe(`Unknown tool "${name}". Available: notes:asked, notes:forbidden, notes:read, notes:write.`);
+});
+
+test('arguments that would change a prototype are refused', () => {
+  expect(refusalOf('notes:write', JSON.parse('{"a":{"__proto__":{"admin":true}}}') as JsonObject)).toEqual({
+    code: 'TOOL_ARGUMENTS_INVALID',
+    message: 'Arguments of notes:write are not valid: /a/__proto__: this key is not accepted',
+  });
+});
+
+test('code is told only of the tools that its agent has', () => {
+  expect(judge('longshore:tools')).toMatchObject({
+    next: 'answer',
+    answer: { ok: [{ id: 'notes:asked' }, { id: 'notes:forbidden' }, { id: 'notes:read' }, { id: 'notes:write' }] },
+  });
+});
+
+test('calls of code that was called by code end at a depth of three', () => {
+  expect(judge('notes:read', {}, 'call_1-1m1-1m1-1m1').next).toBe('at-once');
+  expect(refusalOf('notes:read', {}, 'call_1-1m1-1m1-1m1-1m1')?.code).toBe('TOO_DEEP');
+});

@@ -1,0 +1,315 @@
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import type { Chat, ConversationEvent } from '../../src/client.ts';
+import { runCommand } from '../../src/dev/run-command.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
+
+const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
+
+function program(code: string, more: object = {}): ScriptedStep {
+  return { call: 'code:run', with: { language: 'python', code, ...more } };
+}
+
+/** An agent whose code may call the lab; some of it only with an approval. */
+function agent(steps: ScriptedStep[], more: object = {}) {
+  const approval = [
+    { tool: 'lab:append', decide: 'ask' },
+    { tool: '*', decide: 'allow' },
+  ];
+  return { plugins: [LAB], tools: ['shell:*', 'code:*', 'files:*', 'lab:*'], approval, steps, ...more };
+}
+
+const WAITS = `
+from longshore import tools
+before = tools.lab.look(key='a')['key']
+print('asking', flush=True)
+answer = tools.lab.append(line='one')
+print(before, answer['written'])
+`;
+
+let installation: Installation;
+let worker: WorkerProcess;
+
+const EACH_KIND = `
+import json, inspect
+from longshore import tools, ToolError, InvalidArguments, ToolDenied, UnknownTool
+print(look('bare')['key'], tools.lab.look(key='k', depth=3)['depth'], inspect.signature(tools.lab.look), tools.lab.look.__doc__.splitlines()[0])
+for call in (lambda: tools['lab:look'](key=7), tools.lab.fail, lambda: tools.lab.nothing(), lambda: shell_kill(execId='x'), lambda: tools.lab.long(size=1_000_001)):
+    try:
+        call()
+    except ToolError as error:
+        print(type(error).__name__, error.code, str(error)[:110])
+print(remark(line='seen'), len(tools.lab.long(size=900_000)))
+print(json.dumps({"outcome": "concluded", "concludedBy": 1}))
+`;
+
+const CONCLUDES = `
+try:
+    print('before', flush=True)
+    lab_search(query='cats')
+    print('after')
+except BaseException as error:
+    print('caught', error)
+finally:
+    print('at the end')
+`;
+
+const DRAWS_IN_CONTEXT = 'kept = 5\ntools.lab.draw()\nkept = 6';
+
+const TOGETHER = `
+import asyncio
+from longshore import tools, ToolDenied
+async def one(n):
+    try:
+        return (await tools.aio.lab.append(line=str(n)))['written']
+    except ToolDenied as error:
+        return f'denied {error}'
+async def main():
+    print(await asyncio.gather(*(one(n) for n in range(4)), one('edit')))
+asyncio.run(main())
+`;
+
+const JAVASCRIPT = `
+import { tools as imported, ToolError } from 'longshore';
+console.log((await tools.lab.look({ key: 'js' })).key, (await imported['lab:look']({ key: 'id' })).key, (await imported.look({ key: 'bare' })).key);
+console.log((await Promise.all([1, 2, 3].map((n) => tools.lab.remark({ line: String(n) })))).join());
+try { await tools.lab.look({}); } catch (error) { console.log(error instanceof ToolError, error.code, error.message); }
+`;
+
+const NESTED = `
+from longshore import tools
+inner = tools.code.run(language='python', code="print(tools.lab.look(key='deep')['key'], tools.lab.remark(line='deep'))")
+print(inner['stdout'])
+`;
+
+beforeAll(async () => {
+  installation = await installAgents({
+    waits: agent([program(WAITS), { say: 'Done.' }]),
+    kinds: agent([program(EACH_KIND), { say: 'Done.' }], {
+      approval: [
+        { tool: 'shell:kill', decide: 'deny' },
+        { tool: '*', decide: 'allow' },
+      ],
+    }),
+    concludes: agent([
+      program(CONCLUDES),
+      program(DRAWS_IN_CONTEXT, { context: 'c' }),
+      program('print(kept)', { context: 'c' }),
+      { call: 'shell:run', with: { command: 'cat lab.log 2>/dev/null' } },
+      { say: 'Done.' },
+    ]),
+    together: agent([program(TOGETHER), { call: 'shell:run', with: { command: 'sort lab.log' } }, { say: 'Done.' }]),
+    elsewhere: agent(
+      [
+        { call: 'code:run', with: { language: 'javascript', code: JAVASCRIPT } },
+        { call: 'code:run', with: { language: 'typescript', code: "const found: { key: string } = await tools.lab.look({ key: 'ts' }); found.key" } },
+        { call: 'shell:run', with: { command: `python3 -c "from longshore import tools; print(tools.lab.look(key='sh')['key'])"` } },
+        program(NESTED),
+        { say: 'Done.' },
+      ],
+      { approval: [{ tool: '*', decide: 'allow' }] },
+    ),
+    expires: agent([program("try:\n    append('x')\nexcept Exception as error:\n    print(error)"), { say: 'Done.' }], { approvalTimeout: '300ms' }),
+    rests: agent([program("import os\nx = os.getpid()\nprint(append(line='x')['written'], x == os.getpid())"), { say: 'Done.' }], {
+      sandbox: { idle: { freeze: '200ms', stop: '1s' } },
+    }),
+    busy: agent([
+      program("import time\nfor n in range(20):\n    remark(line=str(n))\n    time.sleep(0.05)\nprint(open('lab.log').read().split())"),
+      { say: 'Done.' },
+    ]),
+    hibernates: agent([program("import os\nx = os.getpid()\nprint(append(line='x')['written'], x == os.getpid())"), { say: 'Done.' }], {
+      sandbox: { idle: { freeze: '200ms', hibernate: '1s' } },
+    }),
+  });
+  worker = installation.startWorker();
+  await worker.ready;
+});
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+});
+
+const start = (name: string) => installation.longshore.start({ agent: name, user: 'user-1', message: 'Begin.' });
+
+/** The n-th approval that the conversation asks for. */
+async function untilAsked(chat: Chat, count = 1): Promise<{ callId: string; hash: string; data: ConversationEvent['data'] }> {
+  let seen = 0;
+  const { data } = await untilEvent(chat, ({ type }) => type === 'tool.approval-requested' && ++seen === count);
+  return { callId: textIn(data, 'callId'), hash: textIn(data, 'hash'), data };
+}
+
+async function pendingActivities({ id }: Chat): Promise<number> {
+  const connection = await Connection.connect({ address: process.env['TEMPORAL_ADDRESS'] ?? '' });
+  try {
+    const { raw } = await new Client({ connection }).workflow.getHandle(id).describe();
+    return raw.pendingActivities?.length ?? 0;
+  } finally {
+    await connection.close();
+  }
+}
+
+test('a script waits for an approval in mid-line; its worker is killed meanwhile, and it goes on in the next one', async () => {
+  const chat = await start('waits');
+  const { callId } = await untilAsked(chat);
+  await until(async () => (await pendingActivities(chat)) === 0, 'no activity is held');
+  expect(await chat.status()).toMatchObject({ state: 'awaiting-approval' });
+  await worker.kill();
+  worker = installation.startWorker();
+  await worker.ready;
+  await chat.approve({ callId, answer: 'allow-once' });
+  expect(await chat.reply()).toBe('Done.');
+  expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'asking\na one\n', stderr: '' });
+  await chat.close();
+}, 60_000);
+
+test('each kind of tool does in code what it is for, and what goes wrong is an exception with the reason', async () => {
+  const chat = await start('kinds');
+  expect(await chat.reply()).toBe('Done.');
+  const [result] = await resultsOf(chat);
+  expect(result).toMatchObject({ stderr: '', exitCode: 0 });
+  expect(textIn(result, 'stdout').split('\n')).toEqual([
+    'bare 3 (key: str, depth: int = 1) Looks something up.',
+    'InvalidArguments TOOL_ARGUMENTS_INVALID Arguments of lab:look are not valid: /key: expected string, got number',
+    'ToolError TOOL_FAILED lab:fail failed: it broke',
+    expect.stringMatching(/^UnknownTool TOOL_NOT_FOUND lab has no tool nothing; it has append, /),
+    'ToolDenied TOOL_DENIED Denied by policy: rule 1 of the agent: shell:kill is denied',
+    expect.stringMatching(/^ToolError TOO_LARGE lab:long has run, but its result is larger than/),
+    'remarked seen 900000',
+    '{"outcome": "concluded", "concludedBy": 1}',
+    '',
+  ]);
+  const entries = (await chat.transcript()).map(({ entry }) => entry);
+  expect(entries.filter(({ role }) => role === 'tool')).toHaveLength(1);
+  expect(entries).toContainEqual({ role: 'note', text: 'lab:remark: remarked seen' });
+  await chat.close();
+}, 60_000);
+
+test('an agent tool ends the code at its call, and what it told goes to the model', async () => {
+  const chat = await start('concludes');
+  expect(await chat.reply()).toBe('Done.');
+  const entries = (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'tool' ? [entry.content] : []));
+  const [concluded, drawn, context] = entries;
+  expect(concluded).toMatchObject([
+    { text: expect.stringContaining('"stdout":"before\\n"') },
+    { text: 'The code was ended at its call of lab:search, which answered:' },
+    { text: 'found about cats' },
+  ]);
+  expect(concluded?.[0]).toMatchObject({ text: expect.stringContaining('"status":"concluded"') });
+  expect(drawn?.slice(1)).toMatchObject([{ text: expect.stringContaining('lab:draw') }, { text: 'a drawing' }, { type: 'image', data: 'cG5n' }]);
+  expect(context?.[0]).toMatchObject({ text: expect.stringContaining('"stdout":"5\\n"') });
+  await chat.close();
+}, 60_000);
+
+test('calls that wait side by side are approved, edited and denied one by one', async () => {
+  const chat = await start('together');
+  await until(async () => (await chat.status()).pendingApprovals.length === 5, 'all are asked about');
+  const { pendingApprovals } = await chat.status();
+  for (const { callId, arguments: given } of pendingApprovals) {
+    if (given?.['line'] === '1') await chat.approve({ callId, answer: 'deny', reason: 'not that one' });
+    else if (given?.['line'] === 'edit') await chat.approve({ callId, answer: 'allow-once', editedArguments: { line: 'edited' } });
+    else await chat.approve({ callId, answer: 'allow-once' });
+  }
+  expect(await chat.reply()).toBe('Done.');
+  const [printed, log] = await resultsOf(chat);
+  expect(printed).toMatchObject({ stdout: "['0', 'denied Denied by an operator: not that one', '2', '3', 'edited']\n", stderr: '' });
+  expect(log).toMatchObject({ stdout: '0\n2\n3\nedited\n' });
+  await chat.close();
+}, 60_000);
+
+test('JavaScript, TypeScript, programs of the shell and code called by code reach the same tools', async () => {
+  const chat = await start('elsewhere');
+  expect(await chat.reply()).toBe('Done.');
+  const [javascript, typescript, shell, nested] = await resultsOf(chat);
+  expect(javascript).toMatchObject({
+    stdout: 'js id bare\nremarked 1,remarked 2,remarked 3\ntrue TOOL_ARGUMENTS_INVALID Arguments of lab:look are not valid: /key: missing\n',
+    stderr: '',
+  });
+  expect(JSON.stringify(typescript)).toContain('ts');
+  expect(shell).toMatchObject({ stdout: 'sh\n', stderr: '' });
+  expect(nested).toMatchObject({ stdout: 'deep remarked deep\n\n', stderr: '' });
+  await chat.close();
+}, 60_000);
+
+test('an approval that nobody gives in time is an exception in the code', async () => {
+  const chat = await start('expires');
+  expect(await chat.reply()).toBe('Done.');
+  expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'Nobody approved this call in time; it was not run.\n' });
+  await chat.close();
+}, 60_000);
+
+test('while a script waits its sandbox freezes, and is never stopped', async () => {
+  const chat = await start('rests');
+  const { callId } = await untilAsked(chat);
+  await until(async () => (await chat.status()).sandboxTier === 'frozen', 'the sandbox is frozen');
+  // What is claimed is about time that passes.
+  await sleep(1500);
+  expect((await chat.status()).sandboxTier).toBe('frozen');
+  await chat.approve({ callId, answer: 'allow-once' });
+  expect(await chat.reply()).toBe('Done.');
+  expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'x True\n' });
+  await chat.close();
+}, 60_000);
+
+const where = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
+(where ? test : test.skip)(
+  'while a script waits for longer its sandbox is on disk, and the script goes on with its variables',
+  async () => {
+    const chat = await start('hibernates');
+    const { callId } = await untilAsked(chat);
+    await until(async () => (await chat.status()).sandboxTier === 'hibernated', 'the sandbox is hibernated');
+    await chat.approve({ callId, answer: 'allow-once' });
+    expect(await chat.reply()).toBe('Done.');
+    expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'x True\n' });
+    await chat.close();
+  },
+  60_000,
+);
+
+test('an interruption ends a script that waits, and withdraws what it asked for', async () => {
+  const chat = await start('waits');
+  const { callId } = await untilAsked(chat);
+  await chat.interrupt();
+  await until(async () => (await chat.status()).state === 'idle', 'the turn has ended');
+  expect((await chat.status()).pendingApprovals).toEqual([]);
+  expect(await installation.store.toolCalls.get(callId)).toMatchObject({ state: 'interrupted' });
+  expect((await resultsOf(chat))[0]).toMatchObject({ isError: true, text: expect.stringContaining('Interrupted on request.') });
+  await chat.close();
+}, 60_000);
+
+test('a pause now holds a script that waits, and an approval given meanwhile counts after it', async () => {
+  const chat = await start('waits');
+  const { callId } = await untilAsked(chat);
+  await chat.pause({ mode: 'now' });
+  await until(async () => (await chat.status()).state === 'paused', 'the conversation is paused');
+  await chat.approve({ callId, answer: 'allow-once' });
+  expect(await installation.store.toolCalls.get(callId)).toMatchObject({ state: 'proposed' });
+  await chat.resume();
+  expect(await chat.reply()).toBe('Done.');
+  expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'asking\na one\n' });
+  await chat.close();
+}, 60_000);
+
+test('a pause now in the midst of calls freezes the code and loses none of them', async () => {
+  const chat = await start('busy');
+  await untilEvent(chat, ({ type, data }) => type === 'tool.finished' && data['tool'] === 'lab:remark');
+  await chat.pause({ mode: 'now' });
+  await until(async () => (await chat.status()).state === 'paused', 'the conversation is paused');
+  await until(async () => (await chat.status()).sandboxTier === 'frozen', 'the sandbox is frozen');
+  await chat.resume();
+  expect(await chat.reply()).toBe('Done.');
+  const numbers = Array.from({ length: 20 }, (_, n) => `'${n}'`).join(', ');
+  expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: `[${numbers}]\n` });
+  await chat.close();
+}, 60_000);
+
+test('when the container dies under a script that waits, the model is told, its calls keep their results, and nothing is run again', async () => {
+  const chat = await start('waits');
+  const { callId } = await untilAsked(chat);
+  const row = await installation.store.sandboxes.ofConversation(chat.id);
+  await runCommand('docker', ['kill', row?.containerName ?? '']);
+  await chat.approve({ callId, answer: 'allow-once' });
+  expect(await chat.reply()).toBe('Done.');
+  expect((await resultsOf(chat))[0]).toMatchObject({ isError: true, text: expect.stringContaining("the sandbox's container died while this command ran") });
+  expect(await installation.store.toolCalls.get(callId)).toMatchObject({ state: 'finished', fence: 1 });
+  await chat.close();
+}, 60_000);

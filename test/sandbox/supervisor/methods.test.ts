@@ -1,0 +1,259 @@
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandResult, MethodAnswer, MethodCall, RunOptions } from '../../../src/sandbox/sandbox.ts';
+import { LocalSupervisor, until } from './local-supervisor.ts';
+
+const SPECS = [
+  {
+    id: 'weather:lookup',
+    description: 'Weather of a city.',
+    parameters: {
+      type: 'object',
+      properties: { city: { type: 'string', description: 'Which city.' }, days: { type: 'integer' } },
+      required: ['city'],
+    },
+  },
+  { id: 'notes:add', description: 'Adds a note.', parameters: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } },
+];
+
+let supervisor: LocalSupervisor;
+let socketPath: string;
+
+beforeAll(async () => {
+  supervisor = await LocalSupervisor.start();
+  socketPath = join(supervisor.directory, 'tools', 'tools.sock');
+});
+afterAll(async () => {
+  await supervisor[Symbol.asyncDispose]();
+});
+
+type Reply = (call: MethodCall) => MethodAnswer | undefined | Promise<MethodAnswer | undefined>;
+
+/** Answers as a worker would: the list of tools itself, everything else by `reply`; without a reply the call stays open. */
+function serve(reply: Reply): { calls: MethodCall[]; onMethodCall: (call: MethodCall) => void } {
+  const calls: MethodCall[] = [];
+  const take = async (call: MethodCall) => {
+    const answer = call.tool === 'longshore:tools' ? { ok: SPECS } : await reply(call);
+    if (answer) await supervisor.handle.answerMethod(call.execId, call.number, answer);
+  };
+  return {
+    calls,
+    onMethodCall(call) {
+      if (call.tool !== 'longshore:tools') calls.push(call);
+      void take(call);
+    },
+  };
+}
+
+function python(code: string, options: RunOptions): Promise<CommandResult> {
+  return supervisor.handle.run('exec python3 "$LONGSHORE_GUEST/run_python.py" -', { stdin: code, timeoutMs: 20_000, ...options });
+}
+
+const echo = ({ tool, arguments: given }: MethodCall): MethodAnswer => ({ ok: { tool, given } });
+
+test('Python calls tools by plugin, by bare name, by id, positionally, and awaits them', async () => {
+  const { onMethodCall, calls } = serve(echo);
+  const code = `
+import asyncio
+from longshore import tools
+print(tools.weather.lookup(city='Oslo', days=2)['given'])
+print(lookup('Rom')['given'], weather_lookup(city='Bern')['tool'], tools['notes:add'](text='hi')['tool'])
+async def several():
+    return await asyncio.gather(*(tools.aio.weather.lookup(city=str(n)) for n in range(100)))
+print([answer['given']['city'] for answer in asyncio.run(several())] == [str(n) for n in range(100)])
+`;
+  const result = await python(code, { onMethodCall });
+  expect(result.stderr.text).toBe('');
+  expect(result.stdout.text).toBe("{'city': 'Oslo', 'days': 2}\n{'city': 'Rom'} weather:lookup notes:add\nTrue\n");
+  expect(calls).toHaveLength(104);
+});
+
+test("signatures and documentation are the tool's own, and what does not fit is told before anything is sent", async () => {
+  const { onMethodCall, calls } = serve(echo);
+  const code = `
+import inspect
+from longshore import tools
+print(inspect.signature(tools.weather.lookup), tools.weather.lookup.__doc__.splitlines()[0], dir(tools.notes))
+try:
+    tools.weather.lookup(town='Oslo')
+except TypeError as error:
+    print(error)
+`;
+  const { stdout } = await python(code, { onMethodCall });
+  expect(stdout.text).toBe("(city: str, days: int = None) Weather of a city. ['add']\nweather:lookup: missing a required argument: 'city'\n");
+  expect(calls).toEqual([]);
+});
+
+test('a call without an answer is told again to whoever attaches, under its number, and only the first answer counts', async () => {
+  const first = serve(() => undefined);
+  const letGo = new AbortController();
+  const execId = 'told-again';
+  const code = "print(notes_add(text='x'))";
+  const options = { execId, stdin: code, timeoutMs: 20_000 };
+  const command = 'exec python3 "$LONGSHORE_GUEST/run_python.py" -';
+  const running = supervisor.handle.run(command, { ...options, onMethodCall: first.onMethodCall, signal: letGo.signal });
+  await until(() => first.calls.length === 1);
+  letGo.abort();
+  await expect(running).rejects.toMatchObject({ code: 'DETACHED' });
+  const second = serve(async ({ number }) => {
+    await supervisor.handle.answerMethod(execId, number, { ok: 'first' });
+    return { ok: 'second' };
+  });
+  const result = await supervisor.handle.run(command, { ...options, onMethodCall: second.onMethodCall });
+  expect(result.stdout.text).toBe('first\n');
+  expect(second.calls).toEqual([{ ...first.calls[0], repeated: true }]);
+});
+
+test("the time that a held call takes is not the code's", async () => {
+  const { onMethodCall } = serve(async ({ execId, number }) => {
+    expect(await supervisor.handle.holdMethod(execId, number)).toBe(1);
+    await sleep(1500);
+    return { ok: 'late' };
+  });
+  const result = await python("print(notes_add(text='x'))", { onMethodCall, timeoutMs: 1000 });
+  expect(result).toMatchObject({ status: 'exited', exitCode: 0, stdout: { text: 'late\n' } });
+  const looping = await python("notes_add(text='x')\nwhile True: pass", { onMethodCall, timeoutMs: 1000 });
+  expect(looping.status).toBe('timeout');
+});
+
+test('code that is concluded ends at the call', async () => {
+  const { onMethodCall } = serve(async ({ execId, number }) => {
+    await supervisor.handle.concludeAt(execId, number);
+    return undefined;
+  });
+  const result = await python("try:\n    notes_add(text='x')\nfinally:\n    print('after', flush=True)", { onMethodCall });
+  expect(result).toMatchObject({ status: 'concluded', concludedBy: 2, stdout: { text: '' } });
+});
+
+describe('a guest that does not keep to the rules', () => {
+  /** A connection of the guest that says whatever it likes. */
+  class RawGuest {
+    readonly answers: { id: string | null; ok?: unknown; error?: { code: string; message: string } }[] = [];
+    closed = false;
+    private readonly socket: Socket;
+    private incoming = Buffer.alloc(0);
+
+    constructor() {
+      this.socket = connect(socketPath);
+      this.socket.on('error', () => undefined);
+      this.socket.on('close', () => {
+        this.closed = true;
+      });
+      this.socket.on('data', (chunk: Buffer) => {
+        this.incoming = Buffer.concat([this.incoming, chunk]);
+        while (this.incoming.length >= 4 && this.incoming.length >= 4 + this.incoming.readUInt32BE(0)) {
+          const end = 4 + this.incoming.readUInt32BE(0);
+          this.answers.push(JSON.parse(this.incoming.toString('utf8', 4, end)) as RawGuest['answers'][number]);
+          this.incoming = this.incoming.subarray(end);
+        }
+      });
+    }
+
+    send(body: string | object, announced?: number): void {
+      const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(announced ?? bytes.length);
+      this.socket.write(Buffer.concat([length, bytes]));
+    }
+
+    async answered(count: number): Promise<RawGuest['answers']> {
+      await until(() => this.answers.length >= count);
+      return this.answers;
+    }
+
+    close(): void {
+      this.socket.destroy();
+    }
+  }
+
+  /** A running exec with its token, for as long as the work takes. */
+  async function withToken(reply: Reply, work: (token: string, calls: MethodCall[]) => Promise<void>): Promise<string> {
+    const { onMethodCall, calls } = serve(reply);
+    const execId = `rules-${Math.random().toString(36).slice(2)}`;
+    const running = supervisor.handle.run('echo $LONGSHORE_TOOLS_TOKEN; exec sleep 100', { execId, timeoutMs: 0, onMethodCall });
+    await until(async () => (await supervisor.handle.execs()).some((exec) => exec.execId === execId && exec.stdoutBytes > 10));
+    const token = supervisor.journal(execId, 'stdout').toString().trim();
+    try {
+      await work(token, calls);
+    } finally {
+      await supervisor.handle.kill(execId, 'SIGKILL');
+      await running;
+    }
+    return token;
+  }
+
+  test('is refused for a token that was made up or whose code has ended, a replayed call, and what is no call', async () => {
+    const guest = new RawGuest();
+    const call = { id: 'a', tool: 'notes:add', arguments: { text: 'x' } };
+    const token = await withToken(echo, async (given, calls) => {
+      guest.send({ ...call, token: given });
+      await guest.answered(1);
+      guest.send({ ...call, token: given });
+      guest.send({ ...call, token: 'made-up' });
+      guest.send('{');
+      guest.send({ ...call, token: given, number: 1 });
+      guest.send({ ...call, token: given, id: 'b', arguments: [] });
+      guest.send(`{"token":"${given}","id":"c","tool":"notes:add","arguments":{"x":NaN}}`);
+      guest.send(`{"token":"${given}","id":"d","tool":"__proto__","arguments":{"__proto__":{"admin":true}}}`);
+      await guest.answered(8);
+      // What no schema allows is judged by the worker; it comes there as what it is.
+      expect(calls.map(({ tool, arguments: args }) => [tool, Object.keys(args)])).toEqual([
+        ['notes:add', ['text']],
+        ['__proto__', ['__proto__']],
+      ]);
+    });
+    guest.send({ ...call, token, id: 'e' });
+    const answers = await guest.answered(9);
+    expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
+      ['a', undefined],
+      ['a', 'REPLAYED'],
+      ['a', 'NOT_ALLOWED'],
+      [null, 'MALFORMED'],
+      [null, 'MALFORMED'],
+      [null, 'TOOL_ARGUMENTS_INVALID'],
+      [null, 'MALFORMED'],
+      ['d', undefined],
+      ['e', 'NOT_ALLOWED'],
+    ]);
+    guest.close();
+  });
+
+  test('is told that its frame is too large, and nobody else feels it', async () => {
+    const { onMethodCall, calls } = serve(echo);
+    const code = `
+from longshore import tools, ToolError
+for size in (1_100_000, 900_000):
+    try:
+        print(len(tools.notes.add(text='x' * size)['given']['text']))
+    except ToolError as error:
+        print(error.code, str(error)[-30:])
+`;
+    const result = await python(code, { onMethodCall });
+    expect(result.stdout.text).toBe('TOO_LARGE ass the path of a file instead\n900000\n');
+    expect(calls).toHaveLength(1);
+    const guest = new RawGuest();
+    guest.send('', 0xffffffff);
+    expect((await guest.answered(1))[0]?.error?.code).toBe('TOO_LARGE');
+    await until(() => guest.closed);
+  });
+
+  test('finds no more than 64 calls taken at once, and a flood is answered in the end', async () => {
+    const answers: (() => void)[] = [];
+    const held: Reply = (call) => new Promise((resolve) => answers.push(() => resolve(echo(call))));
+    await withToken(held, async (token, calls) => {
+      const guest = new RawGuest();
+      for (let n = 0; n < 1000; n += 1) guest.send({ token, id: `n${n}`, tool: 'notes:add', arguments: { n } });
+      await until(() => calls.length === 64);
+      await supervisor.handle.execs();
+      expect(calls).toHaveLength(64);
+      while (guest.answers.length < 1000) {
+        for (const answer of answers.splice(0)) answer();
+        await sleep(1);
+      }
+      expect(new Set(guest.answers.map(({ id }) => id))).toEqual(new Set(Array.from({ length: 1000 }, (_, n) => `n${n}`)));
+      expect(guest.answers).toHaveLength(1000);
+      guest.close();
+    });
+  });
+});
