@@ -2,24 +2,32 @@
 export interface Measurement {
   name: string;
   ratio: number;
-  /** The ratio should not be above this. */
-  goal: number;
+  /** The ratio should not be above this; absent where the figure is only told. */
+  goal?: number;
   p50: number;
   p95: number;
-  unit: 'ms' | 'bytes';
+  unit: 'ms' | 'bytes' | 'MiB';
   /** The same of the baseline, for people. */
   baseline: { what: string; p50: number; p95: number };
 }
 
+/** What a benchmark has to say; `skipped` tells what this machine lacks for it. */
+export type BenchmarkResult = Measurement[] | { skipped: string };
+
+type Head = Pick<Measurement, 'name' | 'goal' | 'unit'> & { baselineIs: string };
+
 /** Makes a measurement from the samples of subject and baseline; the ratio is that of the medians. */
-export function compare(
-  head: Pick<Measurement, 'name' | 'goal' | 'unit'> & { baselineIs: string },
-  samples: { subject: number[]; baseline: number[] },
-): Measurement {
+export function compare(head: Head, samples: { subject: number[]; baseline: number[] }): Measurement {
   const { baselineIs, ...rest } = head;
   const [p50, base] = [percentile(samples.subject, 50), percentile(samples.baseline, 50)];
   const baseline = { what: baselineIs, p50: base, p95: percentile(samples.baseline, 95) };
   return { ...rest, ratio: p50 / base, p50, p95: percentile(samples.subject, 95), baseline };
+}
+
+/** Makes a measurement of samples that have to stay below a limit; the ratio is to the limit. */
+export function compareWithLimit(head: Pick<Measurement, 'name' | 'unit'> & { limit: number }, subject: number[]): Measurement {
+  const { limit, ...rest } = head;
+  return compare({ ...rest, goal: 1, baselineIs: 'the limit' }, { subject, baseline: [limit] });
 }
 
 /** Milliseconds that a piece of work takes. */

@@ -21,6 +21,7 @@ const HOSTNAME = 'sandbox';
 /** gVisor's own threads count among a container's processes. */
 const GVISOR_THREADS = 128;
 const MEBIBYTE = 1024 * 1024;
+const MOST_TEMPORARY_MB = 256;
 /** What the supervisor, root in the container, needs to start guests as another user and to end them; guests have none of it. */
 const SUPERVISOR_CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN'];
 
@@ -60,6 +61,11 @@ export function helperOptions(spec: Pick<ContainerSpec, 'name' | 'image' | 'labe
   };
 }
 
+/** Files in `/tmp` count as the container's memory: filling it must leave room for the supervisor and for commands. */
+function temporaryMb({ memoryMb }: ContainerSpec): number {
+  return Math.min(MOST_TEMPORARY_MB, Math.floor(memoryMb / 4));
+}
+
 function hostConfig(spec: ContainerSpec): FullHostConfig {
   const memory = Math.round(spec.memoryMb * MEBIBYTE);
   return {
@@ -84,7 +90,7 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
       { Name: 'core', Soft: 0, Hard: 0 },
     ],
     // Build tools run what they have just written into /tmp, so it may hold programs.
-    Tmpfs: { '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777', '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
+    Tmpfs: { '/tmp': `rw,exec,nosuid,nodev,size=${temporaryMb(spec)}m,mode=1777`, '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
     // The engine makes the volume on first use and fills it from the image's /home.
     Mounts: [
       {

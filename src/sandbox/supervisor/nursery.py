@@ -75,6 +75,19 @@ class Nursery:
         self._asked += 1
 
     def _take(self):
+        was_ahead = self._asked > 0
+        number, descriptors = self._answer()
+        if not descriptors and was_ahead:
+            # There was no room when it was made ahead; by now there may be.
+            number, descriptors = self._answer()
+        if not descriptors:
+            raise OSError(number, os.strerror(number))
+        for fd in descriptors[:4]:
+            os.set_blocking(fd, False)
+        return Spawned(number, descriptors)
+
+    def _answer(self):
+        """The pid and the descriptors of a runner, or an error number and nothing."""
         if self._asked == 0:
             self._ask()
         data, ancillary = self._receive()
@@ -84,12 +97,7 @@ class Nursery:
             data, ancillary = self._receive()
         self._asked -= 1
         number = _PID.unpack(data)[0] if data else errno.EPIPE
-        if not ancillary:
-            raise OSError(number, os.strerror(number))
-        descriptors = _DESCRIPTORS.unpack(ancillary[0][2])
-        for fd in descriptors[:4]:
-            os.set_blocking(fd, False)
-        return Spawned(number, descriptors)
+        return number, _DESCRIPTORS.unpack(ancillary[0][2]) if ancillary else ()
 
     def _receive(self):
         """A pid with its descriptors, an error number without any, or nothing when the other process is gone."""

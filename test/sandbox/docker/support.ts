@@ -11,6 +11,7 @@ import { createTestDatabase, testInstallation } from '../../support/stack.ts';
 export interface TestSandboxes {
   docker: Docker;
   store: Store;
+  databaseUrl: string;
   installation: string;
   sandboxes: Sandboxes;
   /** A second worker of the same installation. */
@@ -38,6 +39,7 @@ export async function createTestSandboxes(): Promise<TestSandboxes> {
   return {
     docker,
     store,
+    databaseUrl: database.url,
     installation,
     sandboxes: another(),
     another,
