@@ -7,7 +7,7 @@ import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
-import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
+import { createSandboxes } from './sandbox/backends.ts';
 import { openStore } from './store/open-store.ts';
 import { createWorker } from './worker.ts';
 
@@ -19,7 +19,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS);
   const registry = await loadRegistry(config, agents, log);
   await using store = await openStore({ url: config.DATABASE_URL, log });
-  await using sandboxes = createDockerSandboxes({ config, store, log });
+  await using sandboxes = await createSandboxes({ config, store, log });
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {

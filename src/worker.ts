@@ -22,6 +22,8 @@ export interface LongshoreWorker {
   shutdown(): void;
 }
 
+export { registerSandboxBackend, createSandboxes, type SandboxBackend, type SandboxBackendParts } from './sandbox/backends.ts';
+
 const REAP_EVERY_MS = 5 * 60_000;
 
 /** @throws TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace. */

@@ -24,7 +24,7 @@ _PROGRAMS = {
 
 
 class Executions:
-    def __init__(self, journal, loop, nursery, home):
+    def __init__(self, journal, loop, nursery, home, environment):
         self._journal = journal
         self._loop = loop
         self._nursery = nursery
@@ -35,6 +35,7 @@ class Executions:
             b'LOGNAME': b'user',
             b'SHELL': b'/bin/bash',
             b'LANG': b'C.UTF-8',
+            **{os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
         }
         self._live = {}
         """Those of which something runs: the command, or what it left in the background."""
