@@ -6,7 +6,9 @@ import type { Config } from './config.ts';
 import { failure } from './contracts/errors.ts';
 import type { Logger } from './log.ts';
 import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
+import { destroyExpired } from './sandbox/destroy-expired.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
+import type { Store } from './store/store.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 export interface WorkerOptions extends ActivityDependencies {
@@ -77,13 +79,14 @@ function unavailable(address: string, error: unknown): Error {
 }
 
 interface ReaperParts {
+  store: Pick<Store, 'sandboxes'>;
   sandboxes: Sandboxes;
   log: Logger;
   reapConversations: ConversationReaper;
 }
 
 /** Closes what no workflow looks after and removes what no row owns, now and from time to time. A failed round is told and left to the next. */
-function startReaper({ sandboxes, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+function startReaper({ store, sandboxes, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
   const stopped = new AbortController();
   let round: Promise<void> = Promise.resolve();
   const reapOnce = async (before: Promise<void>) => {
@@ -94,6 +97,7 @@ function startReaper({ sandboxes, log, reapConversations }: ReaperParts): { stop
       log.warn({ err: error }, 'conversations could not be reaped');
     }
     try {
+      await destroyExpired({ store, sandboxes, log });
       const found = await sandboxes.reap();
       if (Object.values(found).some((names) => names.length > 0)) log.info(found, 'sandboxes reaped');
     } catch (error) {

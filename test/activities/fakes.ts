@@ -293,7 +293,7 @@ export function setUpCall(definition: Partial<ToolDefinition<{ type: 'object' }>
     ]);
   /** A worker of its own: what it holds dies with it. */
   const worker = () => {
-    const parts = { store: ledger.store, registry, log, opened: createConversationSandboxes({ sandboxes, agents }) };
+    const parts = { store: ledger.store, registry, log, opened: createConversationSandboxes({ sandboxes, agents, store: ledger.store }) };
     const environment = new MockActivityEnvironment();
     const executeTool = createExecuteTool(parts);
     return {

@@ -78,7 +78,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
 
 /** The sandbox's id: that of the owner, or of the sandbox that the conversation has already. */
 async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<string> {
-  const { sandboxId, conversationId, tenantId } = owner;
+  const { sandboxId, conversationId, tenantId, ttlMs } = owner;
   if (!SANDBOX_ID.test(sandboxId)) {
     throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
   }
@@ -91,6 +91,7 @@ async function ensureRow({ rows, installation, hostId }: DockerContext, owner: S
     containerName: containerNameOf(installation, sandboxId),
     volumeName: volumeNameOf(installation, sandboxId),
     options: { ...options },
+    ...(ttlMs !== undefined && { ttlMs }),
   });
   return row.sandboxId;
 }
