@@ -1,5 +1,6 @@
 import type { Agent, SandboxOptions } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
+import { adoptSandbox } from '../sandbox/adopt-sandbox.ts';
 import type { OpenedSandbox, SandboxHandle, Sandboxes } from '../sandbox/sandbox.ts';
 import { uploadAssets } from '../sandbox/upload-assets.ts';
 import type { Store } from '../store/store.ts';
@@ -64,12 +65,7 @@ async function findSandbox(
   // That of an earlier turn: its container and its files are gone, and its row has nothing more to say.
   if (persist === false && present?.state === 'destroyed') await rows.remove(present.sandboxId);
   else if (present) return present.sandboxId;
-  return sandboxId === undefined ? sandboxIdOf(conversationId) : adopt(rows, sandboxId, conversationId, tenantId);
-}
-
-async function adopt(rows: Store['sandboxes'], sandboxId: string, conversationId: string, tenantId: string): Promise<string> {
-  if (await rows.adopt(sandboxId, conversationId, tenantId)) return sandboxId;
-  const row = await rows.get(sandboxId);
-  if (row?.tenantId !== tenantId || row.conversationId === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
-  throw failure('SANDBOX_IN_USE', { sandboxId, conversationId: row.conversationId });
+  if (sandboxId === undefined) return sandboxIdOf(conversationId);
+  await adoptSandbox(rows, { sandboxId, tenantId, conversationId });
+  return sandboxId;
 }

@@ -6,6 +6,7 @@ import { makeId } from '../contracts/ids.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
+import { adoptSandbox } from './adopt-sandbox.ts';
 import { createSandboxes } from './backends.ts';
 import { destroyExpired } from './destroy-expired.ts';
 import type { SandboxHandle, Sandboxes } from './sandbox.ts';
@@ -81,7 +82,7 @@ async function open({ store, sandboxes, letGo }: OpenParts, options: OpenSandbox
   const { ttlMs = HOUR_MS, tenantId = 'default', sandboxId: known, assets, image, memoryMb, cpus, pids, readOnlyRoot, runtime } = options;
   if (!(ttlMs > 0)) throw failure('INVALID_ARGUMENT', { what: 'ttlMs', problem: `${ttlMs} is no time to live`, fix: 'Give milliseconds above 0' });
   const container = defined({ image, memoryMb, cpus, pids, readOnlyRoot, runtime });
-  if (known !== undefined) await expectSandbox(store, known, tenantId);
+  if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
   const sandboxId = known ?? makeId('sbx', Date.now(), Math.random);
   const opened = await sandboxes.open({ sandboxId, tenantId, ttlMs }, container);
   try {
@@ -108,13 +109,6 @@ async function open({ store, sandboxes, letGo }: OpenParts, options: OpenSandbox
       }
     },
   };
-}
-
-/** Nobody learns of the sandboxes of another tenant, and one of a conversation is that conversation's affair. */
-async function expectSandbox(store: Store, sandboxId: string, tenantId: string): Promise<void> {
-  const row = await store.sandboxes.get(sandboxId);
-  if (!row || row.tenantId !== tenantId) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
-  if (row.conversationId !== undefined) throw failure('SANDBOX_IN_USE', { sandboxId, conversationId: row.conversationId });
 }
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };

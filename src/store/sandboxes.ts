@@ -55,9 +55,9 @@ const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandb
 const PROLONG = `update sandboxes set expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 ms')
   where sandbox_id = $1 and expires_at is not null`;
 const EXPIRED = `select ${COLUMNS} from sandboxes where expires_at <= clock_timestamp() and state <> 'destroyed' order by expires_at`;
-/** From then on the conversation decides how long it lives. */
-const ADOPT = `update sandboxes set conversation_id = $2, expires_at = null
-  where sandbox_id = $1 and tenant_id = $3 and (conversation_id is null or conversation_id = $2
+/** A conversation decides by itself how long its sandbox lives. */
+const ADOPT = `update sandboxes set conversation_id = $3::text, expires_at = case when $3::text is null then expires_at end
+  where sandbox_id = $1 and tenant_id = $2 and (conversation_id is null or conversation_id = $3::text
     or exists (select from conversations former where former.conversation_id = sandboxes.conversation_id and former.state = 'closed'))
   returning ${COLUMNS}`;
 
@@ -103,7 +103,7 @@ export function createSandboxes({ database, announcer }: { database: Database; a
     async listExpired() {
       return (await database.query<Row>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox);
     },
-    adopt: (sandboxId, conversationId, tenantId) => one('sandboxes.adopt', ADOPT, [sandboxId, conversationId, tenantId]),
+    adopt: (sandboxId, tenantId, conversationId) => one('sandboxes.adopt', ADOPT, [sandboxId, tenantId, conversationId ?? null]),
     async touch(sandboxId) {
       await database.query('sandboxes.touch', TOUCH, [sandboxId]);
     },

@@ -154,8 +154,11 @@ export interface Store {
     prolong(sandboxId: string, ttlMs: number): Promise<void>;
     /** Those whose time is over and that are not destroyed. */
     listExpired(): Promise<SandboxRow[]>;
-    /** Gives a conversation a sandbox that is free: without a conversation, or with a closed one. Undefined when it is not there, of another tenant, or taken. */
-    adopt(sandboxId: string, conversationId: string, tenantId: string): Promise<SandboxRow | undefined>;
+    /**
+     * Gives a conversation, or nobody, a sandbox that is free: without a conversation, or with a closed one. Undefined when it is not there, of another
+     * tenant, or taken.
+     */
+    adopt(sandboxId: string, tenantId: string, conversationId?: string): Promise<SandboxRow | undefined>;
     remove(sandboxId: string): Promise<void>;
   };
   /** True when the database answers. */
