@@ -29,6 +29,10 @@ const schema = z.object({
     ),
   /** Marks containers and volumes; the reaper touches only those of its own installation. */
   LONGSHORE_INSTALLATION: text.regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'use lower-case letters, digits and -').default('longshore'),
+  /** `docker`, `local` (development only), a name that was registered, or a module (`./backend.ts`) whose default export makes one. */
+  LONGSHORE_SANDBOX_BACKEND: text.default('docker'),
+  /** Lets the backend `local` start where NODE_ENV is `production`. */
+  LONGSHORE_LOCAL_IN_PRODUCTION: z.enum(['yes', 'no']).default('no'),
   LONGSHORE_SANDBOX_IMAGE: text.default('longshore-sandbox:latest'),
   /** Whether a checkpoint may be copied to a fresh container by a helper that mounts the engine's checkpoint directories of both. */
   LONGSHORE_COPY_CHECKPOINTS: z.enum(['yes', 'no']).default('no'),
@@ -37,6 +41,8 @@ const schema = z.object({
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  /** `production` refuses what is for development only. */
+  NODE_ENV: text.default('development'),
 });
 
 /** The settings of a process, by the names of their environment variables. */

@@ -11,7 +11,7 @@ import { createToolsPlugin } from './plugins/builtin/tools.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
 import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
-import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
+import { createSandboxes } from './sandbox/backends.ts';
 import type { Store } from './store/store.ts';
 import { openStore } from './store/open-store.ts';
 import { createWorker } from './worker.ts';
@@ -26,7 +26,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log });
   const registry = await loadRegistry({ config, agents, isolates, store, log });
-  await using sandboxes = createDockerSandboxes({ config, store, log });
+  await using sandboxes = await createSandboxes({ config, store, log });
   await using services = createPluginServices(config);
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);

@@ -6,6 +6,7 @@ import type { Config } from './config.ts';
 import { failure } from './contracts/errors.ts';
 import type { Logger } from './log.ts';
 import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
+import { destroyExpired } from './sandbox/destroy-expired.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
 import type { Store } from './store/store.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
@@ -22,6 +23,8 @@ export interface LongshoreWorker {
   run(): Promise<void>;
   shutdown(): void;
 }
+
+export { registerSandboxBackend, createSandboxes, type SandboxBackend, type SandboxBackendParts } from './sandbox/backends.ts';
 
 const REAP_EVERY_MS = 5 * 60_000;
 
@@ -76,14 +79,14 @@ function unavailable(address: string, error: unknown): Error {
 }
 
 interface ReaperParts {
-  store: Pick<Store, 'pluginStore'>;
+  store: Pick<Store, 'pluginStore' | 'sandboxes'>;
   sandboxes: Sandboxes;
   log: Logger;
   reapConversations: ConversationReaper;
 }
 
 /** Closes what no workflow looks after and removes what no row owns, now and from time to time. A failed round is told and left to the next. */
-function startReaper({ sandboxes, store, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+function startReaper({ store, sandboxes, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
   const stopped = new AbortController();
   let round: Promise<void> = Promise.resolve();
   const reapOnce = async (before: Promise<void>) => {
@@ -94,6 +97,7 @@ function startReaper({ sandboxes, store, log, reapConversations }: ReaperParts):
       log.warn({ err: error }, 'conversations could not be reaped');
     }
     try {
+      await destroyExpired({ store, sandboxes, log });
       const found = await sandboxes.reap();
       if (Object.values(found).some((names) => names.length > 0)) log.info(found, 'sandboxes reaped');
     } catch (error) {

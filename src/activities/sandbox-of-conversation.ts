@@ -1,6 +1,9 @@
-import type { Agent } from '../contracts/agent.ts';
+import type { Agent, SandboxOptions } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
+import { adoptSandbox } from '../sandbox/adopt-sandbox.ts';
 import type { OpenedSandbox, SandboxHandle, Sandboxes } from '../sandbox/sandbox.ts';
+import { uploadAssets } from '../sandbox/upload-assets.ts';
+import type { Store } from '../store/store.ts';
 
 /** Name of the conversation's sandbox; derived, so that a repeated open finds what the first one made. */
 export function sandboxIdOf(conversationId: string): string {
@@ -18,13 +21,22 @@ export interface ConversationSandboxes {
 /** Handles kept at most; opening one again costs a few milliseconds. */
 const MAX_HELD = 1000;
 
-export function createConversationSandboxes(parts: { sandboxes: Sandboxes; agents: ReadonlyMap<string, Agent> }): ConversationSandboxes {
+export function createConversationSandboxes(parts: {
+  sandboxes: Sandboxes;
+  store: Pick<Store, 'sandboxes'>;
+  agents: ReadonlyMap<string, Agent>;
+}): ConversationSandboxes {
   const held = new Map<string, SandboxHandle>();
   return {
     async open({ conversationId, tenantId, agentId }) {
       const known = held.get(conversationId);
       if (known) return { handle: known, held: true };
-      const opened = await parts.sandboxes.open({ sandboxId: sandboxIdOf(conversationId), conversationId, tenantId }, optionsOf(agentId));
+      const options = optionsOf(agentId);
+      const sandboxId = await findSandbox(parts.store.sandboxes, { conversationId, tenantId }, options);
+      const opened = await parts.sandboxes.open({ sandboxId, conversationId, tenantId }, options);
+      if (options.assets) await uploadAssets(opened.handle, options.assets);
+      // Another one takes its place with the next turn, perhaps by way of another worker.
+      if (options.persist === false) return { ...opened, held: false };
       if (held.size >= MAX_HELD) held.delete(held.keys().next().value ?? '');
       held.set(conversationId, opened.handle);
       return { ...opened, held: false };
@@ -40,4 +52,20 @@ export function createConversationSandboxes(parts: { sandboxes: Sandboxes; agent
     const known = [...parts.agents.keys()].join(', ') || 'none';
     throw failure('AGENT_NOT_FOUND', { agent: agentId, known, directory: 'the agents directory' });
   }
+}
+
+/** The name of the sandbox that the conversation has, or is to have. @throws SANDBOX_NOT_FOUND, SANDBOX_IN_USE */
+async function findSandbox(
+  rows: Store['sandboxes'],
+  { conversationId, tenantId }: { conversationId: string; tenantId: string },
+  { persist, sandboxId }: SandboxOptions,
+): Promise<string> {
+  if (persist === undefined && sandboxId === undefined) return sandboxIdOf(conversationId);
+  const present = await rows.ofConversation(conversationId);
+  // That of an earlier turn: its container and its files are gone, and its row has nothing more to say.
+  if (persist === false && present?.state === 'destroyed') await rows.remove(present.sandboxId);
+  else if (present) return present.sandboxId;
+  if (sandboxId === undefined) return sandboxIdOf(conversationId);
+  await adoptSandbox(rows, { sandboxId, tenantId, conversationId });
+  return sandboxId;
 }

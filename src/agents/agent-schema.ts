@@ -26,7 +26,33 @@ const sandbox = z
         stop: duration.default(0).describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
       })
       .prefault({}),
-    onClose: z.enum(['destroy', 'keep']).default('destroy').describe('What a closed conversation does with its sandbox.'),
+    onClose: z
+      .enum(['destroy', 'keep'])
+      .default('destroy')
+      .describe('What a closed conversation does with its sandbox. One named by sandboxId is always kept.'),
+    persist: z.boolean().optional().describe('false: the sandbox is destroyed at the end of every turn. Default true.'),
+    sandboxId: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'is no id of a sandbox')
+      .optional()
+      .describe('A sandbox that is there already, of the same tenant. An unknown one is an error.'),
+    assets: z
+      .array(
+        z.strictObject({
+          from: z.string().min(1).describe('File or directory, relative to this file, on every worker.'),
+          to: z.string().min(1).describe('Where in the sandbox, such as /home/user/data.'),
+        }),
+      )
+      .optional()
+      .describe('Uploaded when the sandbox is made, and again when it had to be rebuilt without its files.'),
+    keepalive: z
+      .union([z.literal(true), duration])
+      .optional()
+      .describe('Time after work in which the sandbox keeps its tier; its idle times begin after it. true: it does not rest by itself.'),
+  })
+  .refine(({ persist, sandboxId }) => persist !== false || sandboxId === undefined, {
+    path: ['persist'],
+    message: 'false would destroy the sandbox that sandboxId names. Leave one of them out',
   })
   .prefault({});
 

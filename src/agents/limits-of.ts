@@ -1,14 +1,19 @@
-import type { Agent, AgentLimits } from '../contracts/agent.ts';
+import type { Agent, AgentLimits, SandboxOptions } from '../contracts/agent.ts';
 
 /** What the workflow needs to know of an agent; it is fixed when a conversation starts. */
 export function limitsOf({ budget, sandbox, approvalTimeoutMs, approvalExpiry }: Agent): AgentLimits {
   return {
     budget,
-    freezeAfterMs: sandbox.freezeAfterMs ?? 30_000,
-    hibernateAfterMs: sandbox.hibernateAfterMs ?? 0,
-    stopAfterMs: sandbox.stopAfterMs ?? 0,
+    freezeAfterMs: restAfter(sandbox, sandbox.freezeAfterMs ?? 30_000),
+    hibernateAfterMs: restAfter(sandbox, sandbox.hibernateAfterMs ?? 0),
+    stopAfterMs: restAfter(sandbox, sandbox.stopAfterMs ?? 0),
     onClose: sandbox.onClose ?? 'destroy',
+    ...(sandbox.persist === false && { persist: false }),
     approvalTimeoutMs,
     ...(approvalExpiry !== 'deny' && { approvalExpiry }),
   };
+}
+
+function restAfter({ keepalive = 0 }: SandboxOptions, idleMs: number): number {
+  return keepalive === true || idleMs === 0 ? 0 : keepalive + idleMs;
 }

@@ -27,13 +27,20 @@ export function parseAgent(definition: unknown, source: AgentSource): Agent {
   const parsed = agentSchema.safeParse(definition);
   if (!parsed.success) throw invalid(parsed.error, source);
   const { sandbox, budget, approvalTimeout, approval, model, plugins, ...rest } = parsed.data;
-  const { idle, ...limits } = sandbox;
+  const { idle, assets, ...limits } = sandbox;
   const { wallTime, ...counts } = budget;
   return {
     ...rest,
     model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
     plugins: plugins.map((name) => (name.startsWith('.') || isAbsolute(name) ? resolve(source.directory, name) : name)),
-    sandbox: { ...withoutUndefined(limits), freezeAfterMs: idle.freeze, hibernateAfterMs: idle.hibernate, stopAfterMs: idle.stop },
+    sandbox: {
+      ...withoutUndefined(limits),
+      ...(assets && { assets: assets.map(({ from, to }) => ({ from: resolve(source.directory, from), to })) }),
+      ...(sandbox.sandboxId !== undefined && { onClose: 'keep' }),
+      freezeAfterMs: idle.freeze,
+      hibernateAfterMs: idle.hibernate,
+      stopAfterMs: idle.stop,
+    },
     approval: approval.map(withoutUndefined),
     ...expiryOf(approvalTimeout),
     budget: { ...counts, wallTimeMs: wallTime },

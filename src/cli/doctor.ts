@@ -10,6 +10,7 @@ import { createLogger } from '../log.ts';
 import { describeFence, probeFence } from '../plugins/isolates/fence.ts';
 import { createCapabilities } from '../sandbox/docker/capabilities.ts';
 import { createEngine } from '../sandbox/docker/engine.ts';
+import { LOCAL_WARNING } from '../sandbox/local/sandboxes.ts';
 import { openDatabase } from '../store/database.ts';
 import { isMigrated } from '../store/migrate.ts';
 
@@ -26,8 +27,19 @@ export interface DoctorLine {
 
 /** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
 export async function runDoctor(config: Config): Promise<DoctorLine[]> {
-  const groups = await Promise.all([engineLines(config), imageLine(config), temporalLine(config), postgresLine(config), fenceLine()]);
+  const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), fenceLine()]);
   return [nodeLine(process.versions.node), ...groups.flat()];
+}
+
+/** Where sandboxes do not need Docker, nothing of it is missing. */
+async function sandboxLines(config: Config): Promise<DoctorLine[]> {
+  const lines = [...(await engineLines(config)), await imageLine(config)];
+  const backend = config.LONGSHORE_SANDBOX_BACKEND;
+  if (backend === 'docker') return lines;
+  const todo = 'For anything but development: LONGSHORE_SANDBOX_BACKEND=docker';
+  const line: DoctorLine =
+    backend === 'local' ? { name: 'Sandbox backend', ok: 'warning', found: LOCAL_WARNING, todo } : { name: 'Sandbox backend', ok: 'ok', found: backend };
+  return [line, ...lines.map((each): DoctorLine => (each.ok === 'missing' ? { ...each, ok: 'warning' } : each))];
 }
 
 /** Judges a Node version, as in `20.19.1`. */

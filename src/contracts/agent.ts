@@ -31,6 +31,14 @@ export interface Budget {
   wallTimeMs?: number;
 }
 
+/** A file or directory of the worker's machine that a sandbox gets at its start. */
+export type SandboxAsset = {
+  /** Absolute. */
+  from: string;
+  /** In the sandbox; relative paths start at its home. */
+  to: string;
+};
+
 export interface SandboxOptions {
   /** Docker image; the standard image when absent. */
   image?: string;
@@ -55,6 +63,14 @@ export interface SandboxOptions {
   stopAfterMs?: number;
   /** What a closed conversation does with its sandbox. Default `destroy`. */
   onClose?: 'destroy' | 'keep';
+  /** `false`: the sandbox is destroyed at the end of every turn, and the next one begins with an empty one. Default true. */
+  persist?: boolean;
+  /** A sandbox that is there already, of the same tenant; it is never destroyed by a conversation. */
+  sandboxId?: string;
+  /** Uploaded when the sandbox is made, and again when it had to be rebuilt without its files. */
+  assets?: SandboxAsset[];
+  /** Milliseconds after work in which the sandbox keeps its tier; only then the times of its rest begin. `true`: it does not rest by itself. */
+  keepalive?: true | number;
 }
 
 /** `deny`: the call is refused. `allow`: it runs. `pause`: the conversation pauses, and the approval waits on. */
@@ -99,6 +115,8 @@ export interface AgentLimits {
   hibernateAfterMs?: number;
   stopAfterMs: number;
   onClose: 'destroy' | 'keep';
+  /** Present where the sandbox is destroyed at the end of every turn. */
+  persist?: false;
   approvalTimeoutMs: number;
   /** Absent: `deny`. */
   approvalExpiry?: ApprovalExpiry;

@@ -65,6 +65,12 @@ export const ERRORS = {
   MODEL_UNAVAILABLE: { message: 'The provider of "{model}" cannot be reached or failed: {problem}', httpStatus: 503, retryable: true },
   MODEL_SCRIPT_MISMATCH: { message: 'Script {file}, step {step}: {problem}', httpStatus: 500, retryable: false },
   SANDBOX_NOT_FOUND: { message: 'No sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
+  SANDBOX_IN_USE: {
+    message: 'Sandbox "{sandboxId}" belongs to conversation "{conversationId}". Close that first (with onClose: keep), or use another sandbox.',
+    httpStatus: 409,
+    retryable: false,
+  },
+  ASSETS_FAILED: { message: 'Asset {from} could not be put to {to}: {problem}. Mend sandbox.assets, or what it names.', httpStatus: 400, retryable: false },
   SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}', httpStatus: 503, retryable: false },
   SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed.', httpStatus: 410, retryable: false },
   SANDBOX_CONFLICT: { message: 'Sandbox "{sandboxId}" is being changed by somebody else; try again.', httpStatus: 409, retryable: true },

@@ -75,6 +75,7 @@ async function postgres(config: Config, home: string, stops: (() => Promise<void
 }
 
 async function sandboxes(config: Config, log: (line: string) => void): Promise<Started> {
+  if (config.LONGSHORE_SANDBOX_BACKEND !== 'docker') return {};
   await ensureDockerEngine({ logFile: join(config.LONGSHORE_HOME, 'dockerd.log'), log });
   await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log });
   return {};

@@ -8,6 +8,8 @@ export interface RunOptions {
   /** Default `/home/user`. */
   cwd?: string;
   env?: Record<string, string>;
+  /** A user of the sandbox; there is but `user`, the default. */
+  user?: string;
   /** Milliseconds in which the sandbox was not frozen; then TERM, and KILL 2 s later, to the whole tree. Default 60 000; 0 never. */
   timeoutMs?: number;
   /** Bytes or text given to the command; without it stdin is empty. */
@@ -295,6 +297,8 @@ export interface SandboxOwner {
   sandboxId: string;
   conversationId?: string;
   tenantId: string;
+  /** Milliseconds until a new sandbox expires: somebody's reaper destroys it then. Never when absent. */
+  ttlMs?: number;
 }
 export interface OpenedSandbox {
   handle: SandboxHandle;

@@ -7,7 +7,7 @@ import { toJsonText } from './json-text.ts';
 import type { SandboxRow, SandboxState, Store } from './store.ts';
 
 const COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, last_used_at, created_at';
+  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, last_used_at, created_at';
 
 interface Row {
   sandbox_id: string;
@@ -21,12 +21,13 @@ interface Row {
   volume_name: string;
   options: JsonObject;
   files_lost_at: Date | null;
+  expires_at: Date | null;
   last_used_at: Date;
   created_at: Date;
 }
 
-const INSERT = `insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options)
-  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing returning ${COLUMNS}`;
+const INSERT = `insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 ms') on conflict do nothing returning ${COLUMNS}`;
 const FIND = `select ${COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2`;
 
 /**
@@ -51,6 +52,15 @@ const CHANGE = `with before as (
 
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
 
+const PROLONG = `update sandboxes set expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 ms')
+  where sandbox_id = $1 and expires_at is not null`;
+const EXPIRED = `select ${COLUMNS} from sandboxes where expires_at <= clock_timestamp() and state <> 'destroyed' order by expires_at`;
+/** A conversation decides by itself how long its sandbox lives. */
+const ADOPT = `update sandboxes set conversation_id = $3::text, expires_at = case when $3::text is null then expires_at end
+  where sandbox_id = $1 and tenant_id = $2 and (conversation_id is null or conversation_id = $3::text
+    or exists (select from conversations former where former.conversation_id = sandboxes.conversation_id and former.state = 'closed'))
+  returning ${COLUMNS}`;
+
 export function createSandboxes({ database, announcer }: { database: Database; announcer: Announcer }): Store['sandboxes'] {
   const one = async (name: string, sql: string, values: SqlValue[]) => {
     const rows = await database.query<Row>(name, sql, values);
@@ -69,6 +79,7 @@ export function createSandboxes({ database, announcer }: { database: Database; a
           row.containerName,
           row.volumeName,
           toJsonText(row.options),
+          row.ttlMs ?? null,
         ])) ?? (await one('sandboxes.find', FIND, [row.sandboxId, conversationId]));
       // Inserted by another and removed again between our two statements.
       if (!found) throw failure('SANDBOX_CONFLICT', { sandboxId: row.sandboxId });
@@ -86,6 +97,13 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       if (changed?.conversationId) announcer.announce(changed.conversationId);
       return changed;
     },
+    async prolong(sandboxId, ttlMs) {
+      await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs]);
+    },
+    async listExpired() {
+      return (await database.query<Row>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox);
+    },
+    adopt: (sandboxId, tenantId, conversationId) => one('sandboxes.adopt', ADOPT, [sandboxId, tenantId, conversationId ?? null]),
     async touch(sandboxId) {
       await database.query('sandboxes.touch', TOUCH, [sandboxId]);
     },
@@ -108,6 +126,7 @@ function toSandbox(row: Row): SandboxRow {
     volumeName: row.volume_name,
     options: row.options,
     ...(row.files_lost_at !== null && { filesLostAt: row.files_lost_at.toISOString() }),
+    ...(row.expires_at !== null && { expiresAt: row.expires_at.toISOString() }),
     lastUsedAt: row.last_used_at.toISOString(),
     createdAt: row.created_at.toISOString(),
   };

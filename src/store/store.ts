@@ -87,6 +87,8 @@ export interface SandboxRow {
   options: JsonObject;
   /** When it was last rebuilt without its old files, and so without the journal of its commands; absent when it never was. */
   filesLostAt?: string;
+  /** When it may be destroyed, whatever it does; absent where a conversation decides. */
+  expiresAt?: string;
   lastUsedAt: string;
   createdAt: string;
 }
@@ -154,8 +156,8 @@ export interface Store {
     follow(conversationId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ConversationEvent>;
   };
   sandboxes: {
-    /** Inserts the row, or returns the conversation's existing one. */
-    ensure(row: Omit<SandboxRow, 'generation' | 'createdAt' | 'lastUsedAt' | 'containerId'>): Promise<SandboxRow>;
+    /** Inserts the row, or returns the conversation's existing one. `ttlMs`: milliseconds until a new one expires. */
+    ensure(row: Omit<SandboxRow, 'generation' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt'> & { ttlMs?: number }): Promise<SandboxRow>;
     get(sandboxId: string): Promise<SandboxRow | undefined>;
     ofConversation(conversationId: string): Promise<SandboxRow | undefined>;
     list(filter: { hostId?: string; states?: SandboxState[] }): Promise<SandboxRow[]>;
@@ -166,6 +168,15 @@ export interface Store {
       change: { state: SandboxState; containerId?: string; lost?: string; /** Notes the moment as `filesLostAt`. */ filesLost?: boolean },
     ): Promise<SandboxRow | undefined>;
     touch(sandboxId: string): Promise<void>;
+    /** Puts off the end of a sandbox that has one, to at least so many milliseconds from now on. */
+    prolong(sandboxId: string, ttlMs: number): Promise<void>;
+    /** Those whose time is over and that are not destroyed. */
+    listExpired(): Promise<SandboxRow[]>;
+    /**
+     * Gives a conversation, or nobody, a sandbox that is free: without a conversation, or with a closed one. Undefined when it is not there, of another
+     * tenant, or taken.
+     */
+    adopt(sandboxId: string, tenantId: string, conversationId?: string): Promise<SandboxRow | undefined>;
     remove(sandboxId: string): Promise<void>;
   };
   /** Keys and JSON values of plugins; entries whose time is over count as gone. */

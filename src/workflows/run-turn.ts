@@ -1,11 +1,12 @@
 import { ActivityFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { CallModelResult } from '../contracts/activities.ts';
 import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
-import { acceptMessage, callModel, finishTurn as recordFinish } from './activities.ts';
+import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish } from './activities.ts';
 import { approveCalls } from './approve-calls.ts';
 import { exhaustedBudget, pauseForBudget } from './budget-state.ts';
 import { countStep, finishTurn, mustEnd, takeSteers, type Turn } from './conversation-state.ts';
 import { restWhilePaused } from './pause.ts';
+import { changeTier } from './rest.ts';
 import { runCalls } from './run-calls.ts';
 import { newId, type RunningConversation } from './running.ts';
 
@@ -21,6 +22,9 @@ export async function runTurn(running: RunningConversation, turn: Turn): Promise
   const end = await answer(running, turn);
   finishTurn(data, Date.now(), () => newId('turn'));
   await running.saveWith((status) => recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, status }));
+  if (data.limits.persist !== false) return;
+  await changeTier(running, () => destroySandbox('turn ended', data.conversationId));
+  await running.save();
 }
 
 async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd> {

@@ -305,7 +305,7 @@ export function setUpCall(
     ]);
   /** A worker of its own: what it holds dies with it. */
   const worker = () => {
-    const parts = { store: ledger.store, registry, agents, log, services, opened: createConversationSandboxes({ sandboxes, agents }) };
+    const parts = { store: ledger.store, registry, agents, log, services, opened: createConversationSandboxes({ sandboxes, agents, store: ledger.store }) };
     const environment = new MockActivityEnvironment();
     const executeTool = createExecuteTool(parts);
     return {

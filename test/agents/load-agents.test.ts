@@ -84,6 +84,16 @@ test('a file needs only a model; its name is the id, the rest has defaults', asy
   });
 });
 
+test('assets are found beside the file, a named sandbox is kept, and what is held rests later', async () => {
+  await write('held.yaml', 'model: a/b\nsandbox: { sandboxId: sbx_1, keepalive: 1m, assets: [{ from: ./data, to: in }], idle: { freeze: 1s } }\n');
+  await write('never.yaml', 'model: a/b\nsandbox: { persist: false, keepalive: true, idle: { stop: 1h } }\n');
+  const agents = await loadAgents(directory);
+  const held = agents.get('held')!;
+  expect(held.sandbox).toMatchObject({ sandboxId: 'sbx_1', onClose: 'keep', assets: [{ from: join(directory, 'data'), to: 'in' }] });
+  expect(limitsOf(held)).toMatchObject({ freezeAfterMs: 61_000, hibernateAfterMs: 0, stopAfterMs: 0 });
+  expect(limitsOf(agents.get('never')!)).toMatchObject({ freezeAfterMs: 0, stopAfterMs: 0, persist: false });
+});
+
 describe('a bad file is refused with file, line, path, value and fix', () => {
   test.each<[string, string, string]>([
     [
@@ -104,6 +114,11 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
     ['a key that resembles none', 'model: a/b\nxyzzy: 1\n', 'fixer.yaml:2: xyzzy: this key is not known. Known here: id,'],
     ['no model', 'instructions: x\n', 'fixer.yaml: model: is missing. "model": '],
     ['a model without provider', 'model: gpt\n', 'fixer.yaml:1: model: "gpt" is not usable. "model": has to be provider/model'],
+    [
+      'a named sandbox that would be destroyed',
+      'model: a/b\nsandbox: { persist: false, sandboxId: sbx_1 }\n',
+      'fixer.yaml:2: sandbox.persist: false is not usable. "persist": false would destroy the sandbox that sandboxId names. Leave one of them out',
+    ],
     [
       'a bad duration',
       'model: a/b\nsandbox:\n  idle: { stop: 3 days }\n',

@@ -24,6 +24,11 @@ describe('the doctor', () => {
     expect(lines.find((line) => line.name === 'Postgres')).toMatchObject({ ok: 'ok' });
   });
 
+  test('the local backend is warned of, loudly', async () => {
+    const lines = await runDoctor({ ...config, LONGSHORE_SANDBOX_BACKEND: 'local' });
+    expect(lines.find((line) => line.name === 'Sandbox backend')).toMatchObject({ ok: 'warning', found: expect.stringContaining('for development only') });
+  });
+
   test('servers that do not answer are found out, and the line says what to do', async () => {
     const lines = await runDoctor({ ...config, TEMPORAL_ADDRESS: '127.0.0.1:1', DATABASE_URL: 'postgres://nobody:secret@127.0.0.1:1/none' });
     for (const name of ['Temporal', 'Postgres']) {

@@ -33,6 +33,17 @@ test('an agent may keep its sandbox: it is stopped, and its files stay', async (
   expect(world.saved).toMatchObject({ state: 'closed', sandboxTier: 'stopped' });
 });
 
+test('an agent may have its sandbox destroyed after every turn, once the turn is told to be over', async () => {
+  const world = await stage.start(undefined, { persist: false });
+  await world.untilAsked('destroySandbox');
+  expect(world.names().indexOf('finishTurn')).toBeLessThan(world.names().indexOf('destroySandbox'));
+  await until(
+    async () => world.saved?.sandboxTier === 'destroyed',
+    () => 'the tier is not told',
+  );
+  await world.close();
+});
+
 test('a paused conversation can be closed', async () => {
   const world = await stage.start(undefined, {}, false);
   await world.handle.signal('pause');

@@ -9,6 +9,8 @@ import { watchFiles } from '../operations/watch-files.ts';
 import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle } from '../sandbox.ts';
 import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOptions, WorkingConnection } from './supervisor-connection.ts';
 
+/** Who all commands run as. */
+const GUEST = 'user';
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_PREVIEW_BYTES = 16 * 1024;
@@ -76,6 +78,10 @@ async function giveInput(connection: WorkingConnection, execId: string, stdin: s
 }
 
 function toSpec(command: string, run: RunOptions): ExecSpec {
+  if (run.user !== undefined && run.user !== GUEST) {
+    const fix = run.user === 'root' ? 'Nobody is root in a sandbox: leave it out' : 'Leave it out';
+    throw failure('INVALID_ARGUMENT', { what: 'user', problem: `the sandbox has no user "${run.user}" for commands, only "${GUEST}"`, fix });
+  }
   return {
     execId: run.execId ?? makeId('call', Date.now(), Math.random),
     run: { command },

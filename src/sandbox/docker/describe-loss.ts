@@ -4,7 +4,7 @@ import type { ContainerState } from './engine.ts';
 export function describeDeath(state: ContainerState | undefined): string {
   if (state === undefined) return 'its container is gone';
   if (state.outOfMemory) return 'its container ran out of memory and was ended';
-  return `its container ended by itself (exit code ${state.exitCode})`;
+  return `its container ended by itself${state.exitCode === undefined ? '' : ` (exit code ${state.exitCode})`}`;
 }
 
 export interface LostExec {

@@ -28,7 +28,8 @@ export interface ContainerState {
   status: 'created' | 'running' | 'paused' | 'hibernated' | 'ended';
   /** The newest checkpoint of a hibernated container. */
   checkpoint?: string;
-  exitCode: number;
+  /** Absent where nobody saw its end. */
+  exitCode?: number;
   outOfMemory: boolean;
   /** ISO 8601; commands that run in it were started later. */
   startedAt: string;

@@ -10,7 +10,7 @@ import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
 import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
-import { createEngine } from './engine.ts';
+import { createEngine, type Engine } from './engine.ts';
 import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { createWakingHandle } from './handle.ts';
@@ -25,14 +25,17 @@ export interface DockerSandboxesOptions {
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
+  /** Default: the engine of `DOCKER_HOST`. */
+  engine?: Engine;
 }
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
 
 /** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
-export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_GRACE_MS }: DockerSandboxesOptions): Sandboxes {
-  const engine = createEngine(config.DOCKER_HOST);
+export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxes {
+  const { config, store, log, reapGraceMs = REAP_GRACE_MS } = options;
+  const engine = options.engine ?? createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
   const context: DockerContext = {
@@ -75,7 +78,7 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
 
 /** The sandbox's id: that of the owner, or of the sandbox that the conversation has already. */
 async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<string> {
-  const { sandboxId, conversationId, tenantId } = owner;
+  const { sandboxId, conversationId, tenantId, ttlMs } = owner;
   if (!SANDBOX_ID.test(sandboxId)) {
     throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
   }
@@ -88,6 +91,7 @@ async function ensureRow({ rows, installation, hostId }: DockerContext, owner: S
     containerName: containerNameOf(installation, sandboxId),
     volumeName: volumeNameOf(installation, sandboxId),
     options: { ...options },
+    ...(ttlMs !== undefined && { ttlMs }),
   });
   return row.sandboxId;
 }

@@ -26,7 +26,7 @@ _PROGRAMS = {
 
 
 class Executions:
-    def __init__(self, journal, loop, nursery, home, methods):
+    def __init__(self, journal, loop, nursery, home, methods, environment):
         self._journal = journal
         self._loop = loop
         self._nursery = nursery
@@ -38,6 +38,7 @@ class Executions:
             b'LOGNAME': b'user',
             b'SHELL': b'/bin/bash',
             b'LANG': b'C.UTF-8',
+            **{os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
         }
         self._live = {}
         """Those of which something runs: the command, or what it left in the background."""

@@ -134,10 +134,11 @@ def _work(theirs, operation, fields, user, home):
     file_operations.prepare(operation)
     uid, gid = user
     os.umask(0o022)
-    os.setgroups([])
-    os.setresgid(gid, gid, gid)
-    # Rights over files follow the effective id. The real one stays root, so that the guest cannot stop or kill this process.
-    os.setresuid(0, uid, 0)
+    if uid != os.geteuid():
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        # Rights over files follow the effective id. The real one stays root, so that the guest cannot stop or kill this process.
+        os.setresuid(0, uid, 0)
     try:
         outcome = {'end': file_operations.perform(operation, fields, home, _DATA_IN, _DATA_OUT)}
     except Refused as refused:

@@ -189,7 +189,7 @@ for (const name of ['stdout', 'stderr']) {
 }
 
 function serve(name) {
-  const socketPath = `/tmp/.longshore-code-${process.getuid()}/${name}.sock`;
+  const socketPath = path.join(process.env.LONGSHORE_CODE || `/tmp/.longshore-code-${process.getuid()}`, `${name}.sock`);
   fs.mkdirSync(path.dirname(socketPath), { mode: 0o700, recursive: true });
   fs.rmSync(socketPath, { force: true });
   fs.rmSync(`${socketPath}.new`, { force: true });

@@ -253,7 +253,7 @@ def _size(part):
 
 def _serve(interpreter, name):
     """One client after the other; each waits for those before it."""
-    path = f'/tmp/.longshore-code-{os.getuid()}/{name}.sock'
+    path = os.path.join(os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}', f'{name}.sock')
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     for leftover in (path, path + '.new'):
         with contextlib.suppress(FileNotFoundError):

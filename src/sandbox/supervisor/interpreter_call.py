@@ -94,4 +94,4 @@ def _write_all(data):
         view = view[os.write(1, view) :]
 
 
-main(f'/tmp/.longshore-code-{os.getuid()}/{sys.argv[1]}.sock')
+main(os.path.join(os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}', f'{sys.argv[1]}.sock'))

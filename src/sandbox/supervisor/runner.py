@@ -123,8 +123,10 @@ def offer_to_out_of_memory_killer():
 
 
 def become(user):
-    """Gives up root for good; `user` is (uid, gid)."""
+    """Gives up root for good; `user` is (uid, gid). Outside a container it may be who we are already."""
     uid, gid = user
+    if uid == os.geteuid():
+        return
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)

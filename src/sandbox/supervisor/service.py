@@ -1,6 +1,7 @@
 """Answers the worker: one listening socket, its connections, and the operations."""
 
 import gc
+import json
 import os
 import signal
 
@@ -14,6 +15,8 @@ from loop import READ, Loop
 from methods import Methods
 from protocol import LIMITS, VERSION, Refused
 
+_PATHS = ('path', 'from', 'to', 'cwd', 'pattern')
+
 # How long the ends of killed commands are waited for when the sandbox is stopped.
 _FAREWELL = 1.0
 
@@ -24,11 +27,13 @@ class Supervisor:
         self._listener = _listen(options['--socket'])
         self._path = options['--socket']
         self._home = os.fsencode(options['--home'])
+        self._home_name = options['--home-name']
         self._user = user
         self._nursery = nursery
         self._connections = set()
         self._stopping = False
-        executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home, Methods(options['--methods'], self._loop))
+        methods = Methods(options['--methods'], self._loop)
+        executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home, methods, json.loads(options['--environment']))
         self._executions = executions
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
@@ -70,10 +75,18 @@ class Supervisor:
     def _handle(self, channel, operation, fields):
         if self._stopping:
             raise Refused('INTERNAL', 'the sandbox is being stopped')
+        if self._home_name:
+            self._find_home(fields)
         if operation in file_operations.NAMES:
             FileWork(channel, self._loop, operation, fields, self._user, self._home)
         else:
             self._operations[operation](channel, fields)
+
+    def _find_home(self, fields):
+        for name in _PATHS:
+            value = fields.get(name, '')
+            if value == self._home_name or value.startswith(self._home_name + '/'):
+                fields[name] = os.fsdecode(self._home) + value[len(self._home_name) :]
 
     def _accept(self, mask):
         try:

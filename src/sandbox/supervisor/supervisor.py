@@ -1,6 +1,7 @@
 """The supervisor: starts, journals and ends the commands of one sandbox. Runs as root in the container; guest code has another uid.
 
-Options, each with a value: --socket, --journal, --methods, --home, --uid, --gid."""
+Options, each with a value: --socket, --journal, --methods, --home, --uid, --gid; and where it runs without a container: --home-name (a path that stands
+for the home in requests) and --environment (JSON, of all commands)."""
 
 import os
 import sys
@@ -15,6 +16,8 @@ _DEFAULTS = {
     '--home': '/home/user',
     '--uid': '1000',
     '--gid': '1000',
+    '--home-name': '',
+    '--environment': '{}',
 }
 
 

@@ -1,17 +1,62 @@
-import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '../../../src/config.ts';
+import type { SandboxOptions } from '../../../src/contracts/agent.ts';
+import { createLogger } from '../../../src/log.ts';
+import { createSandboxes } from '../../../src/sandbox/backends.ts';
+import type { SandboxHandle, Sandboxes } from '../../../src/sandbox/sandbox.ts';
+import { openStore } from '../../../src/store/open-store.ts';
+import { createTestDatabase } from '../../support/stack.ts';
 import { createTestSandboxes } from '../docker/support.ts';
 
-/** A backend under test: it opens one fresh sandbox, and disposing it removes everything. */
+/** A backend under test with one fresh sandbox; disposing it removes everything. */
 export interface Backend {
+  sandboxes: Sandboxes;
   handle: SandboxHandle;
+  sandboxId: string;
   [Symbol.asyncDispose](): Promise<void>;
 }
+type NamedBackend = [name: string, open: () => Promise<Backend>];
 
-/** Every backend that has to keep the rules, by name. */
-export const BACKENDS: [name: string, open: () => Promise<Backend>][] = [['docker', openDocker]];
+/** Every backend that has to keep the rules, by name. `LONGSHORE_CONFORMANCE_BACKEND` names one of your own, alone: as `LONGSHORE_SANDBOX_BACKEND` does. */
+export const BACKENDS: NamedBackend[] = chosen();
 
-async function openDocker(): Promise<Backend> {
-  const sandboxes = await createTestSandboxes();
-  const { handle } = await sandboxes.sandboxes.open(sandboxes.newOwner(), {});
-  return { handle, [Symbol.asyncDispose]: () => sandboxes[Symbol.asyncDispose]() };
+function chosen(): NamedBackend[] {
+  const own = process.env['LONGSHORE_CONFORMANCE_BACKEND'];
+  if (own === 'docker') return [['docker', () => openDocker({})]];
+  if (own) return [[own, () => openBackend(own)]];
+  const gvisor: NamedBackend[] = process.env['LONGSHORE_TEST_GVISOR'] === 'yes' ? [['docker with gVisor', () => openDocker({ runtime: 'runsc' })]] : [];
+  return [['docker', () => openDocker({})], ...gvisor, ['local', () => openBackend('local')]];
+}
+
+async function openDocker(options: SandboxOptions): Promise<Backend> {
+  const made = await createTestSandboxes();
+  const owner = made.newOwner();
+  const { handle } = await made.sandboxes.open(owner, options);
+  return { sandboxes: made.sandboxes, handle, sandboxId: owner.sandboxId, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+}
+
+/** One of any backend, in an installation and a home of its own. */
+export async function openBackend(name: string): Promise<Backend> {
+  const home = await mkdtemp(join(tmpdir(), 'longshore-backend-'));
+  const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
+  const database = await createTestDatabase();
+  const store = await openStore({ url: database.url, log });
+  const config = { ...loadConfig(), LONGSHORE_SANDBOX_BACKEND: name, LONGSHORE_HOME: home, LONGSHORE_HOST_ID: 'test-host' };
+  const sandboxes = await createSandboxes({ config, store, log });
+  const owner = { sandboxId: 'sbx_conformance', tenantId: 'tenant' };
+  const { handle } = await sandboxes.open(owner, {});
+  return {
+    sandboxes,
+    handle,
+    sandboxId: owner.sandboxId,
+    async [Symbol.asyncDispose]() {
+      await sandboxes.destroy(owner.sandboxId);
+      await sandboxes[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,11 +12,13 @@ describe.each(BACKENDS)('%s', (_name, open) => {
   let handle: SandboxHandle;
   let local: string;
   let directories = 0;
+  let base: string;
   /** A directory of the test's own in the sandbox. */
   let home: string;
   beforeAll(async () => {
     backend = await open();
     ({ handle } = backend);
+    base = (await handle.run('pwd')).stdout.text.trim();
     local = mkdtempSync(join(tmpdir(), 'longshore-conformance-'));
   });
   afterAll(async () => {
@@ -24,7 +26,8 @@ describe.each(BACKENDS)('%s', (_name, open) => {
     rmSync(local, { recursive: true, force: true });
   });
   beforeEach(async () => {
-    home = `/home/user/test-${(directories += 1)}`;
+    // Where a sandbox has its home is its backend's affair.
+    home = `${base}/test-${(directories += 1)}`;
     await handle.createDirectory(home);
   });
   const at = (name: string): string => `${home}/${name}`;
@@ -37,9 +40,11 @@ describe.each(BACKENDS)('%s', (_name, open) => {
     });
 
     test('are ended at their time limit with all they started, and keep what they wrote', async () => {
-      const result = await handle.run('echo begun; setsid sleep 987 & sleep 987', { timeoutMs: 300 });
+      // Of this run alone: a sandbox may see the processes of others.
+      const seconds = `987.${randomInt(1e6)}`;
+      const result = await handle.run(`echo begun; setsid sleep ${seconds} & sleep ${seconds}`, { timeoutMs: 300 });
       expect(result).toMatchObject({ status: 'timeout', stdout: { text: 'begun\n' } });
-      expect(await shell('pgrep -fc "[s]leep 987" || true')).toBe('0\n');
+      expect(await shell(`pgrep -fc "[s]leep ${seconds}" || true`)).toBe('0\n');
     });
 
     test('run on in the background, are listed, followed from an offset, and ended', async () => {

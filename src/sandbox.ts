@@ -1,0 +1,5 @@
+/** `longshore/sandbox`: sandboxes without a conversation, and backends of your own. */
+export { openSandbox, type OpenSandbox, type OpenSandboxOptions } from './sandbox/open-sandbox.ts';
+export { registerSandboxBackend, type SandboxBackend, type SandboxBackendParts } from './sandbox/backends.ts';
+export type * from './sandbox/sandbox.ts';
+export { isFailure, LongshoreError } from './contracts/errors.ts';

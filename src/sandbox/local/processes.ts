@@ -1,0 +1,103 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What tells a process from a later one with the same id: its start, in ticks since that boot of the machine. */
+export interface ProcessIdentity {
+  pid: number;
+  startTicks: string;
+  bootId: string;
+}
+interface ProcessFacts {
+  pid: number;
+  parent: number;
+  state: string;
+  startTicks: string;
+}
+
+/** The variable that marks the supervisor of a sandbox and all that it has forked. */
+export const MARK = 'LONGSHORE_LOCAL_SANDBOX';
+const PAUSE_MS = 10;
+const KILL_ROUNDS = 500;
+
+/** Undefined when there is no such process, or only its remains. */
+export async function identify(pid: number): Promise<ProcessIdentity | undefined> {
+  const facts = await factsOf(String(pid));
+  if (!facts || isDead(facts)) return undefined;
+  return { pid, startTicks: facts.startTicks, bootId: await bootId() };
+}
+
+/** `stopped` also while it is on the way there. */
+export async function stateOf(identity: ProcessIdentity): Promise<'running' | 'stopped' | 'gone'> {
+  const facts = await factsOf(String(identity.pid));
+  if (!facts || isDead(facts) || facts.startTicks !== identity.startTicks || (await bootId()) !== identity.bootId) return 'gone';
+  return facts.state === 'T' || facts.state === 't' ? 'stopped' : 'running';
+}
+
+/** All living processes of a sandbox: those that bear its mark, and all below them, whatever their environment is. */
+export async function processesOf(mark: string): Promise<{ pid: number; isStopped: boolean }[]> {
+  const all = new Map((await everyProcess()).map((facts) => [facts.pid, facts]));
+  const marked = new Set<number>();
+  for (const { pid } of all.values()) if (await bears(pid, mark)) marked.add(pid);
+  const belongs = (facts: ProcessFacts | undefined): boolean => facts !== undefined && (marked.has(facts.pid) || belongs(all.get(facts.parent)));
+  return [...all.values()].filter((facts) => belongs(facts) && !isDead(facts)).map(({ pid, state }) => ({ pid, isStopped: state === 'T' }));
+}
+
+/** Looks again until none is left that runs: a process may fork between being seen and being stopped. */
+export async function stopAll(mark: string): Promise<void> {
+  for (let round = 0; round < KILL_ROUNDS; round += 1) {
+    const running = (await processesOf(mark)).filter(({ isStopped }) => !isStopped);
+    if (running.length === 0) return;
+    for (const { pid } of running) signal(pid, 'SIGSTOP');
+    await sleep(PAUSE_MS);
+  }
+}
+
+export async function continueAll(mark: string): Promise<void> {
+  for (const { pid } of await processesOf(mark)) signal(pid, 'SIGCONT');
+}
+
+export async function killAll(mark: string): Promise<void> {
+  for (let round = 0; round < KILL_ROUNDS; round += 1) {
+    const left = await processesOf(mark);
+    if (left.length === 0) return;
+    for (const { pid } of left) signal(pid, 'SIGSTOP');
+    for (const { pid } of left) signal(pid, 'SIGKILL');
+    await sleep(PAUSE_MS);
+  }
+}
+
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+async function everyProcess(): Promise<ProcessFacts[]> {
+  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(names.map(factsOf));
+  return found.filter((facts) => facts !== undefined);
+}
+
+async function factsOf(pid: string): Promise<ProcessFacts | undefined> {
+  const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The program's name is in parentheses and may contain anything, so the last one counts.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const [state, parent] = fields;
+  const startTicks = fields[19];
+  return state === undefined || parent === undefined || startTicks === undefined ? undefined : { pid: Number(pid), parent: Number(parent), state, startTicks };
+}
+
+async function bears(pid: number, mark: string): Promise<boolean> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+  return environment.split('\0').includes(`${MARK}=${mark}`);
+}
+
+function isDead({ state }: ProcessFacts): boolean {
+  return state === 'Z' || state === 'X';
+}
+
+async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+}

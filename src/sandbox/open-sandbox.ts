@@ -1,0 +1,118 @@
+import { loadConfig, type Config } from '../config.ts';
+import type { SandboxOptions } from '../contracts/agent.ts';
+import type { SandboxTier } from '../contracts/conversation.ts';
+import { failure } from '../contracts/errors.ts';
+import { makeId } from '../contracts/ids.ts';
+import { createLogger, type Logger } from '../log.ts';
+import { openStore } from '../store/open-store.ts';
+import type { Store } from '../store/store.ts';
+import { adoptSandbox } from './adopt-sandbox.ts';
+import { createSandboxes } from './backends.ts';
+import { destroyExpired } from './destroy-expired.ts';
+import type { SandboxHandle, Sandboxes } from './sandbox.ts';
+import { uploadAssets } from './upload-assets.ts';
+
+export interface OpenSandboxOptions extends Pick<SandboxOptions, 'image' | 'memoryMb' | 'cpus' | 'pids' | 'readOnlyRoot' | 'runtime' | 'assets'> {
+  /** Opens one that exists, of the same tenant, whatever rest it is in. A new one when absent. */
+  sandboxId?: string;
+  /** Milliseconds from now on after which it is destroyed, even if nobody disposes of it. Default one hour. */
+  ttlMs?: number;
+  /** Default `default`. */
+  tenantId?: string;
+  /** Default `LONGSHORE_SANDBOX_BACKEND`. */
+  backend?: string;
+  /** Default `DATABASE_URL`. */
+  databaseUrl?: string;
+  log?: Logger;
+}
+
+/** A sandbox without a conversation. Disposing it destroys it. */
+export interface OpenSandbox extends SandboxHandle {
+  /** What an earlier life of it lost; absent when nothing was. */
+  readonly lost?: string;
+  /** Lets it live for at least so many milliseconds from now on. */
+  keepalive(milliseconds: number): Promise<void>;
+  freeze(): Promise<SandboxTier>;
+  /** Where it cannot be put to disk with its processes it is stopped; returns the tier that it really has. */
+  hibernate(): Promise<SandboxTier>;
+  /** Ends its processes and keeps its files. */
+  stop(): Promise<SandboxTier>;
+  tier(): Promise<SandboxTier>;
+  /** Lets go of it without destroying it; `openSandbox({ sandboxId })` finds it again until its time is over. */
+  release(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Opens a sandbox for whoever needs one, without Temporal: it takes a Docker engine and Postgres.
+ * @throws SANDBOX_NOT_FOUND for an unknown `sandboxId`, POSTGRES_UNAVAILABLE, DOCKER_UNAVAILABLE, …
+ */
+export async function openSandbox(options: OpenSandboxOptions = {}): Promise<OpenSandbox> {
+  const config = loadConfig();
+  const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'warn' });
+  const store = await openStore({ url: options.databaseUrl ?? config.DATABASE_URL, log, poolSize: 2 });
+  let sandboxes: Sandboxes | undefined;
+  const letGo = async () => {
+    await sandboxes?.[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+  };
+  try {
+    sandboxes = await createSandboxes({ config: withBackend(config, options), store, log });
+    await destroyExpired({ store, sandboxes, log });
+    return await open({ store, sandboxes, letGo }, options);
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
+}
+
+function withBackend(config: Config, { backend }: OpenSandboxOptions): Config {
+  return backend === undefined ? config : { ...config, LONGSHORE_SANDBOX_BACKEND: backend };
+}
+
+interface OpenParts {
+  store: Store;
+  sandboxes: Sandboxes;
+  letGo: () => Promise<void>;
+}
+
+async function open({ store, sandboxes, letGo }: OpenParts, options: OpenSandboxOptions): Promise<OpenSandbox> {
+  const { ttlMs = HOUR_MS, tenantId = 'default', sandboxId: known, assets, image, memoryMb, cpus, pids, readOnlyRoot, runtime } = options;
+  if (!(ttlMs > 0)) throw failure('INVALID_ARGUMENT', { what: 'ttlMs', problem: `${ttlMs} is no time to live`, fix: 'Give milliseconds above 0' });
+  const container = defined({ image, memoryMb, cpus, pids, readOnlyRoot, runtime });
+  if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
+  const sandboxId = known ?? makeId('sbx', Date.now(), Math.random);
+  const opened = await sandboxes.open({ sandboxId, tenantId, ttlMs }, container);
+  try {
+    if (known !== undefined) await store.sandboxes.prolong(sandboxId, ttlMs);
+    if (assets) await uploadAssets(opened.handle, assets);
+  } catch (error) {
+    if (known === undefined) await sandboxes.destroy(sandboxId);
+    throw error;
+  }
+  return {
+    ...opened.handle,
+    ...(opened.lost !== undefined && { lost: opened.lost }),
+    keepalive: (milliseconds) => store.sandboxes.prolong(sandboxId, milliseconds),
+    freeze: () => sandboxes.freeze(sandboxId),
+    hibernate: () => sandboxes.hibernate(sandboxId),
+    stop: () => sandboxes.stop(sandboxId),
+    tier: () => sandboxes.tier(sandboxId),
+    release: letGo,
+    async [Symbol.asyncDispose]() {
+      try {
+        await sandboxes.destroy(sandboxId);
+      } finally {
+        await letGo();
+      }
+    },
+  };
+}
+
+type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+function defined<T extends object>(value: T): Partial<Defined<T>> {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as Partial<Defined<T>>;
+}
