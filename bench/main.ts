@@ -9,12 +9,14 @@ import type { Measurement } from './measure.ts';
 import { openParts, type BenchParts } from './parts.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureToolStep } from './tool-step.ts';
+import { measureWarmClaim } from './warm-claim.ts';
 
 const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<Measurement[]>> = {
   'command-exec': measureCommandExec,
   'tool-step': measureToolStep,
   'history-bytes': measureHistoryBytes,
   'sandbox-ready': measureSandboxReady,
+  'warm-claim': measureWarmClaim,
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });

@@ -6,6 +6,7 @@ import { createEvents } from './events.ts';
 import { createListener } from './listener.ts';
 import { createMessages } from './messages.ts';
 import { isMigrated, migrate } from './migrate.ts';
+import { createPools } from './pools.ts';
 import { createSandboxes } from './sandboxes.ts';
 import type { Store } from './store.ts';
 import { createToolCalls } from './tool-calls.ts';
@@ -37,6 +38,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     toolCalls: createToolCalls(parts),
     events: createEvents(parts),
     sandboxes: createSandboxes(parts),
+    pools: createPools(parts),
     async ping() {
       return database.query('ping', 'select 1', []).then(
         () => true,

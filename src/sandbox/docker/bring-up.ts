@@ -36,6 +36,7 @@ export async function bringUp(context: DockerContext, sandboxId: string, purpose
       case 'destroyed':
         throw failure('SANDBOX_DESTROYED', { sandboxId });
       case 'creating':
+      case 'warm':
         return purpose === 'open' ? await build(context, row) : { tier: 'none' };
       case 'lost':
         return purpose === 'open' ? await rebuild(context, row) : { tier: 'lost' };
@@ -175,11 +176,13 @@ async function canStart(context: DockerContext, { holder }: ContainerState): Pro
   return holder === undefined || (await ensureHolder(context)) === holder;
 }
 
-async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
+/** Also of a warm sandbox: its container is made before it has a conversation. Returns the id. */
+export async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
   return context.engine.create(await specOf(context, row, await runtimeFor(context, row.options)));
 }
 
-async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
+/** The runtime that options come to on this host. */
+export async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
   const wished = runtime ?? (hibernateAfterMs > 0 ? 'auto' : 'runc');
   if (wished !== 'auto') return wished;
   return (await capabilities()).checkpoint ? 'runsc' : 'runc';
@@ -192,7 +195,8 @@ async function specOf(context: DockerContext, row: SandboxRow, runtime: 'runc' |
     name: row.containerName,
     image: options.image ?? standardImage,
     volumeName: row.volumeName,
-    labels: sandboxLabels(installation, row.sandboxId, row.conversationId),
+    // A container from a pool was labelled before it had a conversation.
+    labels: sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
     memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
     // Engines refuse more processors than the machine has.
     cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),

@@ -84,6 +84,8 @@ export interface Engine {
   openBridge(container: string): Promise<Duplex | undefined>;
   containersOf(installation: string): Promise<OwnedThing[]>;
   volumesOf(installation: string): Promise<OwnedThing[]>;
+  /** Undefined when there is no such image. */
+  imageId(image: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
 }
@@ -126,6 +128,7 @@ export function createEngine(host: string | undefined): Engine {
     openBridge: (container) => openBridge(calls, streams, container),
     containersOf: (installation) => containersOf(calls, installation),
     volumesOf: (installation) => volumesOf(calls, installation),
+    imageId: (image) => imageId(calls, image),
     processorCount() {
       processors ??= mapped('tell its number of processors', async () => Number((await calls.info()).NCPU)).catch((error: unknown) => {
         processors = undefined;
@@ -158,6 +161,17 @@ function address(host: string | undefined): Docker.DockerOptions & { agent: Agen
   if (url.protocol === 'unix:') return { protocol: 'http', socketPath: url.pathname, host: undefined, agent };
   if (url.protocol === 'tcp:' || url.protocol === 'http:') return { protocol: 'http', host: url.hostname, port: url.port || '2375', agent };
   throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix: 'Use unix:///path or tcp://host:port' });
+}
+
+async function imageId(docker: Docker, image: string): Promise<string | undefined> {
+  return mapped(`inspect image ${image}`, async () => {
+    try {
+      return (await docker.getImage(image).inspect()).Id;
+    } catch (error) {
+      if (engineStatus(error) === 404) return undefined;
+      throw error;
+    }
+  });
 }
 
 /** Runs a program as root and waits for its end; done as well when the container does not run. */

@@ -15,13 +15,16 @@ import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from './labels.ts';
+import { claimWarm } from './pool/claim-warm.ts';
+import { keepWarm } from './pool/keep-warm.ts';
+import { createKeptPools } from './pool/kept-pools.ts';
 import { reap } from './reap.ts';
 import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
 
 export interface DockerSandboxesOptions {
   config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'>;
-  store: Pick<Store, 'sandboxes'>;
+  store: Pick<Store, 'sandboxes' | 'pools'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
@@ -38,6 +41,8 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
   const context: DockerContext = {
     engine,
     rows,
+    poolRows: store.pools,
+    pools: createKeptPools(),
     connections: createConnections({ engine, rows, log }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
@@ -52,6 +57,8 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
 
   return {
     async open(owner, options) {
+      const warm = await claimWarm(context, owner, options);
+      if (warm) return { handle: createWakingHandle(context, warm) };
       const sandboxId = await ensureRow(context, owner, options);
       const { lost } = await inTurn(sandboxId, () => bringUp(context, sandboxId, 'open'));
       // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
@@ -66,6 +73,7 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
     destroy: (sandboxId) => inTurn(sandboxId, () => destroy(context, sandboxId)),
     tier: (sandboxId) => checkTier(context, sandboxId),
     capabilities: () => context.capabilities(),
+    keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     async [Symbol.asyncDispose]() {
       context.connections.closeAll();
