@@ -15,6 +15,8 @@ const schema = z.object({
   DOCKER_HOST: text.optional(),
   /** Directory of agent files. */
   LONGSHORE_AGENTS: text.default('agents'),
+  /** Directory of templates; by default `templates` beside that of the agents. */
+  LONGSHORE_TEMPLATES: text.optional(),
   /** Name of this machine in sandbox rows; two workers of one engine share it. */
   LONGSHORE_HOST_ID: text.default(hostname()),
   /** Marks containers and volumes; the reaper touches only those of its own installation. */

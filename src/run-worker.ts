@@ -8,6 +8,7 @@ import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
 import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
+import { prepareTemplates } from './templates/prepare-templates.ts';
 import { openStore } from './store/open-store.ts';
 import { createWorker } from './worker.ts';
 
@@ -16,13 +17,15 @@ import { createWorker } from './worker.ts';
  * @throws what its parts throw at their start: AGENT_INVALID, POSTGRES_UNAVAILABLE, TEMPORAL_UNAVAILABLE, …
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
-  const agents = await loadAgents(config.LONGSHORE_AGENTS);
+  const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
   const registry = await loadRegistry(config, agents, log);
   await using store = await openStore({ url: config.DATABASE_URL, log });
   await using sandboxes = createDockerSandboxes({ config, store, log });
+  const pools = await prepareTemplates(config, agents, log);
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
+    await using _warm = pools.length > 0 ? sandboxes.keepWarm?.(pools) : undefined;
     const worker = await createWorker({ config, store, sandboxes, registry, agents, models, log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');

@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
-import { failure } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/store.ts';
 import { applyRow } from './apply-row.ts';
 import { checkpointName } from './checkpoints.ts';
@@ -10,7 +10,7 @@ import { describeDeath, describeLoss } from './describe-loss.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
-import { sandboxLabels } from './labels.ts';
+import { sandboxLabels, templateLabels } from './labels.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
@@ -178,7 +178,14 @@ async function canStart(context: DockerContext, { holder }: ContainerState): Pro
 
 /** Also of a warm sandbox: its container is made before it has a conversation. Returns the id. */
 export async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
-  return context.engine.create(await specOf(context, row, await runtimeFor(context, row.options)));
+  const spec = await specOf(context, row, await runtimeFor(context, row.options));
+  try {
+    return await context.engine.create(spec);
+  } catch (error) {
+    const { template } = row.options as SandboxOptions;
+    if (template !== undefined && isFailure(error, 'IMAGE_NOT_FOUND')) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
+    throw error;
+  }
 }
 
 /** The runtime that options come to on this host. */
@@ -196,7 +203,10 @@ async function specOf(context: DockerContext, row: SandboxRow, runtime: 'runc' |
     image: options.image ?? standardImage,
     volumeName: row.volumeName,
     // A container from a pool was labelled before it had a conversation.
-    labels: sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
+    labels: {
+      ...templateLabels(options.labels),
+      ...sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
+    },
     memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
     // Engines refuse more processors than the machine has.
     cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),

@@ -15,6 +15,11 @@ export function sandboxLabels(installation: string, sandboxId: string, conversat
   };
 }
 
+/** Labels that a template gives its sandboxes: in a space of their own, where they cannot be taken for ours. */
+export function templateLabels(labels: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [`longshore.label.${name}`, value]));
+}
+
 /** Names are made from the sandbox's id, so that a retried create meets what the first one made. */
 export function containerNameOf(installation: string, sandboxId: string): string {
   return `${installation}-${sandboxId}`;

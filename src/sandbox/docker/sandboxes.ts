@@ -4,6 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Store } from '../../store/store.ts';
 import type { SandboxOwner, Sandboxes } from '../sandbox.ts';
+import { inWorkDirectory } from '../work-directory.ts';
 import { bringUp } from './bring-up.ts';
 import { createCapabilities } from './capabilities.ts';
 import { checkTier } from './check-tier.ts';
@@ -58,13 +59,13 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
   return {
     async open(owner, options) {
       const warm = await claimWarm(context, owner, options);
-      if (warm) return { handle: createWakingHandle(context, warm) };
+      if (warm) return { handle: inWorkDirectory(createWakingHandle(context, warm), options.workDirectory) };
       const sandboxId = await ensureRow(context, owner, options);
       const { lost } = await inTurn(sandboxId, () => bringUp(context, sandboxId, 'open'));
       // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
       const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
       await context.connections.use(target, (connection) => connection.ping());
-      return { handle: createWakingHandle(context, target), ...(lost !== undefined && { lost }) };
+      return { handle: inWorkDirectory(createWakingHandle(context, target), options.workDirectory), ...(lost !== undefined && { lost }) };
     },
     freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),

@@ -12,7 +12,7 @@ const ANSWER_MS = 1000;
  * not answer: that one's row is the conversation's, and opening it starts its container anew. The row's id is the pool's and not the owner's.
  */
 export async function claimWarm(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow | undefined> {
-  const { poolRows, rows, pools, connections, hostId, log } = context;
+  const { poolRows, pools, connections, hostId } = context;
   const key = pools.keyFor(options);
   const { conversationId } = owner;
   // Only a conversation finds its sandbox again under an id that it has not chosen.
@@ -20,9 +20,17 @@ export async function claimWarm(context: DockerContext, owner: SandboxOwner, opt
   const preferred = (pools.met.get(key) ?? []).filter((id) => connections.isOpen(id));
   const claimed = await poolRows.claim({ hostId, key, preferred }, { ...owner, conversationId, options: { ...options } });
   if (!claimed) return undefined;
-  pools.claimed();
-  if (!connections.isOpen(claimed.sandboxId) || !(await answers(context, claimed, ANSWER_MS))) return undefined;
+  try {
+    return await handOut(context, claimed);
+  } finally {
+    // Not before: making the next one takes what this one's owner is waiting for.
+    pools.claimed();
+  }
+}
+
+async function handOut({ connections, rows, log }: DockerContext, claimed: SandboxRow): Promise<SandboxRow | undefined> {
+  if (!connections.isOpen(claimed.sandboxId) || !(await answers({ connections, log }, claimed, ANSWER_MS))) return undefined;
   const running = await rows.change(claimed.sandboxId, claimed.generation, { state: 'running' });
-  if (running) log.info({ sandboxId: running.sandboxId, conversationId }, 'warm sandbox given away');
+  if (running) log.info({ sandboxId: running.sandboxId, conversationId: running.conversationId }, 'warm sandbox given away');
   return running;
 }

@@ -24,7 +24,6 @@ const NOT_OF_THE_CONTAINER: ReadonlySet<string> = new Set([
   'onClose',
   'persist',
   'keepalive',
-  'labels',
   'metadata',
 ]);
 
