@@ -5,7 +5,7 @@ import { nearest } from './nearest.ts';
 
 /** The agent with what its template says where it says nothing itself. Throws AGENT_INVALID for a template that is not known. */
 export function withTemplate(agent: Agent, { known, directory, file }: { known: Templates; directory: string; file: string }): Agent {
-  const { template: name } = agent.sandbox;
+  const name = agent.sandbox?.template;
   if (name === undefined) return agent;
   const template = known.get(name);
   if (template) return { ...agent, sandbox: { ...template.options, ...agent.sandbox } };

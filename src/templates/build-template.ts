@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { withLock } from '../dev/lock.ts';
 import { mustRun, runCommand } from '../dev/run-command.ts';
-import { imageDefinition } from './image-definition.ts';
+import { beginning, imageDefinition } from './image-definition.ts';
 import { templateImages } from './template-images.ts';
 import type { Template, TemplateBuild } from './template.ts';
 
@@ -48,20 +48,22 @@ async function isThere(image: string): Promise<boolean> {
 
 async function make({ name, image, build }: { name: string; image: string; build: TemplateBuild }, options: BuildOptions): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-template-'));
-  const own = `${image}-own`;
+  // Names of what is needed only on the way; the layers are the image's own.
+  const [marked, own] = [`${image}-base`, `${image}-own`];
+  const write = (lines: string) => writeFile(join(directory, 'Dockerfile'), lines);
   try {
-    const base = build.dockerfile === undefined ? (build.base ?? options.standardImage) : own;
     if (build.dockerfile !== undefined) {
-      const args = ['-f', build.dockerfile, '--build-arg', `BASE=${options.standardImage}`, '-t', own];
-      await dockerBuild(name, [...args, dirname(build.dockerfile)], options.log);
+      await write(`${beginning().join('\n')}\n`);
+      await dockerBuild(name, ['--build-arg', `BASE=${options.standardImage}`, '-t', marked, directory], options.log);
+      await dockerBuild(name, ['-f', build.dockerfile, '--build-arg', `BASE=${marked}`, '-t', own, dirname(build.dockerfile)], options.log);
     }
+    const base = build.dockerfile === undefined ? (build.base ?? options.standardImage) : own;
     await probe(name, base);
-    await writeFile(join(directory, 'Dockerfile'), imageDefinition(build, name, image));
+    await write(imageDefinition(build, name, image));
     await dockerBuild(name, ['--build-arg', `BASE=${base}`, '-t', image, directory], options.log);
   } finally {
     await rm(directory, { recursive: true, force: true });
-    // Its layers are the image's own.
-    if (build.dockerfile !== undefined) await runCommand('docker', ['image', 'rm', own]);
+    if (build.dockerfile !== undefined) await runCommand('docker', ['image', 'rm', own, marked]);
   }
 }
 

@@ -11,7 +11,7 @@ const SUPERVISOR = ['python3', '-I', '-S', '-B', '/opt/longshore/supervisor.py']
  */
 export function imageDefinition(build: TemplateBuild, name: string, image: string): string {
   const { packages, users, setup, workDirectory } = build;
-  const lines = ['ARG BASE', 'FROM ${BASE}', 'USER 0:0', 'WORKDIR /home/user', 'ENV HOME=/home/user'];
+  const lines = [...beginning(), 'USER 0:0', 'WORKDIR /home/user', 'ENV HOME=/home/user'];
   if (packages.length > 0) {
     const install = `apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages.map(quoted).join(' ')}`;
     lines.push(runLine(`${install} && rm -rf /var/lib/apt/lists/*`));
@@ -27,9 +27,16 @@ export function imageDefinition(build: TemplateBuild, name: string, image: strin
     'ENTRYPOINT []',
     `CMD ${JSON.stringify(SUPERVISOR)}`,
     // An inherited stamp would make it look like a build of the standard image.
-    `LABEL ${IMAGE_LABEL.kind}=template ${IMAGE_LABEL.template}=${name} longshore.inputs=${image.replace(/^.*-/, '')}`,
+    `LABEL ${IMAGE_LABEL.template}=${name} longshore.inputs=${image.replace(/^.*-/, '')}`,
   );
   return `${lines.join('\n')}\n`;
+}
+
+/**
+ * Comes first: half-made images inherit the labels of their base, and whoever tidies up after a new standard image removes those that bear its label.
+ */
+export function beginning(): string[] {
+  return ['ARG BASE', 'FROM ${BASE}', `LABEL ${IMAGE_LABEL.kind}=template`];
 }
 
 function runLine(command: string): string {

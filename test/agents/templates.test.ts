@@ -129,6 +129,7 @@ test('no text of a template can become an instruction of its Dockerfile', () => 
   const build = { packages: [], users: [], setup: [{ run, user: 'user' }], workDirectory: `/home/user/a'b` };
   const lines = imageDefinition(build, 'web', 'longshore-template:web-1').trimEnd().split('\n');
   expect(lines.filter((line) => /^(USER|ENTRYPOINT|CMD)/.test(line))).toEqual([
+    'USER 0:0',
     'USER user',
     'USER user',
     'USER 0:0',
