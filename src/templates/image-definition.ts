@@ -1,7 +1,8 @@
+import { LABEL } from '../sandbox/docker/labels.ts';
 import type { TemplateBuild } from './template.ts';
 
 /** Labels by which images of templates are found. */
-export const IMAGE_LABEL = { kind: 'longshore.image', template: 'longshore.template' } as const;
+export const IMAGE_LABEL = { kind: 'longshore.image', template: LABEL.template } as const;
 
 const SUPERVISOR = ['python3', '-I', '-S', '-B', '/opt/longshore/supervisor.py'];
 

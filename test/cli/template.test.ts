@@ -64,11 +64,16 @@ labels: { team: blue }
     await line('build', name);
     const exists = async (which: string) => (await runCommand('docker', ['image', 'inspect', which])).code === 0;
     expect(await exists(first)).toBe(true);
-    await parts.sandboxes.destroy(owner.sandboxId);
+    await runCommand('docker', ['rm', '--force', parts.containerName(owner.sandboxId)]);
     await write('setup: [echo 3 > note]\n');
     const second = (await listed()) && (await image());
     await line('build', name);
     expect([await exists(first), await exists(second!)]).toEqual([false, true]);
+    // Its container and its image are gone; its files are not.
+    await handle.run('true').catch(() => parts.sandboxes.reap());
+    const again = await parts.sandboxes.open(owner, options);
+    expect(await output(again.handle, 'cat ../note; ls /etc/mark || true')).toBe('made by user');
+    await parts.sandboxes.destroy(owner.sandboxId);
     expect(await line('rm', name)).toEqual({ code: 0, err: '', out: `${name}: removed ${second}.\n` });
     expect(await line('rm', name)).toEqual({ code: 0, err: '', out: `${name}: has no image here.\n` });
   } finally {

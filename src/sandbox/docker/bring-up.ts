@@ -179,12 +179,16 @@ async function canStart(context: DockerContext, { holder }: ContainerState): Pro
 /** Also of a warm sandbox: its container is made before it has a conversation. Returns the id. */
 export async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
   const spec = await specOf(context, row, await runtimeFor(context, row.options));
+  const { template } = row.options as SandboxOptions;
   try {
     return await context.engine.create(spec);
   } catch (error) {
-    const { template } = row.options as SandboxOptions;
-    if (template !== undefined && isFailure(error, 'IMAGE_NOT_FOUND')) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
-    throw error;
+    if (template === undefined || !isFailure(error, 'IMAGE_NOT_FOUND')) throw error;
+    // A sandbox may rest for longer than the image that it was made from is kept; its files go on in a newer one. A fresh one is what was asked for.
+    const newer = row.state === 'creating' ? undefined : await context.engine.newestTemplateImage(template);
+    if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
+    context.log.warn({ sandboxId: row.sandboxId, image: spec.image, newer }, 'a sandbox goes on in a newer image of its template');
+    return context.engine.create({ ...spec, image: newer });
   }
 }
 

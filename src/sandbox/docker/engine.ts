@@ -10,6 +10,7 @@ import { checkpoint, checkpointsOf, removeCheckpoint, restore } from './checkpoi
 import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
 import { copyCheckpoint, type CheckpointCopy } from './copy-checkpoint.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
+import { imageId, newestTemplateImage } from './images.ts';
 import { removeVolume, volumeExists, volumesOf } from './volumes.ts';
 
 /** A call to the engine that says nothing for so long has failed. Milliseconds. */
@@ -86,6 +87,8 @@ export interface Engine {
   volumesOf(installation: string): Promise<OwnedThing[]>;
   /** Undefined when there is no such image. */
   imageId(image: string): Promise<string | undefined>;
+  /** Name of the image of a template that was made last. */
+  newestTemplateImage(template: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
 }
@@ -129,6 +132,7 @@ export function createEngine(host: string | undefined): Engine {
     containersOf: (installation) => containersOf(calls, installation),
     volumesOf: (installation) => volumesOf(calls, installation),
     imageId: (image) => imageId(calls, image),
+    newestTemplateImage: (template) => newestTemplateImage(calls, template),
     processorCount() {
       processors ??= mapped('tell its number of processors', async () => Number((await calls.info()).NCPU)).catch((error: unknown) => {
         processors = undefined;
@@ -161,17 +165,6 @@ function address(host: string | undefined): Docker.DockerOptions & { agent: Agen
   if (url.protocol === 'unix:') return { protocol: 'http', socketPath: url.pathname, host: undefined, agent };
   if (url.protocol === 'tcp:' || url.protocol === 'http:') return { protocol: 'http', host: url.hostname, port: url.port || '2375', agent };
   throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix: 'Use unix:///path or tcp://host:port' });
-}
-
-async function imageId(docker: Docker, image: string): Promise<string | undefined> {
-  return mapped(`inspect image ${image}`, async () => {
-    try {
-      return (await docker.getImage(image).inspect()).Id;
-    } catch (error) {
-      if (engineStatus(error) === 404) return undefined;
-      throw error;
-    }
-  });
 }
 
 /** Runs a program as root and waits for its end; done as well when the container does not run. */

@@ -5,6 +5,8 @@ export const LABEL = {
   conversation: 'longshore.conversation',
   /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. */
   role: 'longshore.role',
+  /** Of images: the template that they were built for. */
+  template: 'longshore.template',
 } as const;
 
 export function sandboxLabels(installation: string, sandboxId: string, conversationId: string | undefined): Record<string, string> {
