@@ -10,7 +10,6 @@ import type { TemplateBuild } from './template.ts';
 /** Grows when the same definition is built in another way. */
 const RECIPE = 1;
 const HASH_LENGTH = 16;
-const REPOSITORY = 'longshore-template';
 
 /** The name of a template's image: it says all that goes in, so it is the same on every machine, and another one after every change. */
 export async function templateImage(name: string, build: TemplateBuild): Promise<string> {
@@ -18,11 +17,7 @@ export async function templateImage(name: string, build: TemplateBuild): Promise
   const hash = createHash('sha256');
   hash.update(stableJson([RECIPE, await sandboxImageInputs(), definition as unknown as JsonObject]));
   if (dockerfile !== undefined) await addContext(hash, dockerfile);
-  return `${REPOSITORY}:${name}-${hash.digest('hex').slice(0, HASH_LENGTH)}`;
-}
-
-export function isTemplateImage(image: string): boolean {
-  return image.startsWith(`${REPOSITORY}:`);
+  return `longshore-template:${name}-${hash.digest('hex').slice(0, HASH_LENGTH)}`;
 }
 
 /** Names and contents of a Dockerfile's directory. */
