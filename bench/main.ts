@@ -16,6 +16,7 @@ import { measurePluginCall } from './plugin-call.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureToolStep } from './tool-step.ts';
 import { measureWake } from './wake.ts';
+import { measureWarmClaim } from './warm-claim.ts';
 
 const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>> = {
   'command-exec': measureCommandExec,
@@ -28,6 +29,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'idle-memory': measureIdleMemory,
   'output-flood': measureOutputFlood,
   'file-transfer': measureFileTransfer,
+  'warm-claim': measureWarmClaim,
 };
 /** These run only when they are named: they fetch what they compare with. */
 const ON_REQUEST: typeof BENCHMARKS = { 'openai-agents': measureOpenaiAgents };

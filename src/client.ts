@@ -42,5 +42,5 @@ function agentSource({ agents }: ConnectOptions, config: Config): AgentSource {
     return { directory: 'the agents given to connect()', load: async () => new Map(agents.map((agent) => [agent.id, agent])) };
   }
   const directory = agents ?? config.LONGSHORE_AGENTS;
-  return { directory, load: () => loadAgents(directory) };
+  return { directory, load: () => loadAgents(directory, config.LONGSHORE_TEMPLATES) };
 }

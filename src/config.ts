@@ -15,6 +15,8 @@ const schema = z.object({
   DOCKER_HOST: text.optional(),
   /** Directory of agent files. */
   LONGSHORE_AGENTS: text.default('agents'),
+  /** Directory of templates; by default `templates` beside that of the agents. */
+  LONGSHORE_TEMPLATES: text.optional(),
   /** Name of this machine in sandbox rows; two workers of one engine share it. */
   LONGSHORE_HOST_ID: text.default(hostname()),
   /** Plugins, by the names that agents give them and parted by commas, that run in the worker's own process instead of a fenced one. */

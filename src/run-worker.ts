@@ -13,6 +13,7 @@ import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { createRegistry, type Registry } from './plugins/registry.ts';
 import { createSandboxes } from './sandbox/backends.ts';
 import type { Store } from './store/store.ts';
+import { prepareTemplates } from './templates/prepare-templates.ts';
 import { openStore } from './store/open-store.ts';
 import { createWorker } from './worker.ts';
 
@@ -21,16 +22,18 @@ import { createWorker } from './worker.ts';
  * @throws what its parts throw at their start: AGENT_INVALID, POSTGRES_UNAVAILABLE, TEMPORAL_UNAVAILABLE, …
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
-  const agents = await loadAgents(config.LONGSHORE_AGENTS);
+  const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
   const fenced = pluginNames(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log });
   const registry = await loadRegistry({ config, agents, isolates, store, log });
   await using sandboxes = await createSandboxes({ config, store, log });
   await using services = createPluginServices(config);
+  const pools = await prepareTemplates(config, agents, log);
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
+    await using _warm = pools.length > 0 ? sandboxes.keepWarm?.(pools) : undefined;
     const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');

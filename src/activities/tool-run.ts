@@ -110,7 +110,7 @@ export async function tierOf(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): P
   if (run.handle) return 'running';
   const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
   if (!row) return 'none';
-  return row.state === 'creating' ? 'running' : row.state;
+  return row.state === 'creating' || row.state === 'warm' ? 'running' : row.state;
 }
 
 async function tellLost({ args, store }: ToolRun, lost: string): Promise<void> {

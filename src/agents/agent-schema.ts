@@ -4,8 +4,10 @@ import { duration } from './duration.ts';
 
 const count = z.int().min(1);
 
-const sandbox = z
+/** Also the keys of templates, but for those that say how one agent uses its sandbox. */
+export const sandboxSchema = z
   .strictObject({
+    template: z.string().min(1).optional().describe('Name of a template; its keys hold where this agent says nothing.'),
     image: z.string().min(1).optional().describe('Docker image. Default: the standard image.'),
     memoryMb: z.int().min(32).optional().describe('Memory limit in MB.'),
     cpus: z.number().min(0.05).optional().describe('CPU limit; 0.5 is half a core.'),
@@ -17,13 +19,13 @@ const sandbox = z
       .describe('runsc is gVisor, which can hibernate; auto takes it where the host can. Default auto for a sandbox that hibernates, else runc.'),
     idle: z
       .strictObject({
-        freeze: duration.default(30_000).describe('Time without work until the sandbox is frozen (memory stays). 0 never. Default 30s.'),
+        freeze: duration.optional().describe('Time without work until the sandbox is frozen (memory stays). 0 never. Default 30s.'),
         hibernate: duration
-          .default(0)
+          .optional()
           .describe(
             'Time without work until the sandbox is hibernated (processes and memory rest on disk). 0, the default, never. Where the host cannot, it is stopped.',
           ),
-        stop: duration.default(0).describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
+        stop: duration.optional().describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
       })
       .prefault({}),
     onClose: z
@@ -118,7 +120,7 @@ export const agentSchema = z.strictObject({
     .array(z.string().min(1))
     .default(['shell:*', 'code:*', 'files:*'])
     .describe('Tool ids and patterns that the agent may call. Default: the built-in tools.'),
-  sandbox,
+  sandbox: sandboxSchema,
   approval: z
     .array(approvalRule)
     .default([])

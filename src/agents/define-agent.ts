@@ -10,5 +10,5 @@ export type { AgentDefinition };
  */
 export function defineAgent(definition: AgentDefinition, { directory = process.cwd() }: { directory?: string } = {}): Agent {
   const file = `agent "${definition.id}"`;
-  return parseAgent(definition, { file, directory, written: definition, locate: () => file });
+  return parseAgent(definition, { code: 'AGENT_INVALID', file, directory, written: definition, locate: () => file });
 }

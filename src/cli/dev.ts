@@ -7,7 +7,7 @@ export function devCommand(cli: Cli): Command {
     .description('Run the whole stack on this machine: Temporal with its UI, Postgres, sandboxes, a worker. Ctrl-C ends it; conversations are found again')
     .action(async () => {
       const config = cli.config();
-      const agents = await loadAgents(config.LONGSHORE_AGENTS);
+      const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
       const log = (line: string) => printLine(cli, line);
       const { startDevStack } = await import('../dev/dev-stack.ts');
       const { startDevWorker } = await import('../dev/dev-worker.ts');

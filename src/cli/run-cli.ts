@@ -15,6 +15,7 @@ import { resumeCommand } from './resume.ts';
 import { runCommand } from './run.ts';
 import { setupCommand } from './setup.ts';
 import { showCommand } from './show.ts';
+import { templateCommand } from './template.ts';
 import { workerCommand } from './worker.ts';
 
 const EXIT_CODES = `
@@ -44,6 +45,7 @@ function createProgram(cli: Cli): Command {
     workerCommand,
     setupCommand,
     doctorCommand,
+    templateCommand,
     chatCommand,
     runCommand,
     listCommand,
@@ -55,7 +57,7 @@ function createProgram(cli: Cli): Command {
     closeCommand,
   ];
   for (const make of makers) program.addCommand(make(cli));
-  for (const command of [program, ...program.commands]) {
+  for (const command of [program, ...program.commands.flatMap((child) => [child, ...child.commands])]) {
     command.exitOverride().configureOutput({ writeOut: (text) => cli.out.write(text), writeErr: (text) => cli.err.write(text) });
   }
   return program;

@@ -40,6 +40,8 @@ export type SandboxAsset = {
 };
 
 export interface SandboxOptions {
+  /** Name of the template that the other options partly come from. */
+  template?: string;
   /** Docker image; the standard image when absent. */
   image?: string;
   memoryMb?: number;
@@ -61,6 +63,12 @@ export interface SandboxOptions {
   hibernateAfterMs?: number;
   /** Milliseconds without work until the sandbox is stopped: files stay, processes end. 0 (the default) never stops it. */
   stopAfterMs?: number;
+  /** Where commands and code begin that do not say where. Default `/home/user`. */
+  workDirectory?: string;
+  /** On the container, as `longshore.label.<name>`. */
+  labels?: Record<string, string>;
+  /** Kept with the sandbox, for whoever reads its row. */
+  metadata?: JsonObject;
   /** What a closed conversation does with its sandbox. Default `destroy`. */
   onClose?: 'destroy' | 'keep';
   /** `false`: the sandbox is destroyed at the end of every turn, and the next one begins with an empty one. Default true. */

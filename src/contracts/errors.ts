@@ -15,6 +15,23 @@ export const ERRORS = {
     retryable: false,
   },
   AGENT_INVALID: { message: '{file}: {path}: {problem}. {fix}', httpStatus: 400, retryable: false },
+  TEMPLATE_INVALID: { message: '{file}: {path}: {problem}. {fix}', httpStatus: 400, retryable: false },
+  TEMPLATE_NOT_FOUND: {
+    message: 'No template named "{template}". Known: {known}. Put {template}.yaml into {directory} or name one that exists.',
+    httpStatus: 404,
+    retryable: false,
+  },
+  TEMPLATE_IN_USE: {
+    message:
+      'Template "{template}" is in use by {users}. Destroy these sandboxes first, or remove its images all the same: longshore template rm {template} --force',
+    httpStatus: 409,
+    retryable: false,
+  },
+  TEMPLATE_NOT_BUILT: {
+    message: 'The image of template "{template}" is not on this machine ({image}). Build it: longshore template build {template}',
+    httpStatus: 503,
+    retryable: false,
+  },
   CONVERSATION_NOT_FOUND: { message: 'No conversation "{conversationId}". List them with: longshore ls', httpStatus: 404, retryable: false },
   CONVERSATION_CLOSED: { message: 'Conversation "{conversationId}" is closed. Start a new one.', httpStatus: 409, retryable: false },
   CONVERSATION_BUSY: {

@@ -17,9 +17,9 @@ export interface SandboxImageOptions {
 
 /** Builds the sandbox image when it is missing or was made from other files. Says whether it did. */
 export async function ensureSandboxImage({ image, log }: SandboxImageOptions): Promise<'present' | 'built'> {
-  if ((await imageLabel(image)) === (await hashOfInputs())) return 'present';
+  if ((await imageLabel(image)) === (await sandboxImageInputs())) return 'present';
   return await withLock(join(tmpdir(), 'longshore-image.lock'), async () => {
-    const inputs = await hashOfInputs();
+    const inputs = await sandboxImageInputs();
     if ((await imageLabel(image)) === inputs) return 'present';
     const packages = await sandboxPackages();
     const base = await ensureBaseImage(packages, log);
@@ -32,7 +32,7 @@ export async function ensureSandboxImage({ image, log }: SandboxImageOptions): P
 /** Whether the image of that name is missing, made from other files than those here, or as it should be. */
 export async function sandboxImageState(image: string): Promise<'missing' | 'stale' | 'current'> {
   if ((await runCommand('docker', ['image', 'inspect', image])).code !== 0) return 'missing';
-  return (await imageLabel(image)) === (await hashOfInputs()) ? 'current' : 'stale';
+  return (await imageLabel(image)) === (await sandboxImageInputs()) ? 'current' : 'stale';
 }
 
 async function sandboxPackages(): Promise<string[]> {
@@ -61,7 +61,7 @@ async function build(image: string, base: string, inputs: string): Promise<void>
 }
 
 /** One hash over names and contents of all that goes into the image. */
-async function hashOfInputs(): Promise<string> {
+export async function sandboxImageInputs(): Promise<string> {
   const hash = createHash('sha256');
   const add = async (directory: string, names: string[]) => {
     for (const name of names)

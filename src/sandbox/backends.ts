@@ -11,7 +11,7 @@ import type { Sandboxes } from './sandbox.ts';
 /** What a backend is made of. Rows of other hosts are none of its business; it keeps its own under a host id of its own. */
 export interface SandboxBackendParts {
   config: Config;
-  store: Pick<Store, 'sandboxes'>;
+  store: Store;
   log: Logger;
 }
 export type SandboxBackend = (parts: SandboxBackendParts) => Sandboxes | Promise<Sandboxes>;

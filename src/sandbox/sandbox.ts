@@ -278,10 +278,23 @@ export interface Sandboxes {
   tier(sandboxId: string): Promise<SandboxTier>;
   /** What this host's engine can do, found out by trying it; the first call takes some seconds where there is gVisor. */
   capabilities(): Promise<SandboxCapabilities>;
+  /**
+   * Keeps sandboxes ready that conversations take over in a few milliseconds; in the background, until it is disposed. Then those that nobody else keeps
+   * are removed. Absent in backends that make every sandbox when it is asked for.
+   */
+  keepWarm?(pools: WarmPool[]): AsyncDisposable;
   /** Removes containers and volumes of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+export interface WarmPool {
+  /** For logs. */
+  name: string;
+  /** What conversations will ask for; nothing else is given one of these. */
+  options: SandboxOptions;
+  /** How many of them wait on this host, whatever the number of workers. */
+  size: number;
 }
 /** What a host can do for its sandboxes. */
 export interface SandboxCapabilities {

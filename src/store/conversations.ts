@@ -112,5 +112,5 @@ function toConversation(row: Row): ConversationRow {
 
 function tierOf({ sandbox_state: state, status }: Row): SandboxTier {
   if (state === null) return status.sandboxTier;
-  return state === 'creating' ? 'running' : state;
+  return state === 'creating' || state === 'warm' ? 'running' : state;
 }

@@ -6,6 +6,7 @@ const SERVER_CODES = /^(?:08...|57P0[123]|53300|28...|3D000)$/;
 const CONNECTION_TEXT =
   /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect|query read timeout|pool after calling end/i;
 const FOREIGN_KEY_VIOLATION = '23503';
+const UNIQUE_VIOLATION = '23505';
 
 /** Turns whatever pg throws into an error of the table: `POSTGRES_UNAVAILABLE` when the database is away, else `INTERNAL`. */
 export function postgresFailure(error: unknown): LongshoreError {
@@ -17,6 +18,11 @@ export function postgresFailure(error: unknown): LongshoreError {
 /** True for the failure of an insert whose conversation does not exist. */
 export function lacksConversation(error: unknown): boolean {
   return error instanceof Error && codeOf(error.cause) === FOREIGN_KEY_VIOLATION;
+}
+
+/** True for the failure of a change that would have given two rows what only one may have. */
+export function isDuplicate(error: unknown): boolean {
+  return error instanceof Error && codeOf(error.cause) === UNIQUE_VIOLATION;
 }
 
 function isConnectionProblem(error: unknown, problem: string): boolean {

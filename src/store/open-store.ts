@@ -7,6 +7,7 @@ import { createListener } from './listener.ts';
 import { createMessages } from './messages.ts';
 import { isMigrated, migrate } from './migrate.ts';
 import { createPluginStore } from './plugin-store.ts';
+import { createPools } from './pools.ts';
 import { createSandboxes } from './sandboxes.ts';
 import type { Store } from './store.ts';
 import { createToolCalls } from './tool-calls.ts';
@@ -39,6 +40,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     events: createEvents(parts),
     sandboxes: createSandboxes(parts),
     pluginStore: createPluginStore(parts),
+    pools: createPools(parts),
     async ping() {
       return database.query('ping', 'select 1', []).then(
         () => true,

@@ -1,34 +1,14 @@
-import type { JsonObject } from '../contracts/json.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database, SqlValue } from './database.ts';
 import { insertEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
-import type { SandboxRow, SandboxState, Store } from './store.ts';
-
-const COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, last_used_at, created_at';
-
-interface Row {
-  sandbox_id: string;
-  conversation_id: string | null;
-  tenant_id: string;
-  generation: number;
-  state: SandboxState;
-  host_id: string;
-  container_name: string;
-  container_id: string | null;
-  volume_name: string;
-  options: JsonObject;
-  files_lost_at: Date | null;
-  expires_at: Date | null;
-  last_used_at: Date;
-  created_at: Date;
-}
+import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
+import type { Store } from './store.ts';
 
 const INSERT = `insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 ms') on conflict do nothing returning ${COLUMNS}`;
-const FIND = `select ${COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2`;
+  values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 ms') on conflict do nothing returning ${SANDBOX_COLUMNS}`;
+const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2`;
 
 /**
  * `before` locks the row, so that the event tells the state that this change really ended, and a loser of the race sees the winner's generation.
@@ -48,22 +28,22 @@ const CHANGE = `with before as (
       json_build_array(json_build_object('type', 'sandbox.changed', 'data', json_strip_nulls(json_build_object(
         'tier', changed.state, 'from', case changed.from_state when 'creating' then 'none' else changed.from_state end, 'lost', $5::text)))) as events
   ), logged as (${insertEvents('counter.events')})
-  select ${COLUMNS} from changed`;
+  select ${SANDBOX_COLUMNS} from changed`;
 
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
 
 const PROLONG = `update sandboxes set expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 ms')
   where sandbox_id = $1 and expires_at is not null`;
-const EXPIRED = `select ${COLUMNS} from sandboxes where expires_at <= clock_timestamp() and state <> 'destroyed' order by expires_at`;
+const EXPIRED = `select ${SANDBOX_COLUMNS} from sandboxes where expires_at <= clock_timestamp() and state <> 'destroyed' order by expires_at`;
 /** A conversation decides by itself how long its sandbox lives. */
 const ADOPT = `update sandboxes set conversation_id = $3::text, expires_at = case when $3::text is null then expires_at end
   where sandbox_id = $1 and tenant_id = $2 and (conversation_id is null or conversation_id = $3::text
     or exists (select from conversations former where former.conversation_id = sandboxes.conversation_id and former.state = 'closed'))
-  returning ${COLUMNS}`;
+  returning ${SANDBOX_COLUMNS}`;
 
 export function createSandboxes({ database, announcer }: { database: Database; announcer: Announcer }): Store['sandboxes'] {
   const one = async (name: string, sql: string, values: SqlValue[]) => {
-    const rows = await database.query<Row>(name, sql, values);
+    const rows = await database.query<SandboxSqlRow>(name, sql, values);
     return rows.map(toSandbox)[0];
   };
   return {
@@ -85,11 +65,12 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       if (!found) throw failure('SANDBOX_CONFLICT', { sandboxId: row.sandboxId });
       return found;
     },
-    get: (sandboxId) => one('sandboxes.get', `select ${COLUMNS} from sandboxes where sandbox_id = $1`, [sandboxId]),
-    ofConversation: (conversationId) => one('sandboxes.ofConversation', `select ${COLUMNS} from sandboxes where conversation_id = $1`, [conversationId]),
+    get: (sandboxId) => one('sandboxes.get', `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1`, [sandboxId]),
+    ofConversation: (conversationId) =>
+      one('sandboxes.ofConversation', `select ${SANDBOX_COLUMNS} from sandboxes where conversation_id = $1`, [conversationId]),
     async list({ hostId, states }) {
-      const sql = `select ${COLUMNS} from sandboxes where ($1::text is null or host_id = $1) and ($2::text[] is null or state = any($2)) order by created_at, sandbox_id`;
-      const rows = await database.query<Row>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
+      const sql = `select ${SANDBOX_COLUMNS} from sandboxes where ($1::text is null or host_id = $1) and ($2::text[] is null or state = any($2)) order by created_at, sandbox_id`;
+      const rows = await database.query<SandboxSqlRow>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
       return rows.map(toSandbox);
     },
     async change(sandboxId, generation, { state, containerId, lost, filesLost = false }) {
@@ -101,7 +82,7 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs]);
     },
     async listExpired() {
-      return (await database.query<Row>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox);
+      return (await database.query<SandboxSqlRow>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox);
     },
     adopt: (sandboxId, tenantId, conversationId) => one('sandboxes.adopt', ADOPT, [sandboxId, tenantId, conversationId ?? null]),
     async touch(sandboxId) {
@@ -110,24 +91,5 @@ export function createSandboxes({ database, announcer }: { database: Database; a
     async remove(sandboxId) {
       await database.query('sandboxes.remove', 'delete from sandboxes where sandbox_id = $1', [sandboxId]);
     },
-  };
-}
-
-function toSandbox(row: Row): SandboxRow {
-  return {
-    sandboxId: row.sandbox_id,
-    ...(row.conversation_id !== null && { conversationId: row.conversation_id }),
-    tenantId: row.tenant_id,
-    generation: row.generation,
-    state: row.state,
-    hostId: row.host_id,
-    containerName: row.container_name,
-    ...(row.container_id !== null && { containerId: row.container_id }),
-    volumeName: row.volume_name,
-    options: row.options,
-    ...(row.files_lost_at !== null && { filesLostAt: row.files_lost_at.toISOString() }),
-    ...(row.expires_at !== null && { expiresAt: row.expires_at.toISOString() }),
-    lastUsedAt: row.last_used_at.toISOString(),
-    createdAt: row.created_at.toISOString(),
   };
 }

@@ -67,8 +67,8 @@ export interface CallResult {
   value?: Json;
 }
 
-/** State of a sandbox's row; `creating` has a name but perhaps no container yet. */
-export type SandboxState = 'creating' | Exclude<SandboxTier, 'none'>;
+/** State of a sandbox's row; `creating` has a name but perhaps no container yet, `warm` has one that runs and belongs to no conversation yet. */
+export type SandboxState = 'creating' | 'warm' | Exclude<SandboxTier, 'none'>;
 
 export interface SandboxRow {
   sandboxId: string;
@@ -91,6 +91,8 @@ export interface SandboxRow {
   expiresAt?: string;
   lastUsedAt: string;
   createdAt: string;
+  /** Where it waits for its conversation, or, without a slot, has waited. */
+  pool?: { key: string; slot?: number };
 }
 
 /** Where a plugin's entries lie: with a conversation, with a user, with a user in a conversation, or with the plugin in its tenant. */
@@ -189,6 +191,31 @@ export interface Store {
     list(shelf: PluginShelf, prefix: string): Promise<string[]>;
     /** Removes the entries whose time is over. */
     sweep(): Promise<void>;
+  };
+  /** Sandboxes of one host that are made before they are asked for. Those of one key are alike; each has a slot, counted from 1. */
+  pools: {
+    /** Says that somebody keeps a pool of that size, for so many milliseconds from now. */
+    own(owner: { ownerId: string; hostId: string; key: string; size: number; forMs: number }): Promise<void>;
+    /** Keeps the pools of these keys only. */
+    leave(ownerId: string, keys: { butFor: string[] }): Promise<void>;
+    /** Puts a row `creating` into a slot, unless there is one. */
+    add(row: Pick<SandboxRow, 'sandboxId' | 'hostId' | 'containerName' | 'volumeName' | 'options'>, place: { key: string; slot: number }): Promise<void>;
+    /** Those that wait or are being made, by slot. */
+    list(hostId: string, key: string): Promise<SandboxRow[]>;
+    /**
+     * Gives a warm sandbox to a conversation that has none, those of `preferred` first; its row is `creating` then, and found by the conversation from now
+     * on. Undefined when none is left or the conversation has one.
+     */
+    claim(
+      pool: { hostId: string; key: string; preferred: string[] },
+      owner: { sandboxId: string; conversationId: string; tenantId: string; options: JsonObject },
+    ): Promise<SandboxRow | undefined>;
+    /** Makes the row of an unclaimed sandbox `destroyed`; false when it was claimed or retired before. */
+    retire(sandboxId: string): Promise<boolean>;
+    /** Unclaimed sandboxes whose slot nobody keeps any more. */
+    unowned(hostId: string): Promise<SandboxRow[]>;
+    /** Removes what is left of owners that have expired and of sandboxes that were retired long ago. */
+    forget(hostId: string): Promise<void>;
   };
   /** True when the database answers. */
   ping(): Promise<boolean>;

@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
-import { failure } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/store.ts';
 import { applyRow } from './apply-row.ts';
 import { checkpointName } from './checkpoints.ts';
@@ -10,7 +10,7 @@ import { describeDeath, describeLoss } from './describe-loss.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
-import { sandboxLabels } from './labels.ts';
+import { sandboxLabels, templateLabels } from './labels.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
@@ -36,6 +36,7 @@ export async function bringUp(context: DockerContext, sandboxId: string, purpose
       case 'destroyed':
         throw failure('SANDBOX_DESTROYED', { sandboxId });
       case 'creating':
+      case 'warm':
         return purpose === 'open' ? await build(context, row) : { tier: 'none' };
       case 'lost':
         return purpose === 'open' ? await rebuild(context, row) : { tier: 'lost' };
@@ -175,11 +176,24 @@ async function canStart(context: DockerContext, { holder }: ContainerState): Pro
   return holder === undefined || (await ensureHolder(context)) === holder;
 }
 
-async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
-  return context.engine.create(await specOf(context, row, await runtimeFor(context, row.options)));
+/** Also of a warm sandbox: its container is made before it has a conversation. Returns the id. */
+export async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
+  const spec = await specOf(context, row, await runtimeFor(context, row.options));
+  const { template } = row.options as SandboxOptions;
+  try {
+    return await context.engine.create(spec);
+  } catch (error) {
+    if (template === undefined || !isFailure(error, 'IMAGE_NOT_FOUND')) throw error;
+    // A sandbox may rest for longer than the image that it was made from is kept; its files go on in a newer one. A fresh one is what was asked for.
+    const newer = row.state === 'creating' ? undefined : await context.engine.newestTemplateImage(template);
+    if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
+    context.log.warn({ sandboxId: row.sandboxId, image: spec.image, newer }, 'a sandbox goes on in a newer image of its template');
+    return context.engine.create({ ...spec, image: newer });
+  }
 }
 
-async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
+/** The runtime that options come to on this host. */
+export async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
   const wished = runtime ?? (hibernateAfterMs > 0 ? 'auto' : 'runc');
   if (wished !== 'auto') return wished;
   return (await capabilities()).checkpoint ? 'runsc' : 'runc';
@@ -192,7 +206,11 @@ async function specOf(context: DockerContext, row: SandboxRow, runtime: 'runc' |
     name: row.containerName,
     image: options.image ?? standardImage,
     volumeName: row.volumeName,
-    labels: sandboxLabels(installation, row.sandboxId, row.conversationId),
+    // A container from a pool was labelled before it had a conversation.
+    labels: {
+      ...templateLabels(options.labels),
+      ...sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
+    },
     memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
     // Engines refuse more processors than the machine has.
     cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),

@@ -5,11 +5,15 @@ import type { SandboxRow, SandboxState, Store } from '../../store/store.ts';
 import type { SandboxCapabilities } from '../sandbox.ts';
 import type { Connections } from './connections.ts';
 import type { Engine } from './engine.ts';
+import type { KeptPools } from './pool/kept-pools.ts';
 
 /** What every operation on sandboxes needs. */
 export interface DockerContext {
   engine: Engine;
   rows: Store['sandboxes'];
+  poolRows: Store['pools'];
+  /** The pools that this process keeps. */
+  pools: KeptPools;
   connections: Connections;
   installation: string;
   hostId: string;
@@ -43,5 +47,5 @@ export async function ownRow({ rows, hostId }: DockerContext, sandboxId: string)
 }
 
 export function tierOf(state: SandboxState): SandboxTier {
-  return state === 'creating' ? 'none' : state;
+  return state === 'creating' || state === 'warm' ? 'none' : state;
 }

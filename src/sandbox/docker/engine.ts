@@ -10,6 +10,7 @@ import { checkpoint, checkpointsOf, removeCheckpoint, restore } from './checkpoi
 import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
 import { copyCheckpoint, type CheckpointCopy } from './copy-checkpoint.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
+import { imageId, newestTemplateImage } from './images.ts';
 import { removeVolume, volumeExists, volumesOf } from './volumes.ts';
 
 /** A call to the engine that says nothing for so long has failed. Milliseconds. */
@@ -85,6 +86,10 @@ export interface Engine {
   openBridge(container: string): Promise<Duplex | undefined>;
   containersOf(installation: string): Promise<OwnedThing[]>;
   volumesOf(installation: string): Promise<OwnedThing[]>;
+  /** Undefined when there is no such image. */
+  imageId(image: string): Promise<string | undefined>;
+  /** Name of the image of a template that was made last. */
+  newestTemplateImage(template: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
 }
@@ -127,6 +132,8 @@ export function createEngine(host: string | undefined): Engine {
     openBridge: (container) => openBridge(calls, streams, container),
     containersOf: (installation) => containersOf(calls, installation),
     volumesOf: (installation) => volumesOf(calls, installation),
+    imageId: (image) => imageId(calls, image),
+    newestTemplateImage: (template) => newestTemplateImage(calls, template),
     processorCount() {
       processors ??= mapped('tell its number of processors', async () => Number((await calls.info()).NCPU)).catch((error: unknown) => {
         processors = undefined;

@@ -5,6 +5,8 @@ export const LABEL = {
   conversation: 'longshore.conversation',
   /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. */
   role: 'longshore.role',
+  /** Of images: the template that they were built for. */
+  template: 'longshore.template',
 } as const;
 
 export function sandboxLabels(installation: string, sandboxId: string, conversationId: string | undefined): Record<string, string> {
@@ -13,6 +15,11 @@ export function sandboxLabels(installation: string, sandboxId: string, conversat
     [LABEL.sandbox]: sandboxId,
     ...(conversationId === undefined ? {} : { [LABEL.conversation]: conversationId }),
   };
+}
+
+/** Labels that a template gives its sandboxes: in a space of their own, where they cannot be taken for ours. */
+export function templateLabels(labels: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [`longshore.label.${name}`, value]));
 }
 
 /** Names are made from the sandbox's id, so that a retried create meets what the first one made. */

@@ -3,6 +3,7 @@ import { checkTier } from './check-tier.ts';
 import type { DockerContext } from './context.ts';
 import type { OwnedThing } from './engine.ts';
 import { HOLDER_ROLE } from './holder.ts';
+import { drainPools } from './pool/drain-pools.ts';
 
 export interface Reaped {
   removedContainers: string[];
@@ -16,6 +17,7 @@ export interface Reaped {
  */
 export async function reap(context: DockerContext): Promise<Reaped> {
   const { engine, rows, installation, hostId, log } = context;
+  await drainPools(context);
   const containers = await engine.containersOf(installation);
   const holderStays = containers.some(({ joins }) => joins);
   const removable = containers.filter(({ role }) => role !== HOLDER_ROLE || !holderStays);

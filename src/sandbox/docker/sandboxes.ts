@@ -4,6 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Store } from '../../store/store.ts';
 import type { SandboxOwner, Sandboxes } from '../sandbox.ts';
+import { inWorkDirectory } from '../work-directory.ts';
 import { bringUp } from './bring-up.ts';
 import { createCapabilities } from './capabilities.ts';
 import { checkTier } from './check-tier.ts';
@@ -15,13 +16,16 @@ import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from './labels.ts';
+import { claimWarm } from './pool/claim-warm.ts';
+import { keepWarm } from './pool/keep-warm.ts';
+import { createKeptPools } from './pool/kept-pools.ts';
 import { reap } from './reap.ts';
 import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
 
 export interface DockerSandboxesOptions {
   config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'>;
-  store: Pick<Store, 'sandboxes'>;
+  store: Pick<Store, 'sandboxes' | 'pools'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
@@ -41,6 +45,8 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
   const context: DockerContext = {
     engine,
     rows,
+    poolRows: store.pools,
+    pools: createKeptPools(),
     connections: createConnections({ engine, rows, log }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
@@ -55,12 +61,14 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
 
   return {
     async open(owner, options) {
+      const warm = await claimWarm(context, owner, options);
+      if (warm) return { handle: inWorkDirectory(createWakingHandle(context, warm), options.workDirectory) };
       const sandboxId = await ensureRow(context, owner, options);
       const { lost } = await inTurn(sandboxId, () => bringUp(context, sandboxId, 'open'));
       // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
       const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
       await context.connections.use(target, (connection) => connection.ping());
-      return { handle: createWakingHandle(context, target), ...(lost !== undefined && { lost }) };
+      return { handle: inWorkDirectory(createWakingHandle(context, target), options.workDirectory), ...(lost !== undefined && { lost }) };
     },
     freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
@@ -69,6 +77,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     destroy: (sandboxId) => inTurn(sandboxId, () => destroy(context, sandboxId)),
     tier: (sandboxId) => checkTier(context, sandboxId),
     capabilities: () => context.capabilities(),
+    keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     async [Symbol.asyncDispose]() {
       context.connections.closeAll();

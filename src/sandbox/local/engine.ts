@@ -32,6 +32,9 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     },
     containersOf: async (installation) => (await directories.places()).filter(isOf(installation)).map(toOwned),
     volumesOf: async (installation) => (await directories.volumes()).filter(isOf(installation)).map(toOwned),
+    // Programs are this machine's, whatever image is named.
+    imageId: async () => 'local',
+    newestTemplateImage: async () => undefined,
     processorCount: async () => availableParallelism(),
     facts: async () => ({ id: 'local', runtimes: [], dataDirectory: root }),
   };

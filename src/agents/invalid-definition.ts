@@ -1,0 +1,70 @@
+import type { z } from 'zod';
+import { failure } from '../contracts/errors.ts';
+import { nearest } from './nearest.ts';
+
+/** Where a definition comes from, for its relative paths and for errors. */
+export interface DefinitionSource {
+  code: 'AGENT_INVALID' | 'TEMPLATE_INVALID';
+  /** Name of the file in errors. */
+  file: string;
+  /** Relative plugins and scripts are looked for here. */
+  directory: string;
+  /** The value as written, before the environment was filled in; errors show this one, so that no secret gets into them. */
+  written: unknown;
+  /** Adds the line to `file` where it is known. */
+  locate(path: PropertyKey[]): string;
+}
+
+/** The error for the first thing that does not fit, with path, value and fix. */
+export function invalidDefinition(schema: z.ZodType, error: z.ZodError, source: DefinitionSource): Error {
+  const [issue] = error.issues;
+  if (!issue) return error;
+  if (issue.code === 'unrecognized_keys') return unknownKey(schema, issue, source);
+  const at = { file: source.locate(issue.path), path: pathText(issue.path) };
+  const written = valueAt(source.written, issue.path);
+  const problem = written === undefined ? 'is missing' : `${shorten(written)} is not usable`;
+  return failure(source.code, { ...at, problem, fix: `"${String(issue.path.at(-1) ?? 'definition')}": ${issue.message}` });
+}
+
+function unknownKey(schema: z.ZodType, issue: Extract<z.core.$ZodIssue, { code: 'unrecognized_keys' }>, source: DefinitionSource): Error {
+  const key = issue.keys[0] ?? '';
+  const path = [...issue.path, key];
+  const known = knownKeys(schema, issue.path);
+  const guess = nearest(key, known);
+  const fix = `${guess === undefined ? '' : `Did you mean "${guess}"? `}Known here: ${known.join(', ')}`;
+  return failure(source.code, { file: source.locate(path), path: pathText(path), problem: 'this key is not known', fix });
+}
+
+/** Keys that the schema knows at a path; zod's issue names only those it does not know. */
+function knownKeys(schema: z.ZodType, path: PropertyKey[]): string[] {
+  let at: unknown = schema;
+  for (const part of path) {
+    const type = unwrap(at);
+    at = typeof part === 'number' ? (type as { element?: unknown }).element : shapeOf(type)[String(part)];
+  }
+  return Object.keys(shapeOf(unwrap(at)));
+}
+
+function shapeOf(type: unknown): Record<string, unknown> {
+  return (type as { shape?: Record<string, unknown> } | undefined)?.shape ?? {};
+}
+
+/** Takes off defaults and the like. */
+function unwrap(type: unknown): unknown {
+  const inner = (type as { def?: { innerType?: unknown } } | undefined)?.def?.innerType;
+  return inner === undefined ? type : unwrap(inner);
+}
+
+function pathText(path: PropertyKey[]): string {
+  const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  return text.replace(/^\./, '') || '(the whole file)';
+}
+
+function valueAt(value: unknown, path: PropertyKey[]): unknown {
+  return path.reduce<unknown>((at, part) => (at !== null && typeof at === 'object' ? (at as Record<PropertyKey, unknown>)[part] : undefined), value);
+}
+
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length <= 100 ? text : `${text.slice(0, 100)}…`;
+}

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { isCollection, isScalar, LineCounter, parseDocument, type Document } from 'yaml';
+import { readEnvironment } from '../config.ts';
+import { failure } from '../contracts/errors.ts';
+import { fillInEnvironment } from './fill-in-environment.ts';
+import type { DefinitionSource } from './invalid-definition.ts';
+
+/** Reads a YAML file and fills in the environment. Errors, here and from what is made of it, name file and line. */
+export async function readDefinition(path: string, code: DefinitionSource['code']): Promise<{ filled: unknown; source: DefinitionSource }> {
+  const file = basename(path);
+  const lines = new LineCounter();
+  const document = parseDocument(await readFile(path, 'utf8'), { lineCounter: lines });
+  const [broken] = document.errors;
+  if (broken) {
+    const at = broken.linePos?.[0].line;
+    const problem = `is not YAML (${broken.message.split('\n')[0]?.replace(/:$/, '')})`;
+    throw failure(code, { file: at === undefined ? file : `${file}:${at}`, path: '(the whole file)', problem, fix: 'Mend that line' });
+  }
+  const written: unknown = document.toJS();
+  const source: DefinitionSource = { code, file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };
+  const filled = fillInEnvironment(written, readEnvironment, (name, at) =>
+    failure(code, {
+      file: source.locate(at),
+      path: at.join('.'),
+      problem: `the environment variable ${name} is not set`,
+      fix: `Set ${name} for the worker, or write the value into the file`,
+    }),
+  );
+  return { filled, source };
+}
+
+/** `file:line` of a path, or of the nearest part of it that is in the file. */
+function withLine(file: string, document: Document, lines: LineCounter, path: PropertyKey[]): string {
+  for (let length = path.length; length > 0; length -= 1) {
+    const offset = offsetOf(document, path.slice(0, length));
+    if (offset !== undefined) return `${file}:${lines.linePos(offset).line}`;
+  }
+  return file;
+}
+
+function offsetOf(document: Document, path: PropertyKey[]): number | undefined {
+  const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
+  if (!isCollection(parent)) return undefined;
+  const last = path.at(-1);
+  for (const [index, item] of parent.items.entries()) {
+    if (index === last) return (item as { range?: [number, number, number] }).range?.[0];
+    const key = (item as { key?: unknown }).key;
+    if (isScalar(key) && key.value === last) return key.range?.[0];
+  }
+  return undefined;
+}

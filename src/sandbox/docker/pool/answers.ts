@@ -1,0 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SandboxRow } from '../../../store/store.ts';
+import type { DockerContext } from '../context.ts';
+
+/** Whether a supervisor answers within so many milliseconds. */
+export async function answers({ connections, log }: Pick<DockerContext, 'connections' | 'log'>, row: SandboxRow, withinMs: number): Promise<boolean> {
+  const over = new AbortController();
+  const asked = connections
+    .use(row, (connection) => connection.ping())
+    .then(
+      () => true,
+      (error: unknown) => {
+        log.debug({ sandboxId: row.sandboxId, err: error }, 'a warm sandbox does not answer');
+        return false;
+      },
+    );
+  const late = sleep(withinMs, false, { signal: over.signal, ref: false }).catch(() => false);
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,62 @@
+import { toJsonText } from './json-text.ts';
+import type { Database } from './database.ts';
+import { isDuplicate } from './failures.ts';
+import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
+import type { Store } from './store.ts';
+
+const OWN = `insert into pool_owners (owner_id, host_id, pool_key, size, expires_at)
+  values ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond')
+  on conflict (owner_id, host_id, pool_key) do update set size = excluded.size, expires_at = excluded.expires_at`;
+const ADD = `insert into sandboxes (sandbox_id, tenant_id, state, host_id, container_name, volume_name, options, pool_key, pool_slot)
+  values ($1, $2, 'creating', $3, $4, $5, $6, $7, $8) on conflict do nothing`;
+const OF_POOL = `select ${SANDBOX_COLUMNS} from sandboxes
+  where host_id = $1 and pool_key = $2 and pool_slot is not null and state in ('creating', 'warm') order by pool_slot`;
+
+/** Nobody waits for anybody: a warm sandbox that somebody else is taking right now is passed over. */
+const CLAIM = `with candidate (claimed_id) as (
+    select sandbox_id from sandboxes where host_id = $1 and pool_key = $2 and state = 'warm'
+      and not exists (select 1 from sandboxes as own where own.sandbox_id = $3 or own.conversation_id = $4)
+    order by sandbox_id = any($5) desc, created_at limit 1 for update skip locked
+  )
+  update sandboxes set conversation_id = $4, tenant_id = $6, options = $7, state = 'creating', pool_slot = null, generation = generation + 1,
+    created_at = clock_timestamp(), last_used_at = clock_timestamp()
+  from candidate where sandbox_id = claimed_id returning ${SANDBOX_COLUMNS}`;
+const RETIRE = `update sandboxes set state = 'destroyed', generation = generation + 1, last_used_at = clock_timestamp()
+  where sandbox_id = $1 and pool_slot is not null and state in ('creating', 'warm') returning sandbox_id`;
+const UNOWNED = `select ${SANDBOX_COLUMNS} from sandboxes where host_id = $1 and pool_slot is not null and state in ('creating', 'warm')
+  and pool_slot > coalesce((select max(size) from pool_owners
+    where pool_owners.host_id = sandboxes.host_id and pool_owners.pool_key = sandboxes.pool_key and expires_at > clock_timestamp()), 0)`;
+/** Rows of what never had a conversation are of no use once nobody can be in the middle of building or removing it. */
+const FORGET = `with expired as (delete from pool_owners where expires_at < clock_timestamp())
+  delete from sandboxes where host_id = $1 and pool_slot is not null and state = 'destroyed' and last_used_at < clock_timestamp() - interval '1 hour'`;
+
+export function createPools({ database }: { database: Database }): Store['pools'] {
+  return {
+    async own({ ownerId, hostId, key, size, forMs }) {
+      await database.query('pools.own', OWN, [ownerId, hostId, key, size, forMs]);
+    },
+    async leave(ownerId, { butFor }) {
+      await database.query('pools.leave', 'delete from pool_owners where owner_id = $1 and pool_key <> all($2)', [ownerId, butFor]);
+    },
+    async add({ sandboxId, hostId, containerName, volumeName, options }, { key, slot }) {
+      await database.query('pools.add', ADD, [sandboxId, '', hostId, containerName, volumeName, toJsonText(options), key, slot]);
+    },
+    async list(hostId, key) {
+      return (await database.query<SandboxSqlRow>('pools.list', OF_POOL, [hostId, key])).map(toSandbox);
+    },
+    async claim({ hostId, key, preferred }, { sandboxId, conversationId, tenantId, options }) {
+      const values = [hostId, key, sandboxId, conversationId, preferred, tenantId, toJsonText(options)];
+      const claimed = await database.query<SandboxSqlRow>('pools.claim', CLAIM, values).catch((error: unknown) => {
+        // Another worker has given the conversation a sandbox since this statement began.
+        if (isDuplicate(error)) return [];
+        throw error;
+      });
+      return claimed.map(toSandbox)[0];
+    },
+    retire: async (sandboxId) => (await database.query('pools.retire', RETIRE, [sandboxId])).length > 0,
+    unowned: async (hostId) => (await database.query<SandboxSqlRow>('pools.unowned', UNOWNED, [hostId])).map(toSandbox),
+    async forget(hostId) {
+      await database.query('pools.forget', FORGET, [hostId]);
+    },
+  };
+}

@@ -1,0 +1,14 @@
+import { parseTemplate } from './parse-template.ts';
+import type { Template } from './template.ts';
+import type { TemplateDefinition } from './template-schema.ts';
+
+export type { TemplateDefinition };
+
+/**
+ * Makes a template in TypeScript, with the keys of a template file. A relative Dockerfile is looked for in `directory`, the working directory by default.
+ * @throws TEMPLATE_INVALID naming path, value and fix.
+ */
+export function defineTemplate(definition: TemplateDefinition, { directory = process.cwd() }: { directory?: string } = {}): Template {
+  const file = `template "${definition.name}"`;
+  return parseTemplate(definition, { code: 'TEMPLATE_INVALID', file, directory, written: definition, locate: () => file });
+}
