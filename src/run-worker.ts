@@ -18,7 +18,7 @@ import { createWorker } from './worker.ts';
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS);
   const registry = await loadRegistry(config, agents, log);
-  await using store = await openStore({ url: config.DATABASE_URL, log });
+  await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
   await using sandboxes = createDockerSandboxes({ config, store, log });
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);

@@ -4,10 +4,10 @@ import type { Announcer } from './announcer.ts';
 import type { Database, SqlValue } from './database.ts';
 import { insertEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
-import type { SandboxRow, SandboxState, Store } from './store.ts';
+import type { SandboxArchive, SandboxChange, SandboxRow, SandboxState, Store } from './store.ts';
 
 const COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, last_used_at, created_at';
+  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, archive, last_used_at, created_at';
 
 interface Row {
   sandbox_id: string;
@@ -21,6 +21,7 @@ interface Row {
   volume_name: string;
   options: JsonObject;
   files_lost_at: Date | null;
+  archive: SandboxArchive | null;
   last_used_at: Date;
   created_at: Date;
 }
@@ -37,7 +38,8 @@ const CHANGE = `with before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
   ), changed as (
     update sandboxes set state = $3, container_id = coalesce($4, container_id), generation = generation + 1, last_used_at = clock_timestamp(),
-      files_lost_at = case when $6 then clock_timestamp() else files_lost_at end
+      files_lost_at = case when $6 then clock_timestamp() else files_lost_at end,
+      host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json
     from before where sandboxes.sandbox_id = before.sandbox_id
     returning sandboxes.*, before.state as from_state
   ), counter as (
@@ -81,8 +83,8 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       const rows = await database.query<Row>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
       return rows.map(toSandbox);
     },
-    async change(sandboxId, generation, { state, containerId, lost, filesLost = false }) {
-      const changed = await one('sandboxes.change', CHANGE, [sandboxId, generation, state, containerId ?? null, lost ?? null, filesLost]);
+    async change(sandboxId, generation, change) {
+      const changed = await one('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change)]);
       if (changed?.conversationId) announcer.announce(changed.conversationId);
       return changed;
     },
@@ -93,6 +95,11 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       await database.query('sandboxes.remove', 'delete from sandboxes where sandbox_id = $1', [sandboxId]);
     },
   };
+}
+
+function changeValues({ state, containerId, lost, filesLost = false, hostId, volumeName, archive }: SandboxChange): SqlValue[] {
+  const packed = archive === undefined ? null : toJsonText(archive);
+  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed];
 }
 
 function toSandbox(row: Row): SandboxRow {
@@ -108,6 +115,7 @@ function toSandbox(row: Row): SandboxRow {
     volumeName: row.volume_name,
     options: row.options,
     ...(row.files_lost_at !== null && { filesLostAt: row.files_lost_at.toISOString() }),
+    ...(row.archive !== null && { archive: row.archive }),
     lastUsedAt: row.last_used_at.toISOString(),
     createdAt: row.created_at.toISOString(),
   };

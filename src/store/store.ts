@@ -1,6 +1,7 @@
 import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventType } from '../contracts/events.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import type { BlobStore, StoredBlob } from './blobs/blob-store.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 
 /** What an append gives; the store adds `seq`, `at` and the conversation. */
@@ -81,8 +82,54 @@ export interface SandboxRow {
   options: JsonObject;
   /** When it was last rebuilt without its old files, and so without the journal of its commands; absent when it never was. */
   filesLostAt?: string;
+  /** Of an archived sandbox. */
+  archive?: SandboxArchive;
   lastUsedAt: string;
   createdAt: string;
+}
+
+/** What an archived sandbox was packed into. */
+export interface SandboxArchive {
+  /** Of everything under `/home`: a tar stream, gzipped. */
+  files: StoredBlob;
+  /** Of its checkpoint, when it was archived with its processes. */
+  memory?: StoredBlob;
+}
+
+/** A change of a sandbox's row. */
+export interface SandboxChange {
+  state: SandboxState;
+  containerId?: string;
+  lost?: string;
+  /** Notes the moment as `filesLostAt`. */
+  filesLost?: boolean;
+  hostId?: string;
+  volumeName?: string;
+  /** Goes with the state `archived`; any other change removes it. */
+  archive?: SandboxArchive;
+}
+
+export interface SnapshotRow {
+  snapshotId: string;
+  /** Of the sandbox it was made of, which may be gone. */
+  sandboxId: string;
+  tenantId: string;
+  /** Absent for an automatic one, which goes when there are too many or it is too old. */
+  name?: string;
+  /** False while it is being made. */
+  ready: boolean;
+  hostId: string;
+  volumeName: string;
+  /** Volume with the checkpoint of its processes; absent when they were not taken along. */
+  memoryVolume?: string;
+  /** Those of the sandbox. */
+  options: JsonObject;
+  createdAt: string;
+}
+export interface SnapshotFilter {
+  sandboxId?: string;
+  tenantId?: string;
+  hostId?: string;
 }
 
 export interface Store {
@@ -145,11 +192,23 @@ export interface Store {
     change(
       sandboxId: string,
       generation: number,
-      change: { state: SandboxState; containerId?: string; lost?: string; /** Notes the moment as `filesLostAt`. */ filesLost?: boolean },
+      change: SandboxChange,
     ): Promise<SandboxRow | undefined>;
     touch(sandboxId: string): Promise<void>;
     remove(sandboxId: string): Promise<void>;
   };
+  snapshots: {
+    /** False when the sandbox has one of that name. */
+    insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume'>): Promise<boolean>;
+    /** Says that it is whole; undefined when it was removed meanwhile. */
+    finish(snapshotId: string, memoryVolume: string | undefined): Promise<SnapshotRow | undefined>;
+    get(snapshotId: string): Promise<SnapshotRow | undefined>;
+    /** The oldest first; unfinished ones, too. */
+    list(filter: SnapshotFilter): Promise<SnapshotRow[]>;
+    remove(snapshotId: string): Promise<void>;
+  };
+  /** Where archives are kept. */
+  blobs: BlobStore;
   /** True when the database answers. */
   ping(): Promise<boolean>;
   [Symbol.asyncDispose](): Promise<void>;
