@@ -92,7 +92,8 @@ export const ERRORS = {
     retryable: false,
   },
   ARCHIVE_DAMAGED: {
-    message: 'The archive of sandbox "{sandboxId}" is not what was stored: {problem}. It was left as it is; bring blob "{blobId}" back from a backup and try again.',
+    message:
+      'The archive of sandbox "{sandboxId}" is not what was stored: {problem}. It was left as it is; bring blob "{blobId}" back from a backup and try again.',
     httpStatus: 503,
     retryable: false,
   },

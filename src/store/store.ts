@@ -189,11 +189,7 @@ export interface Store {
     ofConversation(conversationId: string): Promise<SandboxRow | undefined>;
     list(filter: { hostId?: string; states?: SandboxState[] }): Promise<SandboxRow[]>;
     /** Compare-and-set on `(id, generation)`; returns the new row, or undefined when somebody else was first. Appends `sandbox.changed` when it has a conversation. */
-    change(
-      sandboxId: string,
-      generation: number,
-      change: SandboxChange,
-    ): Promise<SandboxRow | undefined>;
+    change(sandboxId: string, generation: number, change: SandboxChange): Promise<SandboxRow | undefined>;
     touch(sandboxId: string): Promise<void>;
     remove(sandboxId: string): Promise<void>;
   };

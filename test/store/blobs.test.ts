@@ -132,5 +132,8 @@ test('an address that cannot be used is refused with what can', () => {
 test('a store that cannot be reached says so', async () => {
   process.env['AWS_ENDPOINT_URL_S3'] = 'http://127.0.0.1:1';
   process.env['AWS_MAX_ATTEMPTS'] = '1';
-  await expect(open('s3://bucket').put(Readable.from([Buffer.from('x')]))).rejects.toMatchObject({ code: 'BLOB_FAILED', message: expect.stringContaining('ECONNREFUSED') });
+  await expect(open('s3://bucket').put(Readable.from([Buffer.from('x')]))).rejects.toMatchObject({
+    code: 'BLOB_FAILED',
+    message: expect.stringContaining('ECONNREFUSED'),
+  });
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
@@ -64,11 +64,13 @@ export async function startS3Server(): Promise<S3Server> {
     return found ? { status: 200, body: found } : { status: 404, body: '<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>' };
   };
 
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const { status, body, etag } = await answer(request);
+    response.writeHead(status, { ...(etag !== undefined && { etag }) });
+    response.end(body);
+  };
   const server = createServer((request, response) => {
-    void answer(request).then(({ status, body, etag }) => {
-      response.writeHead(status, { ...(etag !== undefined && { etag }) });
-      response.end(body);
-    });
+    void respond(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

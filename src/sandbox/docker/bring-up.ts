@@ -12,6 +12,7 @@ import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
 import { sandboxLabels } from './labels.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
+import { unarchive } from './unarchive.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
@@ -28,8 +29,10 @@ const DEFAULT_PIDS = 256;
  * Makes a sandbox run, whatever its row and its container say now. The container is made to run first and the row set afterwards:
  * a crash in between leaves a container that runs although it need not, which the next freeze mends.
  * @param purpose `open` also builds what is missing or lost; `wake` leaves that to an open, so that somebody is told of the loss
+ * @param known why it has no processes, when the caller knows better than its row and container
  */
-export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake'): Promise<BroughtUp> {
+export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
+  let cause = known;
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
     switch (row.state) {
@@ -38,9 +41,12 @@ export async function bringUp(context: DockerContext, sandboxId: string, purpose
       case 'creating':
         return purpose === 'open' ? await build(context, row) : { tier: 'none' };
       case 'lost':
-        return purpose === 'open' ? await rebuild(context, row) : { tier: 'lost' };
+        return purpose === 'open' ? await rebuild(context, row, cause) : { tier: 'lost' };
       case 'stopped':
-        return await startAgain(context, row);
+        return await startAgain(context, row, cause);
+      case 'archived':
+        cause = (await unarchive(context, row, (volumeName) => specOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
+        return undefined;
       case 'hibernated':
         return await wakeUp(context, row);
       default:
@@ -61,7 +67,7 @@ async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp
  */
 async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const { engine, rows } = context;
-  if (await finishMove(context, row.containerName)) return undefined;
+  if (await finishMove(context, row)) return undefined;
   const container = await pastCheckpoint(context, row);
   if (container?.status === 'hibernated') {
     if (row.state !== 'hibernated' || container.checkpoint === checkpointName(row.generation)) {
@@ -109,19 +115,19 @@ async function makeRun({ engine }: DockerContext, container: ContainerState | un
   }
 }
 
-async function startAgain(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it was stopped'): Promise<BroughtUp | undefined> {
   const { engine } = context;
   const before = await engine.inspect(row.containerName);
-  if (before === undefined || !(await canStart(context, before))) return replace(context, row, before, 'it was stopped');
+  if (before === undefined || !(await canStart(context, before))) return replace(context, row, before, cause);
   for (const name of before.status === 'hibernated' ? await engine.checkpointsOf(before.id) : []) await engine.removeCheckpoint(before.id, name);
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  const lost = hasEnded ? await findLoss(context, row, { cause: 'it was stopped', before, filesLost: false, expected: true }) : undefined;
+  const lost = hasEnded ? await findLoss(context, row, { cause, before, filesLost: false, expected: true }) : undefined;
   return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
 }
 
-async function rebuild(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+async function rebuild(context: DockerContext, row: SandboxRow, known?: string): Promise<BroughtUp | undefined> {
   const before = await context.engine.inspect(row.containerName);
   // Somebody else is rebuilding it, or an engine that had lost it has it back.
   if (before?.status === 'running' || before?.status === 'paused' || before?.status === 'created') {
@@ -130,7 +136,7 @@ async function rebuild(context: DockerContext, row: SandboxRow): Promise<Brought
     return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
   }
   const cause = before?.status === 'hibernated' ? 'it was hibernated, and its memory could not be brought back' : describeDeath(before);
-  return replace(context, row, before, cause);
+  return replace(context, row, before, known ?? cause);
 }
 
 /** A new container on the sandbox's old volume. The old one is removed by id, so that nobody's newer one is hit. */
@@ -185,7 +191,12 @@ async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateA
   return (await capabilities()).checkpoint ? 'runsc' : 'runc';
 }
 
-async function specOf(context: DockerContext, row: SandboxRow, runtime: 'runc' | 'runsc'): Promise<ContainerSpec> {
+/** The definition of a sandbox's container. */
+export async function specOf(
+  context: DockerContext,
+  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'volumeName' | 'options'>,
+  runtime: 'runc' | 'runsc',
+): Promise<ContainerSpec> {
   const { engine, installation, standardImage } = context;
   const options = row.options as SandboxOptions;
   return {

@@ -92,6 +92,6 @@ async function ensureAwake(context: DockerContext, sandboxId: string, isWanted: 
   const row = await context.rows.get(sandboxId);
   // An operation that is through is no reason to wake what was put to rest since.
   if (row?.state === 'running' || !isWanted()) return;
-  const { tier } = await bringUp(context, sandboxId, 'wake');
+  const { tier } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'wake'));
   if (tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
 }

@@ -3,7 +3,8 @@ export const LABEL = {
   installation: 'longshore.installation',
   sandbox: 'longshore.sandbox',
   conversation: 'longshore.conversation',
-  /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. */
+  snapshot: 'longshore.snapshot',
+  /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. Volumes and containers that a copy has made for a sandbox have `copy`, too. */
   role: 'longshore.role',
 } as const;
 
@@ -13,6 +14,14 @@ export function sandboxLabels(installation: string, sandboxId: string, conversat
     [LABEL.sandbox]: sandboxId,
     ...(conversationId === undefined ? {} : { [LABEL.conversation]: conversationId }),
   };
+}
+
+export function snapshotVolumeOf(installation: string, snapshotId: string): string {
+  return `snapshot.${installation}-${snapshotId}`;
+}
+
+export function memoryVolumeOf(installation: string, snapshotId: string): string {
+  return `memory.${installation}-${snapshotId}`;
 }
 
 /** Names are made from the sandbox's id, so that a retried create meets what the first one made. */

@@ -3,7 +3,8 @@ import type { Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Store } from '../../store/store.ts';
-import type { SandboxOwner, Sandboxes } from '../sandbox.ts';
+import type { OpenedSandbox, SandboxOwner, Sandboxes } from '../sandbox.ts';
+import { archive } from './archive.ts';
 import { bringUp } from './bring-up.ts';
 import { createCapabilities } from './capabilities.ts';
 import { checkTier } from './check-tier.ts';
@@ -11,17 +12,30 @@ import { createConnections } from './connections.ts';
 import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { createEngine } from './engine.ts';
+import { fork } from './fork.ts';
 import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from './labels.ts';
 import { reap } from './reap.ts';
+import { removeSnapshot } from './remove-snapshot.ts';
+import { restore } from './restore.ts';
+import { snapshot, toInfo } from './snapshot.ts';
 import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
 
 export interface DockerSandboxesOptions {
-  config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'>;
-  store: Pick<Store, 'sandboxes'>;
+  config: Pick<
+    Config,
+    | 'DOCKER_HOST'
+    | 'LONGSHORE_INSTALLATION'
+    | 'LONGSHORE_HOST_ID'
+    | 'LONGSHORE_SANDBOX_IMAGE'
+    | 'LONGSHORE_COPY_CHECKPOINTS'
+    | 'LONGSHORE_SNAPSHOT_LIMIT'
+    | 'LONGSHORE_SNAPSHOT_DAYS'
+  >;
+  store: Pick<Store, 'sandboxes' | 'snapshots' | 'blobs'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
@@ -29,15 +43,20 @@ export interface DockerSandboxesOptions {
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
+const DAY_MS = 86_400_000;
 
 /** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
 export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_GRACE_MS }: DockerSandboxesOptions): Sandboxes {
   const engine = createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
+  const inTurn = createTurns();
   const context: DockerContext = {
     engine,
     rows,
+    snapshots: store.snapshots,
+    blobs: store.blobs,
+    jobs: engine.copyJobs(installation, standardImage),
     connections: createConnections({ engine, rows, log }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
@@ -45,20 +64,30 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
     copyCheckpoints: config.LONGSHORE_COPY_CHECKPOINTS === 'yes',
     capabilities: createCapabilities({ engine, installation, standardImage, log }),
     reapGraceMs,
+    snapshotLimit: config.LONGSHORE_SNAPSHOT_LIMIT,
+    snapshotMaxAgeMs: config.LONGSHORE_SNAPSHOT_DAYS * DAY_MS,
+    inTurn,
     log,
   };
-  // Within one process changes of one sandbox take turns; between processes the rows decide.
-  const inTurn = createTurns();
 
   return {
     async open(owner, options) {
-      const sandboxId = await ensureRow(context, owner, options);
-      const { lost } = await inTurn(sandboxId, () => bringUp(context, sandboxId, 'open'));
-      // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
-      const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
-      await context.connections.use(target, (connection) => connection.ping());
-      return { handle: createWakingHandle(context, target), ...(lost !== undefined && { lost }) };
+      return openKnown(context, await ensureRow(context, owner, options));
     },
+    async restore(snapshotId, owner) {
+      checkId(owner.sandboxId);
+      const found = await context.snapshots.get(snapshotId);
+      if (!found?.ready) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+      await restore(context, found, owner);
+      return openKnown(context, owner.sandboxId, 'it was restored from a snapshot');
+    },
+    snapshot: (sandboxId, { name } = {}) => inTurn(sandboxId, () => snapshot(context, sandboxId, { ...(name !== undefined && { name }) })),
+    async snapshots(filter = {}) {
+      return (await context.snapshots.list(filter)).filter(({ ready }) => ready).map(toInfo);
+    },
+    removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
+    fork: (sandboxId, count) => fork(context, sandboxId, count),
+    archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
@@ -73,12 +102,24 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
   };
 }
 
+/** @param cause why it has no processes, when that is known already */
+async function openKnown(context: DockerContext, sandboxId: string, cause?: string): Promise<OpenedSandbox> {
+  const { lost } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'open', cause));
+  // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
+  const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
+  await context.connections.use(target, (connection) => connection.ping());
+  return { handle: createWakingHandle(context, target), ...(lost !== undefined && { lost }) };
+}
+
+function checkId(sandboxId: string): void {
+  if (SANDBOX_ID.test(sandboxId)) return;
+  throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
+}
+
 /** The sandbox's id: that of the owner, or of the sandbox that the conversation has already. */
 async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<string> {
   const { sandboxId, conversationId, tenantId } = owner;
-  if (!SANDBOX_ID.test(sandboxId)) {
-    throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
-  }
+  checkId(sandboxId);
   const row = await rows.ensure({
     sandboxId,
     ...(conversationId !== undefined && { conversationId }),

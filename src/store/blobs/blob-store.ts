@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Transform, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 
 /** What was put, so that whoever gets it back can tell whether it is whole. */
 export interface StoredBlob {
@@ -28,15 +28,17 @@ export interface BlobStore {
   list(): Promise<ListedBlob[]>;
 }
 
-/** Passes bytes through and counts and hashes them on the way. */
-export class Meter extends Transform {
+/** Counts and hashes the bytes of a stream on their way. */
+export class Meter {
   readonly #hash = createHash('sha256');
   bytes = 0;
 
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: (error: Error | null, chunk: Buffer) => void): void {
-    this.#hash.update(chunk);
-    this.bytes += chunk.length;
-    done(null, chunk);
+  async *through(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of content) {
+      this.#hash.update(chunk);
+      this.bytes += chunk.length;
+      yield chunk;
+    }
   }
 
   /** To be asked once, after the end. */

@@ -10,7 +10,15 @@ import { Meter, type BlobStore } from './blob-store.ts';
 const PARTIAL = '.partial';
 
 /** Blobs as files of a directory that all hosts see. A file has its name only when it is whole and on disk. */
-export function createDirectoryBlobs({ directory, newBlobId, owns }: { directory: string; newBlobId: () => string; owns: (blobId: string) => boolean }): BlobStore {
+export function createDirectoryBlobs({
+  directory,
+  newBlobId,
+  owns,
+}: {
+  directory: string;
+  newBlobId: () => string;
+  owns: (blobId: string) => boolean;
+}): BlobStore {
   const fileOf = (blobId: string) => join(directory, blobId);
   const remove = async (blobId: string) => {
     await mapped(blobId, async () => {
@@ -25,7 +33,11 @@ export function createDirectoryBlobs({ directory, newBlobId, owns }: { directory
       try {
         await mapped(blobId, async () => {
           await mkdir(directory, { recursive: true, mode: 0o700 });
-          await pipeline(content, meter, createWriteStream(fileOf(blobId) + PARTIAL, { mode: 0o600, flush: true }));
+          await pipeline(
+            content,
+            (source: AsyncIterable<Buffer>) => meter.through(source),
+            createWriteStream(fileOf(blobId) + PARTIAL, { mode: 0o600, flush: true }),
+          );
           await rename(fileOf(blobId) + PARTIAL, fileOf(blobId));
           await syncDirectory(directory);
         });

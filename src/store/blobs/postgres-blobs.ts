@@ -20,9 +20,9 @@ export function createPostgresBlobs({ database, newBlobId }: { database: Databas
       const meter = new Meter();
       await database.query('blobs.insert', 'insert into blobs (blob_id) values ($1)', [blobId]);
       try {
-        await pipeline(content, meter, async (metered: AsyncIterable<Buffer>) => {
+        await pipeline(content, async (source: AsyncIterable<Buffer>) => {
           let position = 0;
-          for await (const piece of inPieces(metered, CHUNK_BYTES)) {
+          for await (const piece of inPieces(meter.through(source), CHUNK_BYTES)) {
             await database.query('blobs.putChunk', PUT_CHUNK, [blobId, position, piece]);
             position += 1;
           }

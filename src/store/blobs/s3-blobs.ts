@@ -85,8 +85,8 @@ async function upload({ sdk, client, bucket: Bucket }: Bucket, Key: string, cont
     Parts.push({ PartNumber, ETag });
   };
   try {
-    await pipeline(content, meter, async (metered: AsyncIterable<Buffer>) => {
-      for await (const piece of inPieces(metered, PART_BYTES)) await putPart(piece);
+    await pipeline(content, async (source: AsyncIterable<Buffer>) => {
+      for await (const piece of inPieces(meter.through(source), PART_BYTES)) await putPart(piece);
       // An upload needs a part.
       if (Parts.length === 0) await putPart(Buffer.alloc(0));
     });
