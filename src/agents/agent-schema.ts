@@ -24,6 +24,9 @@ const sandbox = z
             'Time without work until the sandbox is hibernated (processes and memory rest on disk). 0, the default, never. Where the host cannot, it is stopped.',
           ),
         stop: duration.default(0).describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
+        archive: duration
+          .default(0)
+          .describe('Time without work until the sandbox is packed into the blob store and leaves its host; any use brings it back. 0, the default, never.'),
       })
       .prefault({}),
     onClose: z.enum(['destroy', 'keep']).default('destroy').describe('What a closed conversation does with its sandbox.'),

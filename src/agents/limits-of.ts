@@ -7,6 +7,7 @@ export function limitsOf({ budget, sandbox, approvalTimeoutMs }: Agent): AgentLi
     freezeAfterMs: sandbox.freezeAfterMs ?? 30_000,
     hibernateAfterMs: sandbox.hibernateAfterMs ?? 0,
     stopAfterMs: sandbox.stopAfterMs ?? 0,
+    archiveAfterMs: sandbox.archiveAfterMs ?? 0,
     onClose: sandbox.onClose ?? 'destroy',
     approvalTimeoutMs,
   };

@@ -47,6 +47,11 @@ export interface SandboxOptions {
   hibernateAfterMs?: number;
   /** Milliseconds without work until the sandbox is stopped: files stay, processes end. 0 (the default) never stops it. */
   stopAfterMs?: number;
+  /**
+   * Milliseconds without work until the sandbox is archived: packed into the blob store and removed from its host, until something uses it. A hibernated one
+   * is archived with its processes where the host can. 0 (the default) never archives it.
+   */
+  archiveAfterMs?: number;
   /** What a closed conversation does with its sandbox. Default `destroy`. */
   onClose?: 'destroy' | 'keep';
 }
@@ -76,6 +81,8 @@ export interface AgentLimits {
   /** Absent in conversations that were started before there was such a rest. */
   hibernateAfterMs?: number;
   stopAfterMs: number;
+  /** Absent as well in conversations that were started before there was such a rest. */
+  archiveAfterMs?: number;
   onClose: 'destroy' | 'keep';
   approvalTimeoutMs: number;
 }
