@@ -11,6 +11,8 @@ import type { ContainerSpec } from './container-options.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
 import { sandboxLabels } from './labels.ts';
+import { discard } from './lay-out.ts';
+import { newestFiles } from './newest-files.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
 import { unarchive } from './unarchive.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
@@ -144,13 +146,24 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
   const { engine, connections, rows } = context;
   const filesLost = !(await engine.volumeExists(seen.volumeName));
   // Noted before there is a new volume: whoever meets that one must know that its journal does not go back to the beginning.
-  const row = filesLost ? await rows.change(seen.sandboxId, seen.generation, { state: 'lost', filesLost }) : seen;
-  if (row === undefined) return undefined;
+  const saved = filesLost ? await newestFiles(context, seen) : undefined;
+  const change = { state: 'lost', filesLost, ...(saved !== undefined && { volumeName: saved.volumeName }) } as const;
+  const row = filesLost ? await rows.change(seen.sandboxId, seen.generation, change) : seen;
+  if (row === undefined) {
+    if (saved !== undefined) await discard(context, saved);
+    return undefined;
+  }
   connections.close(row.sandboxId);
   if (before !== undefined) await engine.removeContainer(before.id);
   const containerId = await createContainer(context, row);
   if (!(await engine.start(containerId))) return undefined;
-  const lost = await findLoss(context, row, { cause, before, filesLost, expected: seen.state === 'stopped' });
+  const lost = await findLoss(context, row, {
+    cause,
+    before: saved === undefined ? before : undefined,
+    filesLost,
+    expected: seen.state === 'stopped',
+    ...(saved !== undefined && { filesOf: saved.madeAt }),
+  });
   return settle(context, row, { containerId, ...(lost !== undefined && { lost }) });
 }
 
@@ -158,7 +171,7 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
 async function findLoss(
   { connections }: DockerContext,
   row: SandboxRow,
-  { before, ...loss }: { cause: string; before: ContainerState | undefined; filesLost: boolean; expected: boolean },
+  { before, ...loss }: { cause: string; before: ContainerState | undefined; filesLost: boolean; filesOf?: string; expected: boolean },
 ): Promise<string | undefined> {
   const since = before === undefined ? undefined : before.startedAt;
   return describeLoss({ ...loss, execs: await connections.lostExecs(row, since) });

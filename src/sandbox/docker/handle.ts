@@ -94,5 +94,6 @@ async function ensureAwake(context: DockerContext, sandboxId: string, isWanted: 
   if (row?.state === 'running' || !isWanted()) return;
   // In turn: who copies or packs the sandbox in this process is let finish. That may take longer than the operation is wanted.
   const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUp(context, sandboxId, 'wake') : undefined));
-  if (woken !== undefined && woken.tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
+  if (woken !== undefined && woken.tier !== 'running')
+    throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
 }

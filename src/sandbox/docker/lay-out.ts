@@ -10,7 +10,8 @@ import { LABEL, sandboxLabels, volumeNameOf } from './labels.ts';
 /** Where the parts of a sandbox come from. */
 export interface Parts {
   files: (to: Place) => Promise<void>;
-  memory?: (to: Place) => Promise<void>;
+  /** With the definition of the container that it is for. */
+  memory?: { fill: (to: Place) => Promise<void>; specOf: (volumeName: string) => Promise<ContainerSpec> };
 }
 /** The parts of a sandbox on this engine, of which no row says anything yet. */
 export interface LaidOut {
@@ -28,8 +29,7 @@ export interface LaidOut {
 export async function layOut(
   context: DockerContext,
   row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName'>,
-  parts: Parts,
-  specOf: (volumeName: string) => Promise<ContainerSpec>,
+  { files, memory }: Parts,
 ): Promise<LaidOut> {
   const { engine, installation } = context;
   const suffix = randomBytes(4).toString('hex');
@@ -37,11 +37,11 @@ export async function layOut(
   const laidOut: LaidOut = { volumeName };
   try {
     await engine.createVolume(volumeName, { ...sandboxLabels(installation, row.sandboxId, row.conversationId), [LABEL.role]: 'copy' });
-    await parts.files({ volume: volumeName });
-    if (parts.memory === undefined) return laidOut;
-    const spec = await specOf(volumeName);
+    await files({ volume: volumeName });
+    if (memory === undefined) return laidOut;
+    const spec = await memory.specOf(volumeName);
     laidOut.containerId = await engine.create({ ...spec, name: `copy.${row.containerName}.${suffix}`, labels: { ...spec.labels, [LABEL.role]: 'copy' } });
-    await parts.memory({ container: laidOut.containerId, checkpoint: checkpointName(0) });
+    await memory.fill({ container: laidOut.containerId, checkpoint: checkpointName(0) });
     return laidOut;
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED') || laidOut.containerId === undefined) {

@@ -27,11 +27,12 @@ export async function restore(context: DockerContext, snapshot: SnapshotRow, own
     containerName: containerNameOf(installation, sandboxId),
     ...(conversationId !== undefined && { conversationId }),
   };
-  const parts = {
-    files: (to: Place) => jobs.copy({ volume: volumeName }, to),
-    ...(memoryVolume !== undefined && (await canCopyMemory(context)) && { memory: (to: Place) => jobs.copy({ volume: memoryVolume }, to) }),
-  };
-  const laidOut = await layOut(context, row, parts, (volume) => specOf(context, { ...row, volumeName: volume }, 'runsc'));
+  const specFor = (volume: string) => specOf(context, { ...row, volumeName: volume }, 'runsc');
+  const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
+  const laidOut = await layOut(context, row, {
+    files: (to) => jobs.copy({ volume: volumeName }, to),
+    ...(hasMemory && { memory: { specOf: specFor, fill: (to: Place) => jobs.copy({ volume: memoryVolume }, to) } }),
+  });
   const made: SandboxRow = await rows.ensure({ ...row, state: 'stopped', volumeName: laidOut.volumeName });
   if (made.volumeName !== laidOut.volumeName) {
     await discard(context, laidOut);

@@ -23,9 +23,9 @@ export async function unarchive(context: DockerContext, row: SandboxRow, specOf:
   const takesMemory = memory !== undefined && (await canCopyMemory(context));
   const parts = {
     files: (to: Place) => bringBack(context, sandboxId, files, to),
-    ...(takesMemory && { memory: (to: Place) => bringBack(context, sandboxId, memory, to) }),
+    ...(takesMemory && { memory: { specOf, fill: (to: Place) => bringBack(context, sandboxId, memory, to) } }),
   };
-  const laidOut = await layOut(context, row, parts, specOf).catch(async (error: unknown) => {
+  const laidOut = await layOut(context, row, parts).catch(async (error: unknown) => {
     // Somebody else has brought it back meanwhile, and removed what was being read.
     if ((await rows.get(sandboxId))?.generation === row.generation) throw error;
   });

@@ -124,6 +124,23 @@ describe('a snapshot', () => {
     await parts.sandboxes.destroy(owner.sandboxId);
   });
 
+  test('is what a sandbox begins with whose container and volume are gone, and the note says from when', async () => {
+    const owner = parts.newOwner();
+    const { handle } = await parts.sandboxes.open(owner, {});
+    await handle.writeFile('/home/user/kept', 'old');
+    const { createdAt } = await parts.sandboxes.snapshot(owner.sandboxId);
+    await handle.writeFile('/home/user/kept', 'new');
+    await parts.docker.getContainer(parts.containerName(owner.sandboxId)).remove({ force: true });
+    await parts.docker.getVolume(parts.containerName(owner.sandboxId)).remove();
+    const opened = await parts.another().open(owner, {});
+    expect(opened.lost).toBe(
+      `The sandbox was started anew: its container is gone. Its files are gone as well; it starts with those of its snapshot of ${createdAt}. No command was running.`,
+    );
+    expect(await output(opened.handle, 'cat kept')).toBe('old');
+    await parts.sandboxes.destroy(owner.sandboxId);
+    expect(await volumes()).toEqual([]);
+  });
+
   test('of nothing is refused', async () => {
     await expect(parts.sandboxes.snapshot('sbx_none')).rejects.toMatchObject({ code: 'SANDBOX_NOT_FOUND' });
     await expect(parts.sandboxes.restore('snap_none', parts.newOwner())).rejects.toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' });
