@@ -30,6 +30,8 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
     await engine.removeContainer(container);
     await engine.removeContainer(spareNameOf(container));
     if (await engine.removeVolume(volume)) break;
+    // One that was brought back, and has not got the sandbox's name yet.
+    if (row !== 'none' && row.containerId !== undefined) await engine.removeContainer(row.containerId);
     // A container that somebody was just creating has taken the volume.
     if (attempt === REMOVE_ATTEMPTS) throw failure('SANDBOX_CONFLICT', { sandboxId });
     await sleep(REMOVE_PAUSE_MS);

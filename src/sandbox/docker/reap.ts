@@ -73,7 +73,7 @@ async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext,
 
 /** Whether it was archived here, or laid out in vain, and the sandbox is another container on another volume by now. */
 function isPast({ id, name, role }: OwnedThing, row: SandboxRow, hostId: string): boolean {
-  const isElsewhere = row.hostId !== hostId;
-  if (id === undefined) return name !== row.volumeName && (isElsewhere || role === 'copy');
-  return isElsewhere && row.containerId !== undefined && id !== row.containerId;
+  // Others get their names from the sandbox, and their rows a moment later.
+  if (row.hostId === hostId && role !== 'copy') return false;
+  return id === undefined ? name !== row.volumeName : id !== row.containerId && row.containerId !== undefined;
 }

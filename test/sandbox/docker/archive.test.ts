@@ -1,4 +1,5 @@
 import { loadConfig } from '../../../src/config.ts';
+import type { BlobStore } from '../../../src/store/blobs/blob-store.ts';
 import { createTestSandboxes, describeWithGvisor, output, until, type TestSandboxes } from './support.ts';
 
 let parts: TestSandboxes;
@@ -97,14 +98,23 @@ describe('an archived sandbox', () => {
   test('that somebody wakes while it is packed stays here, and its blob goes', async () => {
     const owner = parts.newOwner();
     const { handle } = await parts.sandboxes.open(owner, {});
-    await handle.run('head -c 50000000 /dev/urandom > bytes');
+    await handle.writeFile('/home/user/kept', 'yes');
     await parts.sandboxes.stop(owner.sandboxId);
-    const archiving = parts.sandboxes.archive(owner.sandboxId);
-    await until(async () => (await blobCount()) > 0, 'it is being packed');
+    let [isPacked, goOn] = [false, () => {}];
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    const put: BlobStore['put'] = async (content) => {
+      const blob = await parts.store.blobs.put(content);
+      isPacked = true;
+      await gate;
+      return blob;
+    };
+    const archiving = parts.another({ store: { ...parts.store, blobs: { ...parts.store.blobs, put } } }).archive(owner.sandboxId);
+    await until(async () => isPacked, 'it is packed');
     expect(await parts.another().wake(owner.sandboxId)).toBe('running');
+    goOn();
     expect(await archiving).toBe('running');
     expect(await blobCount()).toBe(0);
-    expect(await output(handle, 'stat -c %s bytes')).toBe('50000000');
+    expect(await output(handle, 'cat kept')).toBe('yes');
     await parts.sandboxes.destroy(owner.sandboxId);
   });
 
@@ -162,6 +172,23 @@ describeWithGvisor('a hibernated sandbox', () => {
     expect(await output((await here.open(owner, GVISOR)).handle, 'cat begun')).toBe(begun);
     await here.destroy(owner.sandboxId);
     expect({ ...(await traces(owner.sandboxId)), all: await blobCount() }).toEqual({ containers: 0, volumes: 0, blobs: 0, all: 0 });
+  });
+
+  test('whose container a crash kept from getting its name is found by its id, or destroyed with it', async () => {
+    const owner = parts.newOwner();
+    const here = able('test-host');
+    const { handle } = await here.open(owner, GVISOR);
+    await handle.run('echo kept > /tmp/memory');
+    const rename = async () => {
+      await here.hibernate(owner.sandboxId);
+      const row = (await parts.store.sandboxes.get(owner.sandboxId))!;
+      await parts.docker.getContainer(row.containerName).rename({ name: `copy.${row.containerName}.1` });
+    };
+    await rename();
+    expect(await output(handle, 'cat /tmp/memory')).toBe('kept');
+    await rename();
+    await here.destroy(owner.sandboxId);
+    expect(await traces(owner.sandboxId)).toEqual({ containers: 0, volumes: 0, blobs: 0 });
   });
 
   test('on a host that cannot wake its processes begins with its files, and the note says what was cut off', async () => {
