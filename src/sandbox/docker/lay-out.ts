@@ -11,7 +11,7 @@ import { LABEL, sandboxLabels, volumeNameOf } from './labels.ts';
 export interface Parts {
   files: (to: Place) => Promise<void>;
   /** With the definition of the container that it is for. */
-  memory?: { fill: (to: Place) => Promise<void>; specOf: (volumeName: string) => Promise<ContainerSpec> };
+  memory?: { copyTo: (to: Place) => Promise<void>; specOf: (volumeName: string) => Promise<ContainerSpec> };
 }
 /** The parts of a sandbox on this engine, of which no row says anything yet. */
 export interface LaidOut {
@@ -41,7 +41,7 @@ export async function layOut(
     if (memory === undefined) return laidOut;
     const spec = await memory.specOf(volumeName);
     laidOut.containerId = await engine.create({ ...spec, name: `copy.${row.containerName}.${suffix}`, labels: { ...spec.labels, [LABEL.role]: 'copy' } });
-    await memory.fill({ container: laidOut.containerId, checkpoint: checkpointName(0) });
+    await memory.copyTo({ container: laidOut.containerId, checkpoint: checkpointName(0) });
     return laidOut;
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED') || laidOut.containerId === undefined) {

@@ -31,7 +31,7 @@ export async function restore(context: DockerContext, snapshot: SnapshotRow, own
   const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
   const laidOut = await layOut(context, row, {
     files: (to) => jobs.copy({ volume: volumeName }, to),
-    ...(hasMemory && { memory: { specOf: specFor, fill: (to: Place) => jobs.copy({ volume: memoryVolume }, to) } }),
+    ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: Place) => jobs.copy({ volume: memoryVolume }, to) } }),
   });
   const made: SandboxRow = await rows.ensure({ ...row, state: 'stopped', volumeName: laidOut.volumeName });
   if (made.volumeName !== laidOut.volumeName) {

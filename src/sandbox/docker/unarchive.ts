@@ -23,7 +23,7 @@ export async function unarchive(context: DockerContext, row: SandboxRow, specOf:
   const takesMemory = memory !== undefined && (await canCopyMemory(context));
   const parts = {
     files: (to: Place) => bringBack(context, sandboxId, files, to),
-    ...(takesMemory && { memory: { specOf, fill: (to: Place) => bringBack(context, sandboxId, memory, to) } }),
+    ...(takesMemory && { memory: { specOf, copyTo: (to: Place) => bringBack(context, sandboxId, memory, to) } }),
   };
   const laidOut = await layOut(context, row, parts).catch(async (error: unknown) => {
     // Somebody else has brought it back meanwhile, and removed what was being read.
