@@ -67,7 +67,7 @@ async function demo({ interactive, model }: Options): Promise<number> {
 async function converse(stack: TemporaryStack, director: Director, narrator: Narrator): Promise<boolean> {
   const { config } = stack;
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
-  await using store = await openStore({ url: config.DATABASE_URL, log });
+  await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
   await using sandboxes = createDockerSandboxes({ config, store, log });
   await using longshore = await connect({
     temporalAddress: config.TEMPORAL_ADDRESS,

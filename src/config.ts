@@ -40,6 +40,12 @@ const schema = z.object({
   LONGSHORE_COPY_CHECKPOINTS: z.enum(['yes', 'no']).default('no'),
   /** A directory whose files tools may forward into sandboxes. */
   LONGSHORE_FILES: text.optional(),
+  /** Where archived sandboxes are kept: `file:///directory` or `s3://bucket/prefix`; in Postgres when absent. */
+  LONGSHORE_BLOBS: text.optional(),
+  /** Snapshots that one sandbox may have. */
+  LONGSHORE_SNAPSHOT_LIMIT: z.coerce.number().int().min(1).default(10),
+  /** Days after which a snapshot without a name is removed. */
+  LONGSHORE_SNAPSHOT_DAYS: z.coerce.number().positive().default(30),
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

@@ -25,7 +25,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
   const fenced = pluginNames(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
-  await using store = await openStore({ url: config.DATABASE_URL, log });
+  await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
   const registry = await loadRegistry({ config, agents, isolates, store, log });
   await using sandboxes = await createSandboxes({ config, store, log });
   await using services = createPluginServices(config);

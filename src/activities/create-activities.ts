@@ -32,6 +32,7 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     saveStatus: translated(createSaveStatus(parts)),
     freezeSandbox: translated(lifecycle.freezeSandbox),
     hibernateSandbox: translated(lifecycle.hibernateSandbox),
+    archiveSandbox: translated(lifecycle.archiveSandbox),
     wakeSandbox: translated(lifecycle.wakeSandbox),
     stopSandbox: translated(lifecycle.stopSandbox),
     destroySandbox: translated(lifecycle.destroySandbox),

@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { HibernateSandboxArgs, SandboxActionArgs, SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { isFailure } from '../contracts/errors.ts';
@@ -5,12 +6,23 @@ import type { Sandboxes } from '../sandbox/sandbox.ts';
 import type { Store } from '../store/store.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 
+const HEARTBEAT_MS = 5000;
+
 /** Moves the conversation's sandbox between its tiers. A conversation that has none yet stays at `none`. */
 export function createSandboxLifecycle({ store, sandboxes, opened }: { store: Store; sandboxes: Sandboxes; opened: ConversationSandboxes }) {
   return {
     freezeSandbox: action((sandboxId) => sandboxes.freeze(sandboxId)),
     hibernateSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
       action((sandboxId) => sandboxes.hibernate(sandboxId, { otherwise }))(conversation),
+    archiveSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
+      whileBeating(() =>
+        action(async (sandboxId, conversationId) => {
+          const tier = await sandboxes.archive(sandboxId, { otherwise });
+          // It may come back on another host, and whoever opens it then is told what did not come along.
+          opened.forget(conversationId);
+          return tier;
+        })(conversation),
+      ),
     wakeSandbox: action((sandboxId) => sandboxes.wake(sandboxId)),
     stopSandbox: action((sandboxId) => sandboxes.stop(sandboxId)),
     destroySandbox: action(async (sandboxId, conversationId) => {
@@ -27,6 +39,16 @@ export function createSandboxLifecycle({ store, sandboxes, opened }: { store: St
       if (row.state === 'destroyed') return { sandboxTier: 'destroyed' };
       return { sandboxTier: await change(row.sandboxId, conversationId).catch(tierOf) };
     };
+  }
+}
+
+async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const beating = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(beating);
   }
 }
 

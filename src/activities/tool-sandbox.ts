@@ -36,7 +36,7 @@ export interface CallSandboxParts {
   onMethodCall: (handle: SandboxHandle, call: MethodCall) => void;
 }
 
-const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE'];
+const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE', 'BLOB_FAILED'];
 
 /** What one attempt at a call holds in its sandbox. */
 interface Hold {

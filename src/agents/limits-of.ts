@@ -7,6 +7,7 @@ export function limitsOf({ budget, sandbox, approvalTimeoutMs, approvalExpiry }:
     freezeAfterMs: restAfter(sandbox, sandbox.freezeAfterMs ?? 30_000),
     hibernateAfterMs: restAfter(sandbox, sandbox.hibernateAfterMs ?? 0),
     stopAfterMs: restAfter(sandbox, sandbox.stopAfterMs ?? 0),
+    archiveAfterMs: restAfter(sandbox, sandbox.archiveAfterMs ?? 0),
     onClose: sandbox.onClose ?? 'destroy',
     ...(sandbox.persist === false && { persist: false }),
     approvalTimeoutMs,

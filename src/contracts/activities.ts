@@ -133,7 +133,7 @@ export interface SandboxActionArgs {
   conversationId: string;
 }
 export interface HibernateSandboxArgs extends SandboxActionArgs {
-  /** What to do with a sandbox that cannot hibernate. */
+  /** What to do with a sandbox whose processes cannot be put to disk, or not be taken along. */
   otherwise: 'stop' | 'stay';
 }
 export interface SandboxActionResult {
@@ -157,6 +157,7 @@ export interface ConversationActivities {
   saveStatus(args: SaveStatusArgs): Promise<void>;
   freezeSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   hibernateSandbox(args: HibernateSandboxArgs): Promise<SandboxActionResult>;
+  archiveSandbox(args: HibernateSandboxArgs): Promise<SandboxActionResult>;
   wakeSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   stopSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   destroySandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;

@@ -63,6 +63,11 @@ export interface SandboxOptions {
   hibernateAfterMs?: number;
   /** Milliseconds without work until the sandbox is stopped: files stay, processes end. 0 (the default) never stops it. */
   stopAfterMs?: number;
+  /**
+   * Milliseconds without work until the sandbox is archived: packed into the blob store and removed from its host, until something uses it. A hibernated one
+   * is archived with its processes where the host can. 0 (the default) never archives it.
+   */
+  archiveAfterMs?: number;
   /** Where commands and code begin that do not say where. Default `/home/user`. */
   workDirectory?: string;
   /** On the container, as `longshore.label.<name>`. */
@@ -122,6 +127,8 @@ export interface AgentLimits {
   /** Absent in conversations that were started before there was such a rest. */
   hibernateAfterMs?: number;
   stopAfterMs: number;
+  /** Absent as well in conversations that were started before there was such a rest. */
+  archiveAfterMs?: number;
   onClose: 'destroy' | 'keep';
   /** Present where the sandbox is destroyed at the end of every turn. */
   persist?: false;

@@ -13,9 +13,10 @@ export type ConversationState = 'running' | 'idle' | 'awaiting-approval' | 'paus
 
 /**
  * Where the sandbox is. `none`: not yet created. `hibernated`: its processes are on disk and go on when it wakes. `stopped`: its processes have ended.
+ * `archived`: it is on no host; its files, and its processes if they were hibernated, are packed in the blob store.
  * `lost`: its container died; the next tool call makes a new one on the same files.
  */
-export type SandboxTier = 'none' | 'running' | 'frozen' | 'hibernated' | 'stopped' | 'lost' | 'destroyed';
+export type SandboxTier = 'none' | 'running' | 'frozen' | 'hibernated' | 'stopped' | 'archived' | 'lost' | 'destroyed';
 
 export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime';
 export type PauseReason =

@@ -102,6 +102,29 @@ export const ERRORS = {
     httpStatus: 500,
     retryable: false,
   },
+  SNAPSHOT_NOT_FOUND: {
+    message: 'No snapshot "{snapshotId}". It may have been removed, or have been too old; list those there are.',
+    httpStatus: 404,
+    retryable: false,
+  },
+  SNAPSHOT_LIMIT: {
+    message: 'Sandbox "{sandboxId}" has {limit} snapshots with names already, as many as LONGSHORE_SNAPSHOT_LIMIT allows. Remove one of them first.',
+    httpStatus: 409,
+    retryable: false,
+  },
+  SNAPSHOT_ELSEWHERE: {
+    message: 'Snapshot "{snapshotId}" is on host "{host}", this is "{here}". Restore it there.',
+    httpStatus: 409,
+    retryable: false,
+  },
+  ARCHIVE_DAMAGED: {
+    message:
+      'The archive of sandbox "{sandboxId}" is not what was stored: {problem}. It was left as it is; bring blob "{blobId}" back from a backup and try again.',
+    httpStatus: 503,
+    retryable: false,
+  },
+  BLOB_NOT_FOUND: { message: 'No blob "{blobId}" in the blob store. Check LONGSHORE_BLOBS of this worker.', httpStatus: 404, retryable: false },
+  BLOB_FAILED: { message: 'The blob store failed at "{blobId}": {problem}. Check LONGSHORE_BLOBS.', httpStatus: 502, retryable: true },
   EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
   EXEC_MISMATCH: { message: 'Exec "{execId}" was started with another command; it was not started again.', httpStatus: 409, retryable: false },
   EXEC_FAILED: { message: 'The command could not be started: {problem}', httpStatus: 400, retryable: false },

@@ -1,5 +1,5 @@
 /** Prefixes of the ids that users and operators see. */
-export type IdPrefix = 'conv' | 'turn' | 'step' | 'call' | 'msg' | 'sbx' | 'evt';
+export type IdPrefix = 'conv' | 'turn' | 'step' | 'call' | 'msg' | 'sbx' | 'snap' | 'blob' | 'evt';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_LENGTH = 10;

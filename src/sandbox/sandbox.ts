@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
+import type { SandboxSnapshots } from './snapshots.ts';
 
 export interface RunOptions {
   /** Names the exec inside the sandbox; the same id attaches to what was started first. Made up when absent. */
@@ -259,7 +260,7 @@ export interface CodeResult {
 }
 
 /** The sandboxes of one worker's engine. Lifecycle operations are idempotent and safe against other workers. */
-export interface Sandboxes {
+export interface Sandboxes extends SandboxSnapshots {
   /** Creates the conversation's sandbox or wakes the one it has; a lost one is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
   freeze(sandboxId: string): Promise<SandboxTier>;
@@ -272,7 +273,12 @@ export interface Sandboxes {
   wake(sandboxId: string): Promise<SandboxTier>;
   /** Ends the container, keeps the files. */
   stop(sandboxId: string): Promise<SandboxTier>;
-  /** Removes container and volume. */
+  /**
+   * Packs a sandbox into the blob store and removes it from this host; any access brings it back, on whichever host that is. Processes come along where
+   * they can be put to disk and copied; else they end, or the sandbox stays with `otherwise: 'stay'`. Returns the tier it really has.
+   */
+  archive(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
+  /** Removes container, volume and archive. Snapshots with a name stay. */
   destroy(sandboxId: string): Promise<void>;
   /** Tier by the row, checked against the engine. */
   tier(sandboxId: string): Promise<SandboxTier>;
@@ -283,7 +289,7 @@ export interface Sandboxes {
    * are removed. Absent in backends that make every sandbox when it is asked for.
    */
   keepWarm?(pools: WarmPool[]): AsyncDisposable;
-  /** Removes containers and volumes of this host that no row owns, and marks rows whose container is gone as lost. */
+  /** Removes containers, volumes, blobs and outdated snapshots of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;

@@ -3,7 +3,7 @@ import type { Logger } from '../log.ts';
 import { postgresFailure } from './failures.ts';
 import { toPlainText } from './json-text.ts';
 
-export type SqlValue = string | number | boolean | null | string[];
+export type SqlValue = string | number | boolean | null | string[] | Buffer;
 
 /** What the query families are given: statements by name (each is prepared once per connection), errors already translated. */
 export interface Database {

@@ -1,3 +1,4 @@
+import { createBlobStore } from './blobs/create-blob-store.ts';
 import type { Logger } from '../log.ts';
 import { createAnnouncer } from './announcer.ts';
 import { createConversations } from './conversations.ts';
@@ -9,20 +10,29 @@ import { isMigrated, migrate } from './migrate.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { createPools } from './pools.ts';
 import { createSandboxes } from './sandboxes.ts';
+import { createSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { createTranscript } from './transcript.ts';
 
 const DEFAULT_POOL_SIZE = 10;
 
+/** As in the settings. */
+export interface BlobOptions {
+  LONGSHORE_BLOBS?: string | undefined;
+  LONGSHORE_INSTALLATION: string;
+}
+
 /**
  * Opens the store on a Postgres database and brings its schema up to date if need be. Every method may fail with `POSTGRES_UNAVAILABLE`;
  * the connections come back by themselves. Dispose it to close them.
+ * @param options.blobs where archives are kept, and under which installation's name; Postgres by default
  * @param options.poolSize connections at most (default 10), and one more when events are followed
  */
-export async function openStore(options: { url: string; log: Logger; poolSize?: number }): Promise<Store> {
-  const { url, log } = options;
+export async function openStore(options: { url: string; log: Logger; poolSize?: number; blobs?: BlobOptions }): Promise<Store> {
+  const { url, log, blobs: { LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation } = { LONGSHORE_INSTALLATION: 'longshore' } } = options;
   const database = openDatabase({ url, log, poolSize: options.poolSize ?? DEFAULT_POOL_SIZE });
+  const blobs = createBlobStore({ address, installation, database });
   const announcer = createAnnouncer({ database, log });
   const listener = createListener({ url, log });
   const parts = { database, announcer, listener };
@@ -41,6 +51,8 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     sandboxes: createSandboxes(parts),
     pluginStore: createPluginStore(parts),
     pools: createPools(parts),
+    snapshots: createSnapshots(parts),
+    blobs,
     async ping() {
       return database.query('ping', 'select 1', []).then(
         () => true,

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../contracts/json.ts';
-import type { SandboxRow, SandboxState } from './store.ts';
+import type { SandboxArchive, SandboxRow, SandboxState } from './store.ts';
 
 /** Of the table `sandboxes`, as `toSandbox` takes them. */
 export const SANDBOX_COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, last_used_at, created_at, pool_key, pool_slot';
+  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot';
 
 export interface SandboxSqlRow {
   sandbox_id: string;
@@ -18,6 +18,7 @@ export interface SandboxSqlRow {
   options: JsonObject;
   files_lost_at: Date | null;
   expires_at: Date | null;
+  archive: SandboxArchive | null;
   last_used_at: Date;
   created_at: Date;
   pool_key: string | null;
@@ -38,6 +39,7 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     options: row.options,
     ...(row.files_lost_at !== null && { filesLostAt: row.files_lost_at.toISOString() }),
     ...(row.expires_at !== null && { expiresAt: row.expires_at.toISOString() }),
+    ...(row.archive !== null && { archive: row.archive }),
     lastUsedAt: row.last_used_at.toISOString(),
     createdAt: row.created_at.toISOString(),
     ...(row.pool_key !== null && { pool: { key: row.pool_key, ...(row.pool_slot !== null && { slot: row.pool_slot }) } }),

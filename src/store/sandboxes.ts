@@ -4,7 +4,7 @@ import type { Database, SqlValue } from './database.ts';
 import { insertEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
 import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
-import type { Store } from './store.ts';
+import type { SandboxChange, Store } from './store.ts';
 
 const INSERT = `insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at)
   values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 ms') on conflict do nothing returning ${SANDBOX_COLUMNS}`;
@@ -18,7 +18,8 @@ const CHANGE = `with before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
   ), changed as (
     update sandboxes set state = $3, container_id = coalesce($4, container_id), generation = generation + 1, last_used_at = clock_timestamp(),
-      files_lost_at = case when $6 then clock_timestamp() else files_lost_at end
+      files_lost_at = case when $6 then clock_timestamp() else files_lost_at end,
+      host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json
     from before where sandboxes.sandbox_id = before.sandbox_id
     returning sandboxes.*, before.state as from_state
   ), counter as (
@@ -73,8 +74,8 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       const rows = await database.query<SandboxSqlRow>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
       return rows.map(toSandbox);
     },
-    async change(sandboxId, generation, { state, containerId, lost, filesLost = false }) {
-      const changed = await one('sandboxes.change', CHANGE, [sandboxId, generation, state, containerId ?? null, lost ?? null, filesLost]);
+    async change(sandboxId, generation, change) {
+      const changed = await one('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change)]);
       if (changed?.conversationId) announcer.announce(changed.conversationId);
       return changed;
     },
@@ -92,4 +93,9 @@ export function createSandboxes({ database, announcer }: { database: Database; a
       await database.query('sandboxes.remove', 'delete from sandboxes where sandbox_id = $1', [sandboxId]);
     },
   };
+}
+
+function changeValues({ state, containerId, lost, filesLost = false, hostId, volumeName, archive }: SandboxChange): SqlValue[] {
+  const packed = archive === undefined ? null : toJsonText(archive);
+  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed];
 }

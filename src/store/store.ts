@@ -1,6 +1,7 @@
 import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
+import type { BlobStore, StoredBlob } from './blobs/blob-store.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 
 /** What an append gives; the store adds `seq`, `at` and the conversation. */
@@ -89,6 +90,8 @@ export interface SandboxRow {
   filesLostAt?: string;
   /** When it may be destroyed, whatever it does; absent where a conversation decides. */
   expiresAt?: string;
+  /** Of an archived sandbox. */
+  archive?: SandboxArchive;
   lastUsedAt: string;
   createdAt: string;
   /** Where it waits for its conversation, or, without a slot, has waited. */
@@ -101,6 +104,50 @@ export interface PluginShelf {
   tenantId: string;
   conversationId?: string;
   userId?: string;
+}
+
+/** What an archived sandbox was packed into. */
+export interface SandboxArchive {
+  /** Of everything under `/home`: a tar stream, gzipped. */
+  files: StoredBlob;
+  /** Of its checkpoint, when it was archived with its processes. */
+  memory?: StoredBlob;
+}
+
+/** A change of a sandbox's row. */
+export interface SandboxChange {
+  state: SandboxState;
+  containerId?: string;
+  lost?: string;
+  /** Notes the moment as `filesLostAt`. */
+  filesLost?: boolean;
+  hostId?: string;
+  volumeName?: string;
+  /** Goes with the state `archived`; any other change removes it. */
+  archive?: SandboxArchive;
+}
+
+export interface SnapshotRow {
+  snapshotId: string;
+  /** Of the sandbox it was made of, which may be gone. */
+  sandboxId: string;
+  tenantId: string;
+  /** Absent for an automatic one, which goes when there are too many or it is too old. */
+  name?: string;
+  /** False while it is being made. */
+  ready: boolean;
+  hostId: string;
+  volumeName: string;
+  /** Volume with the checkpoint of its processes; absent when they were not taken along. */
+  memoryVolume?: string;
+  /** Those of the sandbox. */
+  options: JsonObject;
+  createdAt: string;
+}
+export interface SnapshotFilter {
+  sandboxId?: string;
+  tenantId?: string;
+  hostId?: string;
 }
 
 export interface Store {
@@ -164,11 +211,7 @@ export interface Store {
     ofConversation(conversationId: string): Promise<SandboxRow | undefined>;
     list(filter: { hostId?: string; states?: SandboxState[] }): Promise<SandboxRow[]>;
     /** Compare-and-set on `(id, generation)`; returns the new row, or undefined when somebody else was first. Appends `sandbox.changed` when it has a conversation. */
-    change(
-      sandboxId: string,
-      generation: number,
-      change: { state: SandboxState; containerId?: string; lost?: string; /** Notes the moment as `filesLostAt`. */ filesLost?: boolean },
-    ): Promise<SandboxRow | undefined>;
+    change(sandboxId: string, generation: number, change: SandboxChange): Promise<SandboxRow | undefined>;
     touch(sandboxId: string): Promise<void>;
     /** Puts off the end of a sandbox that has one, to at least so many milliseconds from now on. */
     prolong(sandboxId: string, ttlMs: number): Promise<void>;
@@ -217,6 +260,18 @@ export interface Store {
     /** Removes what is left of owners that have expired and of sandboxes that were retired long ago. */
     forget(hostId: string): Promise<void>;
   };
+  snapshots: {
+    /** False when the sandbox has one of that name. */
+    insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume'>): Promise<boolean>;
+    /** Says that it is whole; undefined when it was removed meanwhile. */
+    finish(snapshotId: string, memoryVolume: string | undefined): Promise<SnapshotRow | undefined>;
+    get(snapshotId: string): Promise<SnapshotRow | undefined>;
+    /** The oldest first; unfinished ones, too. */
+    list(filter: SnapshotFilter): Promise<SnapshotRow[]>;
+    remove(snapshotId: string): Promise<void>;
+  };
+  /** Where archives are kept. */
+  blobs: BlobStore;
   /** True when the database answers. */
   ping(): Promise<boolean>;
   [Symbol.asyncDispose](): Promise<void>;

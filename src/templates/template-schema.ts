@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sandboxSchema } from '../agents/agent-schema.ts';
+import { sandboxShape } from '../agents/agent-schema.ts';
 import type { Json } from '../contracts/json.ts';
 
 const USER_NAME = /^[a-z_][a-z0-9_-]{0,30}$/;
@@ -13,8 +13,7 @@ const userName = z
 const command = z.string().min(1);
 
 /** A template as it is written, in YAML or with `defineTemplate`. */
-export const templateSchema = sandboxSchema
-  .unwrap()
+export const templateSchema = sandboxShape
   .omit({ template: true, onClose: true, sandboxId: true, assets: true, persist: true })
   .extend({
     name: z

@@ -36,6 +36,14 @@ export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`
 export const freezeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).freezeSandbox({ conversationId });
 export const hibernateSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
   sandboxes(summary, 5).hibernateSandbox({ conversationId, otherwise });
+/** Packing may take long, so a dead worker is noticed by its silence. */
+export const archiveSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: 2 * HOUR,
+    heartbeatTimeout: 30_000,
+    retry: { initialInterval: 1_000, maximumInterval: MINUTE, maximumAttempts: 5 },
+    summary,
+  }).archiveSandbox({ conversationId, otherwise });
 export const stopSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).stopSandbox({ conversationId });
 export const wakeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).wakeSandbox({ conversationId });
 /** Cleaning up is a duty: it is tried until it succeeds or is refused for good. */

@@ -14,7 +14,7 @@ export async function restWhilePaused(running: RunningConversation, moment: 'ste
   while (pauseIsDue(data, moment) && !ended()) {
     const froze = await beginPause(running);
     await rest(running, () => data.paused === undefined || ended());
-    const asleep = ['frozen', 'hibernated', 'stopped'].includes(data.sandboxTier);
+    const asleep = ['frozen', 'hibernated', 'stopped', 'archived'].includes(data.sandboxTier);
     if (asleep && !ended() && (froze || data.turn)) await changeTier(running, () => wakeSandbox('resume', data.conversationId));
     if (data.turn) startWork(data, Date.now());
     await running.save();

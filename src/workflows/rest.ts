@@ -1,7 +1,7 @@
 import { ActivityFailure, condition, log } from '@temporalio/workflow';
 import type { SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
-import { freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
+import { archiveSandbox, freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
 import type { RunningConversation } from './running.ts';
 
 /** A moment at which a rest is interrupted by the clock. */
@@ -18,7 +18,7 @@ interface Rung {
 }
 
 /**
- * Waits until `done`, or until the deadline. A sandbox that is left waiting steps down on the way: frozen, hibernated, then stopped,
+ * Waits until `done`, or until the deadline. A sandbox that is left waiting steps down on the way: frozen, hibernated, stopped, then archived,
  * but not stopped while a paused command waits in it, which would end the command.
  */
 export async function rest(running: RunningConversation, done: () => boolean, deadline?: Deadline): Promise<'done' | 'deadline'> {
@@ -43,7 +43,7 @@ export async function rest(running: RunningConversation, done: () => boolean, de
 }
 
 function ladder({ data }: RunningConversation): Rung[] {
-  const { freezeAfterMs, hibernateAfterMs = 0, stopAfterMs } = data.limits;
+  const { freezeAfterMs, hibernateAfterMs = 0, stopAfterMs, archiveAfterMs = 0 } = data.limits;
   const holdsCommand = data.detachedCalls > 0;
   const rungs: Rung[] = [
     { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox('idle', data.conversationId) },
@@ -52,6 +52,12 @@ function ladder({ data }: RunningConversation): Rung[] {
       from: ['running', 'frozen'],
       summary: 'idle: hibernate the sandbox',
       act: () => hibernateSandbox('idle', data.conversationId, holdsCommand ? 'stay' : 'stop'),
+    },
+    {
+      afterMs: archiveAfterMs,
+      from: ['running', 'frozen', 'hibernated', 'stopped'],
+      summary: 'idle: archive the sandbox',
+      act: () => archiveSandbox('idle', data.conversationId, holdsCommand ? 'stay' : 'stop'),
     },
   ];
   if (!holdsCommand) {

@@ -36,7 +36,7 @@ modelOptions: { temperature: 0, baseUrl: "\${env.LONGSHORE_TEST_URL}/x" }
 instructions: You repair Python projects.
 plugins: [./plugins/weather, "@scope/plugin"]
 tools: ["shell:run", "files:*"]
-sandbox: { image: "python:3", memoryMb: 512, idle: { freeze: 1m, hibernate: 10m, stop: 24h }, onClose: keep }
+sandbox: { image: "python:3", memoryMb: 512, idle: { freeze: 1m, hibernate: 10m, stop: 24h, archive: 7d }, onClose: keep }
 approval:
   - { tool: "shell:run", when: { command: "rm *" }, decide: ask }
   - { tool: "shell:run", decide: allow }
@@ -54,7 +54,15 @@ budget: { turns: 5, wallTime: 1.5h }
     instructions: 'You repair Python projects.',
     plugins: [join(directory, 'plugins/weather'), '@scope/plugin'],
     tools: ['shell:run', 'files:*'],
-    sandbox: { image: 'python:3', memoryMb: 512, freezeAfterMs: 60_000, hibernateAfterMs: 600_000, stopAfterMs: 86_400_000, onClose: 'keep' },
+    sandbox: {
+      image: 'python:3',
+      memoryMb: 512,
+      freezeAfterMs: 60_000,
+      hibernateAfterMs: 600_000,
+      stopAfterMs: 86_400_000,
+      archiveAfterMs: 604_800_000,
+      onClose: 'keep',
+    },
     approval: [
       { tool: 'shell:run', when: { command: 'rm *' }, decide: 'ask' },
       { tool: 'shell:run', decide: 'allow' },
@@ -79,6 +87,7 @@ test('a file needs only a model; its name is the id, the rest has defaults', asy
     freezeAfterMs: 30_000,
     hibernateAfterMs: 0,
     stopAfterMs: 0,
+    archiveAfterMs: 0,
     onClose: 'destroy',
     approvalTimeoutMs: 604_800_000,
   });
@@ -104,7 +113,7 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
     [
       'a misspelt key below',
       'model: a/b\nsandbox:\n  idle:\n    freez: 3s\n',
-      'fixer.yaml:4: sandbox.idle.freez: this key is not known. Did you mean "freeze"? Known here: freeze, hibernate, stop',
+      'fixer.yaml:4: sandbox.idle.freez: this key is not known. Did you mean "freeze"? Known here: freeze, hibernate, stop, archive',
     ],
     [
       'an unknown key of a rule',

@@ -180,6 +180,15 @@ test('a sandbox that is left waiting is hibernated between frozen and stopped, a
   expect(world.asked('hibernateSandbox')).toMatchObject([{ otherwise: 'stop' }]);
 });
 
+test('a sandbox that is left waiting longest is archived, with what rests in it', async () => {
+  const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks()), { hibernateAfterMs: 50, archiveAfterMs: 200 });
+  await until(
+    async () => world.saved?.sandboxTier === 'archived',
+    () => `tier ${world.saved?.sandboxTier}`,
+  );
+  expect(world.asked('archiveSandbox')).toMatchObject([{ otherwise: 'stop' }]);
+});
+
 test('a sandbox with a paused command in it is hibernated, and left as it is where that is impossible', async () => {
   const world = await stage.start(
     (world) => {

@@ -226,6 +226,7 @@ export class Stage {
       saveStatus: async (args) => void enter('saveStatus', args).events.push(...args.events.map(({ type }) => type)),
       freezeSandbox: tier('freezeSandbox', 'frozen'),
       hibernateSandbox: tier('hibernateSandbox', 'hibernated'),
+      archiveSandbox: tier('archiveSandbox', 'archived'),
       wakeSandbox: tier('wakeSandbox', 'running'),
       stopSandbox: tier('stopSandbox', 'stopped'),
       destroySandbox: tier('destroySandbox', 'destroyed'),

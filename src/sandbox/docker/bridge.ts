@@ -11,6 +11,7 @@ const FIRST_PRINTABLE = 0x20;
  * The stream of a `docker exec` without a terminal: what is written goes to the process's stdin; of the engine's multiplexed answer
  * stdout is read and stderr becomes the error that ends the stream. An engine that could not start the process says so in words on stdout,
  * as if it were the process: that too becomes the error. Nothing is buffered but what Node's streams hold.
+ * The stream of an attached container is the same, but its stdout is `content` whatever it begins with, and its stderr is for whoever asks how it ended.
  */
 export class Bridge extends Duplex {
   readonly #socket: Duplex;
@@ -20,16 +21,24 @@ export class Bridge extends Duplex {
   #payloadLeft = 0;
   #errorText = '';
   #isText: boolean | undefined;
+  readonly #isContent: boolean;
 
-  constructor(socket: Duplex) {
+  constructor(socket: Duplex, stdout: 'frames' | 'content' = 'frames') {
     super();
     this.#socket = socket;
+    this.#isContent = stdout === 'content';
+    if (this.#isContent) this.#isText = false;
     socket.on('data', (chunk: Buffer) => {
       if (!this.#accept(chunk)) socket.pause();
     });
     socket.on('end', () => this.#finish());
     socket.on('close', () => this.#finish());
     socket.on('error', (error) => this.destroy(error));
+  }
+
+  /** The end of what came on stderr. */
+  get errorText(): string {
+    return this.#errorText;
   }
 
   override _read(): void {
@@ -80,7 +89,7 @@ export class Bridge extends Duplex {
 
   #finish(): void {
     if (this.destroyed || this.readableEnded) return;
-    if (this.#errorText !== '') this.destroy(new Error(this.#errorText.trim()));
+    if (this.#errorText !== '' && !this.#isContent) this.destroy(new Error(this.#errorText.trim()));
     else this.push(null);
   }
 }

@@ -11,7 +11,10 @@ import type { ContainerSpec } from './container-options.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
 import { sandboxLabels, templateLabels } from './labels.ts';
+import { discard } from './lay-out.ts';
+import { newestFiles } from './newest-files.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
+import { unarchive } from './unarchive.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
@@ -28,8 +31,10 @@ const DEFAULT_PIDS = 256;
  * Makes a sandbox run, whatever its row and its container say now. The container is made to run first and the row set afterwards:
  * a crash in between leaves a container that runs although it need not, which the next freeze mends.
  * @param purpose `open` also builds what is missing or lost; `wake` leaves that to an open, so that somebody is told of the loss
+ * @param known why it has no processes, when the caller knows better than its row and container
  */
-export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake'): Promise<BroughtUp> {
+export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
+  let cause = known;
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
     switch (row.state) {
@@ -39,9 +44,12 @@ export async function bringUp(context: DockerContext, sandboxId: string, purpose
       case 'warm':
         return purpose === 'open' ? await build(context, row) : { tier: 'none' };
       case 'lost':
-        return purpose === 'open' ? await rebuild(context, row) : { tier: 'lost' };
+        return purpose === 'open' ? await rebuild(context, row, cause) : { tier: 'lost' };
       case 'stopped':
-        return await startAgain(context, row);
+        return await startAgain(context, row, cause);
+      case 'archived':
+        cause = (await unarchive(context, row, (volumeName) => specOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
+        return undefined;
       case 'hibernated':
         return await wakeUp(context, row);
       default:
@@ -62,7 +70,7 @@ async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp
  */
 async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const { engine, rows } = context;
-  if (await finishMove(context, row.containerName)) return undefined;
+  if (await finishMove(context, row)) return undefined;
   const container = await pastCheckpoint(context, row);
   if (container?.status === 'hibernated') {
     if (row.state !== 'hibernated' || container.checkpoint === checkpointName(row.generation)) {
@@ -110,19 +118,19 @@ async function makeRun({ engine }: DockerContext, container: ContainerState | un
   }
 }
 
-async function startAgain(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it was stopped'): Promise<BroughtUp | undefined> {
   const { engine } = context;
   const before = await engine.inspect(row.containerName);
-  if (before === undefined || !(await canStart(context, before))) return replace(context, row, before, 'it was stopped');
+  if (before === undefined || !(await canStart(context, before))) return replace(context, row, before, cause);
   for (const name of before.status === 'hibernated' ? await engine.checkpointsOf(before.id) : []) await engine.removeCheckpoint(before.id, name);
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  const lost = hasEnded ? await findLoss(context, row, { cause: 'it was stopped', before, filesLost: false, expected: true }) : undefined;
+  const lost = hasEnded ? await findLoss(context, row, { cause, before, filesLost: false, expected: true }) : undefined;
   return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
 }
 
-async function rebuild(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+async function rebuild(context: DockerContext, row: SandboxRow, known?: string): Promise<BroughtUp | undefined> {
   const before = await context.engine.inspect(row.containerName);
   // Somebody else is rebuilding it, or an engine that had lost it has it back.
   if (before?.status === 'running' || before?.status === 'paused' || before?.status === 'created') {
@@ -131,7 +139,7 @@ async function rebuild(context: DockerContext, row: SandboxRow): Promise<Brought
     return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
   }
   const cause = before?.status === 'hibernated' ? 'it was hibernated, and its memory could not be brought back' : describeDeath(before);
-  return replace(context, row, before, cause);
+  return replace(context, row, before, known ?? cause);
 }
 
 /** A new container on the sandbox's old volume. The old one is removed by id, so that nobody's newer one is hit. */
@@ -139,13 +147,24 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
   const { engine, connections, rows } = context;
   const filesLost = !(await engine.volumeExists(seen.volumeName));
   // Noted before there is a new volume: whoever meets that one must know that its journal does not go back to the beginning.
-  const row = filesLost ? await rows.change(seen.sandboxId, seen.generation, { state: 'lost', filesLost }) : seen;
-  if (row === undefined) return undefined;
+  const saved = filesLost ? await newestFiles(context, seen) : undefined;
+  const change = { state: 'lost', filesLost, ...(saved !== undefined && { volumeName: saved.volumeName }) } as const;
+  const row = filesLost ? await rows.change(seen.sandboxId, seen.generation, change) : seen;
+  if (row === undefined) {
+    if (saved !== undefined) await discard(context, saved);
+    return undefined;
+  }
   connections.close(row.sandboxId);
   if (before !== undefined) await engine.removeContainer(before.id);
   const containerId = await createContainer(context, row);
   if (!(await engine.start(containerId))) return undefined;
-  const lost = await findLoss(context, row, { cause, before, filesLost, expected: seen.state === 'stopped' });
+  const lost = await findLoss(context, row, {
+    cause,
+    before: saved === undefined ? before : undefined,
+    filesLost,
+    expected: seen.state === 'stopped',
+    ...(saved !== undefined && { filesOf: saved.madeAt }),
+  });
   return settle(context, row, { containerId, ...(lost !== undefined && { lost }) });
 }
 
@@ -153,7 +172,7 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
 async function findLoss(
   { connections }: DockerContext,
   row: SandboxRow,
-  { before, ...loss }: { cause: string; before: ContainerState | undefined; filesLost: boolean; expected: boolean },
+  { before, ...loss }: { cause: string; before: ContainerState | undefined; filesLost: boolean; filesOf?: string; expected: boolean },
 ): Promise<string | undefined> {
   const since = before === undefined ? undefined : before.startedAt;
   return describeLoss({ ...loss, execs: await connections.lostExecs(row, since) });
@@ -199,7 +218,12 @@ export async function runtimeFor({ capabilities }: DockerContext, { runtime, hib
   return (await capabilities()).checkpoint ? 'runsc' : 'runc';
 }
 
-async function specOf(context: DockerContext, row: SandboxRow, runtime: 'runc' | 'runsc'): Promise<ContainerSpec> {
+/** The definition of a sandbox's container. */
+export async function specOf(
+  context: DockerContext,
+  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'volumeName' | 'options' | 'pool'>,
+  runtime: 'runc' | 'runsc',
+): Promise<ContainerSpec> {
   const { engine, installation, standardImage } = context;
   const options = row.options as SandboxOptions;
   return {

@@ -17,9 +17,9 @@ export function checkpointName(generation: number): string {
   return `rest-${generation}`;
 }
 
-/** Writes the container's processes and memory to disk and ends it. */
-export async function checkpoint(docker: Docker, container: string, name: string): Promise<void> {
-  await mapped(`checkpoint container ${container}`, () => calls(docker, container).createCheckpoint({ checkpointId: name, exit: true }));
+/** Writes the container's processes and memory to disk. */
+export async function checkpoint(docker: Docker, container: string, name: string, then: 'end' | 'go-on'): Promise<void> {
+  await mapped(`checkpoint container ${container}`, () => calls(docker, container).createCheckpoint({ checkpointId: name, exit: then === 'end' }));
 }
 
 /** Starts an ended container where its checkpoint stands; one that runs already is left alone. */

@@ -135,8 +135,10 @@ export async function stop(docker: Docker, container: string): Promise<void> {
 export async function containersOf(docker: Docker, installation: string): Promise<OwnedThing[]> {
   return mapped('list containers', async () => {
     const found = await docker.listContainers({ all: true, filters: { label: [`${LABEL.installation}=${installation}`] } });
-    return found.map(({ Id, Names, Labels, Created, HostConfig }) => ({
+    return found.map(({ Id, Names, Labels, Created, HostConfig, State }) => ({
       name: Names[0]?.slice(1) ?? Id,
+      id: Id,
+      isRunning: State === 'running',
       sandboxId: Labels[LABEL.sandbox] ?? '',
       joins: HostConfig.NetworkMode.startsWith('container:'),
       ...(Labels[LABEL.role] !== undefined && { role: Labels[LABEL.role] }),

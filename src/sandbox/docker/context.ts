@@ -1,9 +1,11 @@
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
+import type { BlobStore } from '../../store/blobs/blob-store.ts';
 import type { SandboxRow, SandboxState, Store } from '../../store/store.ts';
 import type { SandboxCapabilities } from '../sandbox.ts';
 import type { Connections } from './connections.ts';
+import type { CopyJobs } from './copy-jobs.ts';
 import type { Engine } from './engine.ts';
 import type { KeptPools } from './pool/kept-pools.ts';
 
@@ -14,6 +16,9 @@ export interface DockerContext {
   poolRows: Store['pools'];
   /** The pools that this process keeps. */
   pools: KeptPools;
+  snapshots: Store['snapshots'];
+  blobs: BlobStore;
+  jobs: CopyJobs;
   connections: Connections;
   installation: string;
   hostId: string;
@@ -23,6 +28,12 @@ export interface DockerContext {
   capabilities: () => Promise<SandboxCapabilities>;
   /** Age in milliseconds below which the reaper leaves things alone that no row owns. */
   reapGraceMs: number;
+  /** Snapshots that a sandbox may have. */
+  snapshotLimit: number;
+  /** Age in milliseconds at which a snapshot without a name goes. */
+  snapshotMaxAgeMs: number;
+  /** Within one process changes of one sandbox take turns; between processes the rows decide. */
+  inTurn: <T>(sandboxId: string, change: () => Promise<T>) => Promise<T>;
   log: Logger;
 }
 
@@ -38,11 +49,12 @@ export async function untilSettled<T>(sandboxId: string, attempt: () => Promise<
   throw failure('SANDBOX_CONFLICT', { sandboxId });
 }
 
-/** The row of a sandbox on this host; `SANDBOX_NOT_FOUND` and, for one of another host, `SANDBOX_UNREACHABLE`. */
+/** The row of a sandbox on this host, or on none; `SANDBOX_NOT_FOUND` and, for one of another host, `SANDBOX_UNREACHABLE`. */
 export async function ownRow({ rows, hostId }: DockerContext, sandboxId: string): Promise<SandboxRow> {
   const row = await rows.get(sandboxId);
   if (row === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
-  if (row.hostId !== hostId) throw failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"` });
+  if (row.hostId !== hostId && row.state !== 'archived')
+    throw failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"` });
   return row;
 }
 

@@ -16,10 +16,17 @@ const NAMED_EXECS = 10;
 const COMMAND_CHARACTERS = 120;
 
 /** What was lost, as a paragraph; `undefined` when nothing was. */
-export function describeLoss(loss: { cause: string; filesLost: boolean; execs: LostExec[]; expected: boolean }): string | undefined {
-  const { cause, filesLost, execs, expected } = loss;
+export function describeLoss(loss: {
+  cause: string;
+  filesLost: boolean;
+  /** When the snapshot was made whose files it has instead. */ filesOf?: string;
+  execs: LostExec[];
+  expected: boolean;
+}): string | undefined {
+  const { cause, filesLost, filesOf, execs, expected } = loss;
   if (expected && !filesLost && execs.length === 0) return undefined;
-  const files = filesLost ? 'Its files are gone as well; it starts empty.' : 'The files under /home are kept; /tmp is empty.';
+  const instead = filesOf === undefined ? 'it starts empty' : `it starts with those of its snapshot of ${filesOf}`;
+  const files = filesLost ? `Its files are gone as well; ${instead}.` : 'The files under /home are kept; /tmp is empty.';
   return `The sandbox was started anew: ${cause}. ${files} ${describeExecs(execs)}`;
 }
 

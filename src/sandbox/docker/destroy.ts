@@ -1,34 +1,49 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { containerNameOf, spareNameOf, volumeNameOf } from './labels.ts';
+import { removeBlobs } from './remove-blobs.ts';
+import { removeSnapshot } from './remove-snapshot.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
+import type { SandboxRow } from '../../store/store.ts';
 
 const REMOVE_ATTEMPTS = 100;
 const REMOVE_PAUSE_MS = 100;
 
-/** Removes container and volume; the row stays and says `destroyed`. The row is set first, so that the reaper finishes what a crash cuts off. */
+/** Removes container, volume, archive and the snapshots without a name; the row stays and says `destroyed`. The row is set first, so that the reaper finishes what a crash cuts off. */
 export async function destroy(context: DockerContext, sandboxId: string): Promise<void> {
   const { engine, rows, connections, installation, log } = context;
-  await untilSettled(sandboxId, async () => {
+  const row = await untilSettled<SandboxRow | 'none'>(sandboxId, async () => {
     try {
       const row = await ownRow(context, sandboxId);
-      if (row.state === 'destroyed') return true;
-      return (await rows.change(sandboxId, row.generation, { state: 'destroyed' })) && true;
+      if (row.state === 'destroyed') return row;
+      return (await rows.change(sandboxId, row.generation, { state: 'destroyed' })) && row;
     } catch (error) {
       // What was never opened has nothing to remove but what a crashed opener may have left.
-      if (isFailure(error, 'SANDBOX_NOT_FOUND')) return true;
+      if (isFailure(error, 'SANDBOX_NOT_FOUND')) return 'none';
       throw error;
     }
   });
   connections.close(sandboxId);
-  const [container, volume] = [containerNameOf(installation, sandboxId), volumeNameOf(installation, sandboxId)];
+  const container = containerNameOf(installation, sandboxId);
+  const volume = row === 'none' ? volumeNameOf(installation, sandboxId) : row.volumeName;
   for (let attempt = 0; ; attempt += 1) {
     await engine.removeContainer(container);
     await engine.removeContainer(spareNameOf(container));
     if (await engine.removeVolume(volume)) break;
+    // One that was brought back, and has not got the sandbox's name yet.
+    if (row !== 'none' && row.containerId !== undefined) await engine.removeContainer(row.containerId);
     // A container that somebody was just creating has taken the volume.
     if (attempt === REMOVE_ATTEMPTS) throw failure('SANDBOX_CONFLICT', { sandboxId });
     await sleep(REMOVE_PAUSE_MS);
   }
+  if (row !== 'none' && row.archive !== undefined) await removeBlobs(context, row.archive);
+  await removeUnnamedSnapshots(context, sandboxId);
   log.info({ sandboxId }, 'sandbox destroyed');
+}
+
+/** Those with a name belong to the tenant; unfinished ones to whoever makes them; those of other hosts to the reaper there. */
+async function removeUnnamedSnapshots(context: DockerContext, sandboxId: string): Promise<void> {
+  for (const { snapshotId, name, ready, hostId } of await context.snapshots.list({ sandboxId })) {
+    if (name === undefined && ready && hostId === context.hostId) await removeSnapshot(context, snapshotId);
+  }
 }

@@ -8,10 +8,10 @@ import { Bridge } from './bridge.ts';
 import { containerOptions, helperOptions, type ContainerSpec } from './container-options.ts';
 import { checkpoint, checkpointsOf, removeCheckpoint, restore } from './checkpoints.ts';
 import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
-import { copyCheckpoint, type CheckpointCopy } from './copy-checkpoint.ts';
+import { createCopyJobs, type CopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
 import { imageId, newestTemplateImage } from './images.ts';
-import { removeVolume, volumeExists, volumesOf } from './volumes.ts';
+import { createVolume, removeVolume, volumeExists, volumesOf } from './volumes.ts';
 
 /** A call to the engine that says nothing for so long has failed. Milliseconds. */
 const CALL_TIMEOUT_MS = 60_000;
@@ -43,10 +43,15 @@ export interface ContainerState {
 }
 export interface OwnedThing {
   name: string;
+  /** Of a container. */
+  id?: string;
   sandboxId: string;
+  /** Of a volume that belongs to a snapshot. */
+  snapshotId?: string;
+  isRunning?: boolean;
   /** Whether it joins the network namespace of another. */
   joins?: boolean;
-  /** Of a container that is no sandbox. */
+  /** Of what is no sandbox, or was made by a copy. */
   role?: string;
   createdAtMs: number;
 }
@@ -68,17 +73,19 @@ export interface Engine {
   /** Removes a container unless it runs; false when it does. */
   removeEnded(container: string): Promise<boolean>;
   rename(container: string, name: string): Promise<void>;
-  /** Puts a running container to disk; it ends by that. Takes seconds where there is much memory. */
-  checkpoint(container: string, name: string): Promise<void>;
+  /** Puts a running or paused container to disk; it ends by that, or goes on as it was. Takes seconds where there is much memory. */
+  checkpoint(container: string, name: string, then?: 'end' | 'go-on'): Promise<void>;
   /** Starts an ended container from a checkpoint, which stays. */
   restore(container: string, name: string): Promise<void>;
   /** Names of our checkpoints, the newest first. */
   checkpointsOf(container: string): Promise<string[]>;
   removeCheckpoint(container: string, name: string): Promise<void>;
-  /** Copies a checkpoint between two containers of this engine, inside its own data directory. */
-  copyCheckpoint(copy: CheckpointCopy): Promise<void>;
+  /** Copies of volumes and checkpoints, made by containers of an installation. */
+  copyJobs(installation: string, image: string): CopyJobs;
   /** Ends all bridges to the container's supervisor, of other workers too. */
   endBridges(container: string): Promise<void>;
+  /** Done as well when it is there. */
+  createVolume(volume: string, labels: Record<string, string>): Promise<void>;
   volumeExists(volume: string): Promise<boolean>;
   /** False when a container uses it. */
   removeVolume(volume: string): Promise<boolean>;
@@ -120,13 +127,15 @@ export function createEngine(host: string | undefined): Engine {
     stop: (container) => stop(calls, container),
     removeEnded: (container) => removeEnded(calls, container),
     rename: (container, name) => mapped(`rename container ${container}`, () => calls.getContainer(container).rename({ name })),
-    checkpoint: (container, name) => checkpoint(slow, container, name),
+    checkpoint: (container, name, then = 'end') => checkpoint(slow, container, name, then),
     restore: (container, name) => restore(slow, container, name),
     checkpointsOf: (container) => checkpointsOf(calls, container),
     removeCheckpoint: (container, name) => removeCheckpoint(calls, container, name),
-    copyCheckpoint: (copy) => copyCheckpoint(slow, copy),
+    copyJobs: (installation, image) =>
+      createCopyJobs({ docker: streams, installation, image, dataDirectory: async () => (await engineFacts(calls)).dataDirectory }),
     endBridges: (container) => runInside(calls, container, END_BRIDGES),
     removeContainer: (container) => removeContainer(calls, container),
+    createVolume: (volume, labels) => createVolume(calls, volume, labels),
     volumeExists: (volume) => volumeExists(calls, volume),
     removeVolume: (volume) => removeVolume(calls, volume),
     openBridge: (container) => openBridge(calls, streams, container),
@@ -141,12 +150,15 @@ export function createEngine(host: string | undefined): Engine {
       });
       return processors;
     },
-    facts: () =>
-      mapped('tell about itself', async () => {
-        const info = await calls.info();
-        return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir) };
-      }),
+    facts: () => engineFacts(calls),
   };
+}
+
+async function engineFacts(docker: Docker): Promise<EngineFacts> {
+  return mapped('tell about itself', async () => {
+    const info = await docker.info();
+    return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir) };
+  });
 }
 
 /**

@@ -104,6 +104,8 @@ async function ensureAwake(context: DockerContext, sandboxId: string, isWanted: 
   const row = await context.rows.get(sandboxId);
   // An operation that is through is no reason to wake what was put to rest since.
   if (row?.state === 'running' || !isWanted()) return;
-  const { tier } = await bringUp(context, sandboxId, 'wake');
-  if (tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
+  // In turn: who copies or packs the sandbox in this process is let finish. That may take longer than the operation is wanted.
+  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUp(context, sandboxId, 'wake') : undefined));
+  if (woken !== undefined && woken.tier !== 'running')
+    throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
 }

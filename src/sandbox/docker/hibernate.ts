@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow, SandboxState } from '../../store/store.ts';
@@ -6,13 +5,11 @@ import { bringUp } from './bring-up.ts';
 import { checkpointName } from './checkpoints.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
 import { describeDeath } from './describe-loss.ts';
+import { endBridges } from './end-bridges.ts';
 import type { ContainerState } from './engine.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
 import { stop } from './stop.ts';
 
-/** Time for bridges to end by themselves before they are ended, and for the engine to note it. Milliseconds. */
-const BRIDGE_PAUSE_MS = 100;
-const BRIDGE_ATTEMPTS = 50;
 const CHECKPOINT_ATTEMPTS = 3;
 const HAVE_PROCESSES: ReadonlySet<SandboxState> = new Set(['running', 'frozen', 'hibernated']);
 
@@ -88,15 +85,4 @@ async function giveUp({ rows }: DockerContext, { sandboxId, generation }: Sandbo
   const isUp = container?.status === 'running';
   await rows.change(sandboxId, generation, isUp ? { state: 'running' } : { state: 'lost', lost: describeDeath(container) });
   return isUp ? 'cannot' : undefined;
-}
-
-/** A container cannot be checkpointed while the engine runs a command in it. */
-async function endBridges({ engine, connections }: DockerContext, sandboxId: string, container: string): Promise<void> {
-  connections.disconnect(sandboxId);
-  for (let count = 0; count < BRIDGE_ATTEMPTS; count += 1) {
-    if (((await engine.inspect(container))?.execs ?? 0) === 0) return;
-    // Ours end by themselves; those of other workers do not.
-    if (count % 5 === 4) await engine.endBridges(container);
-    else await sleep(BRIDGE_PAUSE_MS);
-  }
 }

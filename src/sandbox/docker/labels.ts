@@ -3,7 +3,8 @@ export const LABEL = {
   installation: 'longshore.installation',
   sandbox: 'longshore.sandbox',
   conversation: 'longshore.conversation',
-  /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. */
+  snapshot: 'longshore.snapshot',
+  /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. Volumes and containers that a copy has made for a sandbox have `copy`, too. */
   role: 'longshore.role',
   /** Of images: the template that they were built for. */
   template: 'longshore.template',
@@ -20,6 +21,14 @@ export function sandboxLabels(installation: string, sandboxId: string, conversat
 /** Labels that a template gives its sandboxes: in a space of their own, where they cannot be taken for ours. */
 export function templateLabels(labels: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).map(([name, value]) => [`longshore.label.${name}`, value]));
+}
+
+export function snapshotVolumeOf(installation: string, snapshotId: string): string {
+  return `snapshot.${installation}-${snapshotId}`;
+}
+
+export function memoryVolumeOf(installation: string, snapshotId: string): string {
+  return `memory.${installation}-${snapshotId}`;
 }
 
 /** Names are made from the sandbox's id, so that a retried create meets what the first one made. */

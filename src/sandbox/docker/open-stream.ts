@@ -17,12 +17,13 @@ const FROZEN_POLL_MS = { first: 50, longest: 1000 };
 
 /**
  * A stream to the supervisor of a container that should run. A frozen container is thawed only when its row says that it runs; otherwise this
- * waits until somebody wakes it, or `closing` aborts; so it does while the sandbox is hibernated. Fails with `SANDBOX_LOST` when the container does not run any more.
+ * waits until somebody wakes it, or `closing` aborts; so it does while the sandbox is frozen or hibernated by its row. Fails with `SANDBOX_LOST` when the container does not run any more.
  */
 export async function openStream(deps: OpenStreamDeps, target: Target, closing: AbortSignal): Promise<Duplex> {
   for (let pause = FROZEN_POLL_MS.first; ; pause = Math.min(pause * 2, FROZEN_POLL_MS.longest)) {
-    // A bridge into a container that is being put to disk would keep it from that.
-    const resting = (await deps.rows.get(target.sandboxId))?.state === 'hibernated';
+    // A bridge into a container that is being put to disk or copied would keep it from that.
+    const state = (await deps.rows.get(target.sandboxId))?.state;
+    const resting = state === 'hibernated' || state === 'frozen';
     const stream = resting ? undefined : await deps.engine.openBridge(target.containerName);
     if (closing.aborted) {
       stream?.destroy();

@@ -1,9 +1,12 @@
 import { isFailure } from '../../contracts/errors.ts';
+import type { SandboxRow } from '../../store/store.ts';
 import { checkTier } from './check-tier.ts';
 import type { DockerContext } from './context.ts';
 import type { OwnedThing } from './engine.ts';
 import { HOLDER_ROLE } from './holder.ts';
 import { drainPools } from './pool/drain-pools.ts';
+import { reapBlobs } from './reap-blobs.ts';
+import { reapSnapshots } from './reap-snapshots.ts';
 
 export interface Reaped {
   removedContainers: string[];
@@ -11,12 +14,18 @@ export interface Reaped {
   lost: string[];
 }
 
+/** A copy may take as long before a row says whose it is, in graces: an hour. */
+const COPY_GRACES = 60;
+
 /**
- * Brings engine and rows together: removes this installation's containers and volumes whose sandbox has no row or a destroyed one,
- * and marks sandboxes of this host as lost whose container has died. Things younger than the grace are left alone.
+ * Brings engine and rows together: removes this installation's containers, volumes and blobs whose sandbox or snapshot has no row or a destroyed one,
+ * removes snapshots without a name that are too old, and marks sandboxes of this host as lost whose container has died. Things younger than the grace
+ * are left alone.
  */
 export async function reap(context: DockerContext): Promise<Reaped> {
-  const { engine, rows, installation, hostId, log } = context;
+  const { engine, rows, installation, hostId, reapGraceMs, log } = context;
+  await reapSnapshots(context, reapGraceMs * COPY_GRACES);
+  await reapBlobs(context);
   await drainPools(context);
   const containers = await engine.containersOf(installation);
   const holderStays = containers.some(({ joins }) => joins);
@@ -35,19 +44,38 @@ export async function reap(context: DockerContext): Promise<Reaped> {
   return reaped;
 }
 
-async function removeOrphans({ rows, reapGraceMs, log }: DockerContext, things: OwnedThing[], remove: (name: string) => Promise<boolean>): Promise<string[]> {
+async function removeOrphans(context: DockerContext, things: OwnedThing[], remove: (name: string) => Promise<boolean>): Promise<string[]> {
   const removed: string[] = [];
-  for (const { name, sandboxId, createdAtMs } of things) {
-    if (Date.now() - createdAtMs < reapGraceMs) continue;
-    const row = sandboxId === '' ? undefined : await rows.get(sandboxId);
-    if (row !== undefined && row.state !== 'destroyed') continue;
+  for (const thing of things) {
+    const { name } = thing;
+    if (!(await isOrphan(context, thing))) continue;
     try {
       if (await remove(name)) removed.push(name);
     } catch (error) {
       // One thing that cannot be removed must not keep the rest; the next round tries again.
       if (!isFailure(error, 'DOCKER_FAILED')) throw error;
-      log.warn({ name, err: error }, 'an orphan could not be removed');
+      context.log.warn({ name, err: error }, 'an orphan could not be removed');
     }
   }
   return removed;
+}
+
+async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext, thing: OwnedThing): Promise<boolean> {
+  const { sandboxId, snapshotId, role, createdAtMs } = thing;
+  const ageMs = Date.now() - createdAtMs;
+  if (ageMs < reapGraceMs) return false;
+  // What a copy makes is there before the row that it belongs to.
+  const isRipe = role !== 'copy' || ageMs >= reapGraceMs * COPY_GRACES;
+  if (snapshotId !== undefined) return (await snapshots.get(snapshotId)) === undefined;
+  const row = sandboxId === '' ? undefined : await rows.get(sandboxId);
+  if (row === undefined || row.state === 'archived') return isRipe;
+  if (row.state === 'destroyed') return true;
+  return isRipe && isPast(thing, row, hostId);
+}
+
+/** Whether it was archived here, or laid out in vain, and the sandbox is another container on another volume by now. */
+function isPast({ id, name, role }: OwnedThing, row: SandboxRow, hostId: string): boolean {
+  // Others get their names from the sandbox, and their rows a moment later.
+  if (row.hostId === hostId && role !== 'copy') return false;
+  return id === undefined ? name !== row.volumeName : id !== row.containerId && row.containerId !== undefined;
 }

@@ -3,8 +3,9 @@ import type { Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Store } from '../../store/store.ts';
-import type { SandboxOwner, Sandboxes } from '../sandbox.ts';
+import type { OpenedSandbox, SandboxOwner, Sandboxes } from '../sandbox.ts';
 import { inWorkDirectory } from '../work-directory.ts';
+import { archive } from './archive.ts';
 import { bringUp } from './bring-up.ts';
 import { createCapabilities } from './capabilities.ts';
 import { checkTier } from './check-tier.ts';
@@ -12,6 +13,7 @@ import { createConnections } from './connections.ts';
 import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { createEngine, type Engine } from './engine.ts';
+import { fork } from './fork.ts';
 import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { createWakingHandle } from './handle.ts';
@@ -20,12 +22,24 @@ import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
 import { createKeptPools } from './pool/kept-pools.ts';
 import { reap } from './reap.ts';
+import { removeSnapshot } from './remove-snapshot.ts';
+import { restore } from './restore.ts';
+import { snapshot, toInfo } from './snapshot.ts';
 import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
 
 export interface DockerSandboxesOptions {
-  config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'>;
-  store: Pick<Store, 'sandboxes' | 'pools'>;
+  config: Pick<
+    Config,
+    | 'DOCKER_HOST'
+    | 'LONGSHORE_INSTALLATION'
+    | 'LONGSHORE_HOST_ID'
+    | 'LONGSHORE_SANDBOX_IMAGE'
+    | 'LONGSHORE_COPY_CHECKPOINTS'
+    | 'LONGSHORE_SNAPSHOT_LIMIT'
+    | 'LONGSHORE_SNAPSHOT_DAYS'
+  >;
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
@@ -35,6 +49,7 @@ export interface DockerSandboxesOptions {
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
+const DAY_MS = 86_400_000;
 
 /** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
 export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxes {
@@ -42,11 +57,15 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
   const engine = options.engine ?? createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
+  const inTurn = createTurns();
   const context: DockerContext = {
     engine,
     rows,
     poolRows: store.pools,
     pools: createKeptPools(),
+    snapshots: store.snapshots,
+    blobs: store.blobs,
+    jobs: engine.copyJobs(installation, standardImage),
     connections: createConnections({ engine, rows, log }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
@@ -54,22 +73,32 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     copyCheckpoints: config.LONGSHORE_COPY_CHECKPOINTS === 'yes',
     capabilities: createCapabilities({ engine, installation, standardImage, log }),
     reapGraceMs,
+    snapshotLimit: config.LONGSHORE_SNAPSHOT_LIMIT,
+    snapshotMaxAgeMs: config.LONGSHORE_SNAPSHOT_DAYS * DAY_MS,
+    inTurn,
     log,
   };
-  // Within one process changes of one sandbox take turns; between processes the rows decide.
-  const inTurn = createTurns();
 
   return {
     async open(owner, options) {
       const warm = await claimWarm(context, owner, options);
       if (warm) return { handle: inWorkDirectory(createWakingHandle(context, warm), options.workDirectory) };
-      const sandboxId = await ensureRow(context, owner, options);
-      const { lost } = await inTurn(sandboxId, () => bringUp(context, sandboxId, 'open'));
-      // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
-      const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
-      await context.connections.use(target, (connection) => connection.ping());
-      return { handle: inWorkDirectory(createWakingHandle(context, target), options.workDirectory), ...(lost !== undefined && { lost }) };
+      return openKnown(context, await ensureRow(context, owner, options), options);
     },
+    async restore(snapshotId, owner) {
+      checkId(owner.sandboxId);
+      const found = await context.snapshots.get(snapshotId);
+      if (!found?.ready) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+      await restore(context, found, owner);
+      return openKnown(context, owner.sandboxId, found.options, 'it was restored from a snapshot');
+    },
+    snapshot: (sandboxId, { name } = {}) => inTurn(sandboxId, () => snapshot(context, sandboxId, { ...(name !== undefined && { name }) })),
+    async snapshots(filter = {}) {
+      return (await context.snapshots.list(filter)).filter(({ ready }) => ready).map(toInfo);
+    },
+    removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
+    fork: (sandboxId, count) => fork(context, sandboxId, count),
+    archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
@@ -85,12 +114,24 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
   };
 }
 
+/** @param cause why it has no processes, when that is known already */
+async function openKnown(context: DockerContext, sandboxId: string, { workDirectory }: SandboxOptions, cause?: string): Promise<OpenedSandbox> {
+  const { lost } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'open', cause));
+  // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
+  const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
+  await context.connections.use(target, (connection) => connection.ping());
+  return { handle: inWorkDirectory(createWakingHandle(context, target), workDirectory), ...(lost !== undefined && { lost }) };
+}
+
+function checkId(sandboxId: string): void {
+  if (SANDBOX_ID.test(sandboxId)) return;
+  throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
+}
+
 /** The sandbox's id: that of the owner, or of the sandbox that the conversation has already. */
 async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<string> {
   const { sandboxId, conversationId, tenantId, ttlMs } = owner;
-  if (!SANDBOX_ID.test(sandboxId)) {
-    throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
-  }
+  checkId(sandboxId);
   const row = await rows.ensure({
     sandboxId,
     ...(conversationId !== undefined && { conversationId }),

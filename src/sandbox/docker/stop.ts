@@ -11,7 +11,7 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
   return untilSettled(sandboxId, async () => {
     const before = await ownRow(context, sandboxId);
     if (before.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-    if (before.state === 'creating' || before.state === 'lost') return tierOf(before.state);
+    if (before.state === 'creating' || before.state === 'lost' || before.state === 'archived') return tierOf(before.state);
     const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
     if (row === undefined) return undefined;
     connections.close(sandboxId);

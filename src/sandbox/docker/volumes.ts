@@ -3,6 +3,10 @@ import type { OwnedThing } from './engine.ts';
 import { engineStatus, mapped } from './errors.ts';
 import { LABEL } from './labels.ts';
 
+export async function createVolume(docker: Docker, volume: string, labels: Record<string, string>): Promise<void> {
+  await mapped(`create volume ${volume}`, () => docker.createVolume({ Name: volume, Driver: 'local', Labels: labels }));
+}
+
 export async function volumeExists(docker: Docker, volume: string): Promise<boolean> {
   return mapped(`inspect volume ${volume}`, async () => {
     try {
@@ -34,6 +38,8 @@ export async function volumesOf(docker: Docker, installation: string): Promise<O
     return Volumes.map((volume) => ({
       name: volume.Name,
       sandboxId: volume.Labels[LABEL.sandbox] ?? '',
+      ...(volume.Labels[LABEL.snapshot] !== undefined && { snapshotId: volume.Labels[LABEL.snapshot] }),
+      ...(volume.Labels[LABEL.role] !== undefined && { role: volume.Labels[LABEL.role] }),
       createdAtMs: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ''),
     }));
   });

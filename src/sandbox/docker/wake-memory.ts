@@ -3,7 +3,7 @@ import { connectSupervisor } from '../connection/connect-supervisor.ts';
 import type { DockerContext } from './context.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
-import { LABEL, spareNameOf } from './labels.ts';
+import { spareNameOf } from './labels.ts';
 import { retried } from './retried.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { SandboxRow } from '../../store/store.ts';
@@ -70,9 +70,7 @@ async function moveToFresh({ engine, installation, standardImage }: Needed, befo
   const spare = spareNameOf(containerName);
   await engine.removeContainer(spare);
   const fresh = await engine.create({ ...spec, name: spare });
-  const { dataDirectory } = await engine.facts();
-  const helper = { name: `copy.${containerName}`, image: standardImage, labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' } };
-  await engine.copyCheckpoint({ from: before.id, to: fresh, checkpoint: name, helper, dataDirectory });
+  await engine.copyJobs(installation, standardImage).copy({ container: before.id, checkpoint: name }, { container: fresh, checkpoint: name });
   if (!(await engine.removeEnded(before.id))) {
     await engine.removeContainer(spare);
     return before.id;
@@ -81,12 +79,23 @@ async function moveToFresh({ engine, installation, standardImage }: Needed, befo
   return fresh;
 }
 
-/** Finishes such a move where a crash has left it without the last step; false when there was nothing to finish. */
-export async function finishMove({ engine }: Pick<DockerContext, 'engine'>, containerName: string): Promise<boolean> {
+/**
+ * Finishes such a move where a crash has left it without the last step; false when there was nothing to finish. A container that was made
+ * of an archive or a snapshot waits under a name of its own until the row names it by its id.
+ */
+export async function finishMove(
+  { engine }: Pick<DockerContext, 'engine'>,
+  { containerName, containerId }: Pick<SandboxRow, 'containerName' | 'containerId'>,
+): Promise<boolean> {
   if ((await engine.inspect(containerName)) !== undefined) return false;
-  const spare = await engine.inspect(spareNameOf(containerName));
+  const spare = (await engine.inspect(spareNameOf(containerName))) ?? (containerId === undefined ? undefined : await engine.inspect(containerId));
   if (spare === undefined) return false;
-  await engine.rename(spare.id, containerName);
+  try {
+    await engine.rename(spare.id, containerName);
+  } catch (error) {
+    // Somebody else was doing the same.
+    if ((await engine.inspect(containerName)) === undefined) throw error;
+  }
   return true;
 }
 

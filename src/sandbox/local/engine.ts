@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { Readable } from 'node:stream';
 import { failure } from '../../contracts/errors.ts';
 import type { Engine, OwnedThing } from '../docker/engine.ts';
 import { LABEL } from '../docker/labels.ts';
@@ -59,6 +60,10 @@ function withoutContainers() {
       fix: 'Leave it out, or use the backend "docker"',
     });
   };
+  const refuseCopy = async (): Promise<never> => {
+    throw failure('INVALID_ARGUMENT', { what: 'sandbox', problem: 'the backend "local" makes no copies of sandboxes', fix: 'Use the backend "docker"' });
+  };
+  const refuseStream = (): Readable => Readable.from([refuseCopy()]);
   return {
     createHelper: refuse,
     removeEnded: refuse,
@@ -67,7 +72,8 @@ function withoutContainers() {
     restore: refuse,
     checkpointsOf: async () => [],
     removeCheckpoint: async () => undefined,
-    copyCheckpoint: refuse,
+    createVolume: refuseCopy,
+    copyJobs: () => ({ copy: refuseCopy, pack: refuseStream, unpack: refuseCopy }),
     endBridges: async () => undefined,
   };
 }

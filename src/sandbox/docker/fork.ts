@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto';
+import { failure } from '../../contracts/errors.ts';
+import { makeId } from '../../contracts/ids.ts';
+import type { DockerContext } from './context.ts';
+import { destroy } from './destroy.ts';
+import { removeSnapshot } from './remove-snapshot.ts';
+import { restore } from './restore.ts';
+import { takeSnapshot } from './snapshot.ts';
+
+const MOST = 32;
+
+/** The source stands still for one copy only; the forks are copied from that, all or none. */
+export async function fork(context: DockerContext, sandboxId: string, count: number): Promise<string[]> {
+  if (!Number.isInteger(count) || count < 1 || count > MOST) {
+    throw failure('INVALID_ARGUMENT', { what: 'count', problem: String(count), fix: `Use a whole number from 1 to ${MOST}` });
+  }
+  const source = await context.inTurn(sandboxId, () => takeSnapshot(context, sandboxId));
+  const forks: string[] = [];
+  try {
+    while (forks.length < count) {
+      const forkId = makeId('sbx', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
+      await restore(context, source, { sandboxId: forkId, tenantId: source.tenantId });
+      forks.push(forkId);
+    }
+    return forks;
+  } catch (error) {
+    for (const forkId of forks) await destroy(context, forkId);
+    throw error;
+  } finally {
+    await removeSnapshot(context, source.snapshotId);
+  }
+}

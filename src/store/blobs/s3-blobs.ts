@@ -1,0 +1,139 @@
+import { PassThrough, type Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import { inPieces, Meter, type BlobStore } from './blob-store.ts';
+
+/** Ten thousand parts at most make a blob, so 80 GB; and one part is in memory at a time. */
+const PART_BYTES = 8 * 1024 * 1024;
+
+type Sdk = typeof import('@aws-sdk/client-s3');
+interface Bucket {
+  sdk: Sdk;
+  client: S3Client;
+  bucket: string;
+}
+
+export interface S3Options {
+  bucket: string;
+  prefix: string;
+  newBlobId: () => string;
+  owns: (blobId: string) => boolean;
+}
+
+/**
+ * Blobs as objects of an S3-compatible bucket. Region, credentials and endpoint come from where the AWS SDK looks for them (`AWS_REGION`,
+ * `AWS_ENDPOINT_URL_S3`, …). An object appears when its last part has been confirmed, never by halves.
+ */
+export function createS3Blobs({ bucket, prefix, newBlobId, owns }: S3Options): BlobStore {
+  let opened: Promise<Bucket> | undefined;
+  const using = async <T>(blobId: string, work: (bucket: Bucket) => Promise<T>): Promise<T> => {
+    try {
+      opened ??= openBucket(bucket);
+      return await work(await opened);
+    } catch (error) {
+      throw toFailure(blobId, error);
+    }
+  };
+  const keyOf = (blobId: string) => prefix + blobId;
+  return {
+    put: (content) => {
+      const blobId = newBlobId();
+      return using(blobId, async (bucket) => ({ blobId, ...(await upload(bucket, keyOf(blobId), content)) }));
+    },
+    get(blobId) {
+      const passed = new PassThrough();
+      using(blobId, (bucket) => download(bucket, keyOf(blobId), passed)).catch((error: unknown) => passed.destroy(error as Error));
+      return passed;
+    },
+    remove: (blobId) =>
+      using(blobId, async (bucket) => {
+        const { sdk, client, bucket: Bucket } = bucket;
+        await client.send(new sdk.DeleteObjectCommand({ Bucket, Key: keyOf(blobId) }));
+        for (const { key, uploadId } of await unfinished(bucket, keyOf(blobId))) {
+          await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key: key, UploadId: uploadId }));
+        }
+      }),
+    list: () =>
+      using('the list', async (bucket) => {
+        const found = [...(await objects(bucket, prefix)), ...(await unfinished(bucket, prefix))];
+        return found.map(({ key, createdAtMs }) => ({ blobId: key.slice(prefix.length), createdAtMs })).filter(({ blobId }) => owns(blobId));
+      }),
+  };
+}
+
+async function openBucket(bucket: string): Promise<Bucket> {
+  let sdk: Sdk;
+  try {
+    sdk = await import('@aws-sdk/client-s3');
+  } catch (error) {
+    const problem = 'blobs are to be kept in S3, and the package @aws-sdk/client-s3 is not installed';
+    throw failure('CONFIG_INVALID', { name: 'LONGSHORE_BLOBS', problem, fix: 'Install it: npm install @aws-sdk/client-s3' }, error);
+  }
+  // Compatible stores know neither bucket names as hosts nor the newest checksums.
+  const client = new sdk.S3Client({ forcePathStyle: true, requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED' });
+  return { sdk, client, bucket };
+}
+
+async function upload({ sdk, client, bucket: Bucket }: Bucket, Key: string, content: Readable): Promise<{ bytes: number; sha256: string }> {
+  const { UploadId } = await client.send(new sdk.CreateMultipartUploadCommand({ Bucket, Key }));
+  const meter = new Meter();
+  const Parts: { PartNumber: number; ETag: string | undefined }[] = [];
+  const putPart = async (Body: Buffer) => {
+    const PartNumber = Parts.length + 1;
+    const { ETag } = await client.send(new sdk.UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body }));
+    Parts.push({ PartNumber, ETag });
+  };
+  try {
+    await pipeline(content, async (source: AsyncIterable<Buffer>) => {
+      for await (const piece of inPieces(meter.through(source), PART_BYTES)) await putPart(piece);
+      // An upload needs a part.
+      if (Parts.length === 0) await putPart(Buffer.alloc(0));
+    });
+    await client.send(new sdk.CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } }));
+  } catch (error) {
+    // What cannot be aborted now is found by its upload later.
+    await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(() => undefined);
+    throw error;
+  }
+  return { bytes: meter.bytes, sha256: meter.sha256() };
+}
+
+async function download({ sdk, client, bucket: Bucket }: Bucket, Key: string, into: PassThrough): Promise<void> {
+  const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key }));
+  await pipeline(Body as Readable, into);
+}
+
+interface Found {
+  key: string;
+  createdAtMs: number;
+}
+
+async function objects({ sdk, client, bucket: Bucket }: Bucket, Prefix: string): Promise<Found[]> {
+  const found: Found[] = [];
+  for (let ContinuationToken: string | undefined; ;) {
+    const page = await client.send(new sdk.ListObjectsV2Command({ Bucket, Prefix, ...(ContinuationToken !== undefined && { ContinuationToken }) }));
+    for (const { Key = '', LastModified } of page.Contents ?? []) found.push({ key: Key, createdAtMs: LastModified?.getTime() ?? 0 });
+    ContinuationToken = page.NextContinuationToken;
+    if (ContinuationToken === undefined) return found;
+  }
+}
+
+/** Uploads that a crash has cut off; they cost money and no list of objects shows them. */
+async function unfinished({ sdk, client, bucket: Bucket }: Bucket, Prefix: string): Promise<(Found & { uploadId: string })[]> {
+  const { Uploads = [] } = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix }));
+  return Uploads.map(({ Key = '', UploadId = '', Initiated }) => ({ key: Key, uploadId: UploadId, createdAtMs: Initiated?.getTime() ?? 0 }));
+}
+
+/** Errors of the stream that is stored are not those of the store. */
+function toFailure(blobId: string, error: unknown): unknown {
+  if (isFailure(error)) return error;
+  const { name, $metadata, message } = error as { name?: string; $metadata?: { httpStatusCode?: number }; message?: string };
+  if (name === 'NoSuchKey' || name === 'NotFound') return failure('BLOB_NOT_FOUND', { blobId }, error);
+  const isSdks = $metadata !== undefined || name === 'CredentialsProviderError' || isSocketError(error);
+  return isSdks ? failure('BLOB_FAILED', { blobId, problem: `${name}: ${message}` }, error) : error;
+}
+
+function isSocketError(error: unknown): boolean {
+  return typeof (error as { code?: unknown } | undefined)?.code === 'string';
+}
