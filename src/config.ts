@@ -22,6 +22,8 @@ const schema = z.object({
   LONGSHORE_SANDBOX_IMAGE: text.default('longshore-sandbox:latest'),
   /** Whether a checkpoint may be copied to a fresh container by a helper that mounts the engine's checkpoint directories of both. */
   LONGSHORE_COPY_CHECKPOINTS: z.enum(['yes', 'no']).default('no'),
+  /** Addresses and CIDR ranges, separated by commas, that sandboxes may reach although they are not public, where their list names the host. */
+  LONGSHORE_EGRESS_ADDRESSES: text.optional(),
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Json } from '../contracts/json.ts';
 import { duration } from './duration.ts';
+import { egressSchema } from './egress-schema.ts';
 
 const count = z.int().min(1);
 
@@ -26,6 +27,7 @@ const sandbox = z
         stop: duration.default(0).describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
       })
       .prefault({}),
+    egress: egressSchema.optional().describe('Hosts that the sandbox may reach over HTTP and HTTPS: names, or { host, ports, headers }. Default none.'),
     onClose: z.enum(['destroy', 'keep']).default('destroy').describe('What a closed conversation does with its sandbox.'),
   })
   .prefault({});

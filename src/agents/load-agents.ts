@@ -51,15 +51,20 @@ async function loadAgent(path: string): Promise<Agent> {
   }
   const written: unknown = document.toJS();
   const source: AgentSource = { file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };
-  const filled = fillInEnvironment(written, readEnvironment, (name, at) =>
+  const missing = (name: string, at: PropertyKey[]): Error =>
     failure('AGENT_INVALID', {
       file: source.locate(at),
       path: at.join('.'),
       problem: `the environment variable ${name} is not set`,
       fix: `Set ${name} for the worker, or write the value into the file`,
-    }),
-  );
+    });
+  const filled = fillInEnvironment(written, readEnvironment, missing, isCredential);
   return parseAgent(withId(filled, basename(path, extname(path))), source);
+}
+
+/** A sandbox's options are stored with it, so its credentials have to stay references. */
+function isCredential([root, key, , inner]: PropertyKey[]): boolean {
+  return root === 'sandbox' && key === 'egress' && inner === 'headers';
 }
 
 async function agentFiles(directory: string): Promise<string[]> {

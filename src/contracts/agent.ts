@@ -25,6 +25,16 @@ export interface Budget {
   wallTimeMs?: number;
 }
 
+/** A host that a sandbox may reach. (An alias: unlike an interface it counts as JSON.) */
+export type EgressRule = {
+  /** A name, `*.domain` for all names below it, or an address. */
+  host: string;
+  /** Default 80 and 443; only 443 where headers are added. */
+  ports?: number[];
+  /** Set by the worker on requests to this host, in place of the guest's own. `${env.NAME}` is filled in by the worker when it is needed. */
+  headers?: Record<string, string>;
+};
+
 export interface SandboxOptions {
   /** Docker image; the standard image when absent. */
   image?: string;
@@ -38,6 +48,8 @@ export interface SandboxOptions {
    * Default `auto` for a sandbox that hibernates, else `runc`.
    */
   runtime?: 'runc' | 'runsc' | 'auto';
+  /** Hosts that the sandbox may reach; nothing when absent. A text is a rule with that host alone. */
+  egress?: (string | EgressRule)[];
   /** Milliseconds without work until the sandbox is frozen. 0 never freezes. Default 30 000. */
   freezeAfterMs?: number;
   /**

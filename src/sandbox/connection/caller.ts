@@ -217,7 +217,7 @@ export class Caller {
     for (const open of calls) {
       open.attempts += 1;
       if (open.call.operation === 'ping') open.settle({ end: {} });
-      else if (open.attempts > MAX_ATTEMPTS) open.settle({ error: this.unreachable(end.problem) });
+      else if (open.call.once === true || open.attempts > MAX_ATTEMPTS) open.settle({ error: this.unreachable(end.problem) });
       else {
         open.call.onRepeat?.();
         this.send(open);

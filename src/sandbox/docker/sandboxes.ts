@@ -10,6 +10,7 @@ import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
 import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
+import { createEgressOf, type EgressOfOptions } from './egress-of.ts';
 import { createEngine } from './engine.ts';
 import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
@@ -20,25 +21,27 @@ import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
 
 export interface DockerSandboxesOptions {
-  config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'>;
-  store: Pick<Store, 'sandboxes'>;
+  config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'> &
+    EgressOfOptions['config'];
+  store: Pick<Store, 'sandboxes' | 'events'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
+  network?: Pick<EgressOfOptions, 'resolve' | 'trust'>;
 }
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
 
 /** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
-export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_GRACE_MS }: DockerSandboxesOptions): Sandboxes {
+export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_GRACE_MS, network = {} }: DockerSandboxesOptions): Sandboxes {
   const engine = createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
   const context: DockerContext = {
     engine,
     rows,
-    connections: createConnections({ engine, rows, log }),
+    connections: createConnections({ engine, rows, log, egressOf: createEgressOf({ config, store, log, ...network }) }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
     standardImage,
@@ -68,7 +71,7 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
     capabilities: () => context.capabilities(),
     reap: () => reap(context),
     async [Symbol.asyncDispose]() {
-      context.connections.closeAll();
+      await context.connections.closeAll();
     },
   };
 }

@@ -28,7 +28,7 @@ class Executions:
         self._journal = journal
         self._loop = loop
         self._nursery = nursery
-        self._base_env = {
+        self.base_env = {
             b'PATH': b'/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
             b'HOME': home,
             b'USER': b'user',
@@ -36,6 +36,7 @@ class Executions:
             b'SHELL': b'/bin/bash',
             b'LANG': b'C.UTF-8',
         }
+        """Of every command; what a command brings itself comes before it."""
         self._live = {}
         """Those of which something runs: the command, or what it left in the background."""
         self._unsaved = {}
@@ -147,8 +148,8 @@ class Executions:
             argv = [b'/bin/bash', b'-c', to_bytes(fields['command'])]
         else:
             argv = [*_PROGRAMS.get(fields.get('program'), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
-        env = {**self._base_env, **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
-        cwd = os.path.join(self._base_env[b'HOME'], to_bytes(fields['cwd']))
+        env = {**self.base_env, **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
+        cwd = os.path.join(self.base_env[b'HOME'], to_bytes(fields['cwd']))
         try:
             spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open')
         except OSError as error:

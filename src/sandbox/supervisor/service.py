@@ -12,6 +12,7 @@ from file_work import FileWork
 from journal import Journal, timestamp
 from loop import READ, Loop
 from protocol import LIMITS, VERSION, Refused
+from tunnels import Tunnels
 
 # How long the ends of killed commands are waited for when the sandbox is stopped.
 _FAREWELL = 1.0
@@ -29,6 +30,7 @@ class Supervisor:
         self._stopping = False
         executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home)
         self._executions = executions
+        self._tunnels = Tunnels(self._loop, executions.base_env)
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
             'hello': lambda channel, fields: channel.end(self._hello),
@@ -41,20 +43,23 @@ class Supervisor:
             'list': executions.list,
             'info': executions.info,
             'forget': executions.forget,
+            'tunnel.serve': self._tunnels.serve,
+            'tunnel.accept': self._tunnels.accept,
         }
         self._loop.add(self._listener.fileno(), READ, self._accept)
         self._listen_for_stop()
 
     def serve(self):
         """Returns when told to stop, with every command ended and its end recorded."""
-        loop, executions = self._loop, self._executions
+        loop, executions, tunnels = self._loop, self._executions, self._tunnels
         # Pages that the collector never touches stay shared with the children that work on files.
         gc.collect()
         gc.freeze()
         self._nursery.warm_up()
         while not self._stopping:
-            loop.step(executions.due(), executions.running)
+            loop.step(_earliest(executions.due(), tunnels.due()), executions.running)
             executions.on_time(loop.active)
+            tunnels.on_time(loop.active)
         executions.kill_all()
         limit = loop.now() + _FAREWELL
         while executions.running and loop.now() < limit:
@@ -92,6 +97,10 @@ class Supervisor:
 
     def _stop(self, number, frame):
         self._stopping = True
+
+
+def _earliest(*times):
+    return min((time for time in times if time is not None), default=None)
 
 
 def _listen(path):

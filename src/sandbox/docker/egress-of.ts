@@ -1,0 +1,56 @@
+import type { SecureContextOptions } from 'node:tls';
+import { readEnvironment, type Config } from '../../config.ts';
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { Logger } from '../../log.ts';
+import { createAddressPolicy, type AddressPolicy, type Resolve } from '../../network/address-policy.ts';
+import type { SandboxRow, Store } from '../../store/store.ts';
+import { createHeldAuthority } from '../egress/authority.ts';
+import { createEgress } from '../egress/create-egress.ts';
+import type { EgressSummary } from '../egress/decisions.ts';
+import type { EgressOf } from './serve-egress.ts';
+
+export interface EgressOfOptions {
+  config: Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_EGRESS_ADDRESSES'>;
+  store: Pick<Store, 'sandboxes' | 'events'>;
+  log: Logger;
+  /** Looks names up; the system's way when absent. */
+  resolve?: Resolve;
+  /** Certificates that hosts are trusted by beside the usual ones, where credentials are added. */
+  trust?: Pick<SecureContextOptions, 'ca'>;
+}
+
+/** Makes the way out of a sandbox from its row, so that all workers have the same list. What it decides is told in the conversation's events. */
+export function createEgressOf({ config, store, log, resolve, trust }: EgressOfOptions): EgressOf {
+  const authority = createHeldAuthority(config.LONGSHORE_HOME);
+  const policy = createPolicy(config.LONGSHORE_EGRESS_ADDRESSES, resolve);
+  return async (sandboxId) => {
+    const row = await store.sandboxes.get(sandboxId);
+    const { egress = [] } = (row?.options ?? {}) as SandboxOptions;
+    if (!row || egress.length === 0) return undefined;
+    const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
+    const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
+    const opens = egress.some((rule) => typeof rule !== 'string' && Object.keys(rule.headers ?? {}).length > 0);
+    return { egress: made, ...(opens && { certificate: await authority.certificate() }) };
+  };
+}
+
+function createPolicy(addresses: string | undefined, resolve: Resolve | undefined): AddressPolicy {
+  const allowAddresses = (addresses ?? '').split(/[\s,]+/).filter((address) => address !== '');
+  try {
+    return createAddressPolicy({ allowAddresses, ...(resolve && { resolve }) });
+  } catch (error) {
+    const fix = 'Give addresses and ranges such as 10.1.2.3, 10.2.0.0/16';
+    throw failure('CONFIG_INVALID', { name: 'LONGSHORE_EGRESS_ADDRESSES', problem: `"${addresses}" is not usable`, fix }, error);
+  }
+}
+
+/** What cannot be stored is in the log at least. */
+async function tellOf({ events }: Pick<Store, 'events'>, log: Logger, { sandboxId, conversationId }: SandboxRow, summary: EgressSummary): Promise<void> {
+  try {
+    if (conversationId !== undefined) await events.append(conversationId, [{ type: 'sandbox.egress', data: { ...summary } }]);
+    else log.info({ sandboxId, ...summary }, 'sandbox egress');
+  } catch (error) {
+    log.warn({ sandboxId, err: error, ...summary }, 'what a sandbox did outside could not be stored');
+  }
+}
