@@ -11,6 +11,7 @@ const sandbox = z
     memoryMb: z.int().min(32).optional().describe('Memory limit in MB.'),
     cpus: z.number().min(0.05).optional().describe('CPU limit; 0.5 is half a core.'),
     pids: z.int().min(16).optional().describe('Most processes at once.'),
+    diskMb: z.int().min(0).optional().describe('What its files may take up, in MB; commands that write more are ended. 0 no limit. Default 10240.'),
     readOnlyRoot: z.boolean().optional().describe('Whether only /home, /tmp and /run can be written. Default true.'),
     runtime: z
       .enum(['runc', 'runsc', 'auto'])

@@ -41,6 +41,8 @@ export interface SandboxOptions {
   memoryMb?: number;
   cpus?: number;
   pids?: number;
+  /** What all files of the sandbox may take up; commands that write more are ended. 0 leaves it to the storage. Default 10 240. */
+  diskMb?: number;
   /** Whether only `/home`, `/tmp` and `/run` can be written. Default true. */
   readOnlyRoot?: boolean;
   /**

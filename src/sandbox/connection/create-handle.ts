@@ -96,11 +96,12 @@ function toInfo({ exit, ...info }: ExecRecord): ExecInfo {
   return exit && exit.status !== 'lost' ? { ...info, result: { ...outcome(exit), status: exit.status } } : info;
 }
 
-function outcome(exit: ExitRecord): { durationMs: number; exitCode?: number; signal?: string } {
+function outcome(exit: ExitRecord): Pick<CommandResult, 'durationMs' | 'exitCode' | 'signal' | 'limit'> {
   return {
     durationMs: exit.durationMs,
     ...(exit.exitCode !== undefined && { exitCode: exit.exitCode }),
     ...(exit.signal !== undefined && { signal: exit.signal }),
+    ...(exit.limit !== undefined && { limit: exit.limit }),
   };
 }
 

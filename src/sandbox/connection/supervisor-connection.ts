@@ -32,6 +32,8 @@ export interface ExitRecord {
   status: 'exited' | 'timeout' | 'killed' | 'lost';
   exitCode?: number;
   signal?: string;
+  /** The limit of the sandbox that it ran into. */
+  limit?: 'memory' | 'disk';
   durationMs: number;
   stdoutBytes: number;
   stderrBytes: number;

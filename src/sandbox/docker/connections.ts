@@ -1,22 +1,23 @@
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
+import type { SandboxTerms } from '../connection/caller.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
 import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
-import { serveEgress, type EgressOf, type ServedEgress } from './serve-egress.ts';
+import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
 import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
 
 /** A connection without work is closed after so long, and with it its bridge process in the container. Milliseconds. */
 const IDLE_MS = 60_000;
 
-type ConnectionDeps = OpenStreamDeps & { log: Logger; egressOf: EgressOf };
+type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
 
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
   /** Operations that wait for an answer. */
   users: number;
-  egress: Promise<ServedEgress | undefined>;
+  kept: Promise<KeptTerms>;
   closing: AbortController;
   idleTimer: NodeJS.Timeout | undefined;
 }
@@ -54,8 +55,8 @@ export function createConnections(deps: ConnectionDeps): Connections {
     if (known) return known;
     const entry = connect(deps, target, (change) => hold(entry, target.sandboxId, change));
     entries.set(target.sandboxId, entry);
-    // Without its list it may not be used, and the next user has another try.
-    entry.egress.catch(() => entries.get(target.sandboxId) === entry && close(target.sandboxId));
+    // Without its terms it may not be used, and the next user has another try.
+    entry.kept.catch(() => entries.get(target.sandboxId) === entry && close(target.sandboxId));
     return entry;
   };
   /** Counts those who need the connection; without any it is closed after a while. */
@@ -70,7 +71,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     hold(entry, target.sandboxId, 1);
     try {
       // Ahead of anything of the guest's.
-      (await entry.egress)?.ensureServed();
+      (await entry.kept).ensureEgress();
       return await operation(entry.connection);
     } finally {
       hold(entry, target.sandboxId, -1);
@@ -106,9 +107,11 @@ export function createConnections(deps: ConnectionDeps): Connections {
 
 function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) => void): Entry {
   const closing = new AbortController();
+  let terms: SandboxTerms = {};
   const connection = connectSupervisor({
     sandboxId: target.sandboxId,
     log: deps.log,
+    terms: () => terms,
     openStream: async () => {
       const stream = await openStream(deps, target, closing.signal);
       entry.stream = stream;
@@ -116,8 +119,11 @@ function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) =>
       return stream;
     },
   });
-  const entry: Entry = { connection, stream: undefined, users: 0, egress: Promise.resolve(undefined), closing, idleTimer: undefined };
-  entry.egress = serveEgress(deps, target.sandboxId, { connection, signal: closing.signal, hold });
+  const kept = keepTerms(deps, target.sandboxId, { connection, signal: closing.signal, hold }).then((found) => {
+    terms = found.terms;
+    return found;
+  });
+  const entry: Entry = { connection, stream: undefined, users: 0, kept, closing, idleTimer: undefined };
   return entry;
 }
 
@@ -127,6 +133,6 @@ async function leave(entry: Entry): Promise<void> {
   entry.closing.abort();
   entry.connection.close();
   entry.stream?.destroy();
-  const egress = await entry.egress.catch(() => undefined);
-  await egress?.close();
+  const kept = await entry.kept.catch(() => undefined);
+  await kept?.close();
 }

@@ -10,7 +10,7 @@ import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
 import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
-import { createEgressOf, type EgressOfOptions } from './egress-of.ts';
+import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
 import { createEngine } from './engine.ts';
 import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
@@ -22,12 +22,12 @@ import { createTurns } from './turns.ts';
 
 export interface DockerSandboxesOptions {
   config: Pick<Config, 'DOCKER_HOST' | 'LONGSHORE_INSTALLATION' | 'LONGSHORE_HOST_ID' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_COPY_CHECKPOINTS'> &
-    EgressOfOptions['config'];
+    TermsOfOptions['config'];
   store: Pick<Store, 'sandboxes' | 'events'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
-  network?: Pick<EgressOfOptions, 'resolve' | 'trust'>;
+  network?: Pick<TermsOfOptions, 'resolve' | 'trust'>;
 }
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
@@ -41,7 +41,7 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
   const context: DockerContext = {
     engine,
     rows,
-    connections: createConnections({ engine, rows, log, egressOf: createEgressOf({ config, store, log, ...network }) }),
+    connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, ...network }) }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
     standardImage,

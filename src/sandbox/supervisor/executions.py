@@ -8,6 +8,7 @@ from _sha256 import sha256
 from execution import Execution
 from follow import Follower, Recorded
 from journal import timestamp
+from memory import MemoryKills
 from protocol import LIMITS, Refused, to_bytes
 from stdin import Stdin
 
@@ -37,6 +38,7 @@ class Executions:
             b'LANG': b'C.UTF-8',
         }
         """Of every command; what a command brings itself comes before it."""
+        self._memory_kills = MemoryKills()
         self._live = {}
         """Those of which something runs: the command, or what it left in the background."""
         self._unsaved = {}
@@ -115,6 +117,11 @@ class Executions:
         for execution in tuple(self._live.values()):
             execution.signal(signal.SIGKILL)
 
+    def stop_writers(self):
+        """Which of them fills the volume cannot be seen, so all are ended."""
+        for execution in tuple(self._live.values()):
+            execution.stop_for_disk()
+
     def _claim_and_start(self, fields):
         exec_id = fields['execId']
         if ('command' in fields) == ('argv' in fields or 'program' in fields):
@@ -155,7 +162,7 @@ class Executions:
         except OSError as error:
             self._journal.remove(exec_id)
             raise Refused('EXEC_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
-        execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone)
+        execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
         if spawned.stdin >= 0:
             execution.stdin = Stdin(spawned.stdin, self._loop)
         return execution

@@ -7,6 +7,7 @@ import signal
 import _socket
 import file_operations
 from connection import Connection
+from disk_guard import DiskGuard
 from executions import Executions
 from file_work import FileWork
 from journal import Journal, timestamp
@@ -30,10 +31,11 @@ class Supervisor:
         self._stopping = False
         executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home)
         self._executions = executions
+        self._disk_guard = DiskGuard(self._loop, executions, (options['--home'], options['--journal']), user)
         self._tunnels = Tunnels(self._loop, executions.base_env)
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
-            'hello': lambda channel, fields: channel.end(self._hello),
+            'hello': self._greet,
             'ping': lambda channel, fields: channel.end({}),
             'run': executions.run,
             'start': executions.start,
@@ -51,21 +53,26 @@ class Supervisor:
 
     def serve(self):
         """Returns when told to stop, with every command ended and its end recorded."""
-        loop, executions, tunnels = self._loop, self._executions, self._tunnels
+        loop, executions, tunnels, disk_guard = self._loop, self._executions, self._tunnels, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
         gc.collect()
         gc.freeze()
         self._nursery.warm_up()
         while not self._stopping:
-            loop.step(_earliest(executions.due(), tunnels.due()), executions.running)
+            loop.step(_earliest(executions.due(), tunnels.due(), disk_guard.due()), executions.running)
             executions.on_time(loop.active)
             tunnels.on_time(loop.active)
+            disk_guard.on_time(loop.active)
         executions.kill_all()
         limit = loop.now() + _FAREWELL
         while executions.running and loop.now() < limit:
             loop.step(min(limit, executions.due() or limit), True)
             executions.on_time(loop.active)
         os.unlink(self._path)
+
+    def _greet(self, channel, fields):
+        self._disk_guard.limit = fields.get('diskBytes', self._disk_guard.limit)
+        channel.end(self._hello)
 
     def _handle(self, channel, operation, fields):
         if self._stopping:

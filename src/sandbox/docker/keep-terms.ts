@@ -1,14 +1,16 @@
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
+import type { SandboxTerms } from '../connection/caller.ts';
 import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
 import type { Egress } from '../egress/create-egress.ts';
 
-/** The way out of a sandbox, and what its programs have to trust; undefined for one without any. */
-export type EgressOf = (sandboxId: string) => Promise<{ egress: Egress; certificate?: string } | undefined>;
+/** What holds for a sandbox by its row: its terms, its way out if it has one, and what programs have to trust there. */
+export type TermsOf = (sandboxId: string) => Promise<{ terms: SandboxTerms; egress?: Egress; certificate?: string }>;
 
-export interface ServedEgress {
-  /** Serves it, if nothing does. Its request goes ahead of what is asked afterwards, on this stream and on every later one. */
-  ensureServed(): void;
+export interface KeptTerms {
+  terms: SandboxTerms;
+  /** Serves the way out, if there is one and nothing does. Its request goes ahead of what is asked afterwards, on this stream and on every later one. */
+  ensureEgress(): void;
   /** Breaks the guest's connections and tells what was not told yet. */
   close(): Promise<void>;
 }
@@ -23,11 +25,10 @@ interface Over {
 /** On the loopback of each sandbox that has a way out. */
 const EGRESS_PORT = 15_080;
 
-/** The way out of a sandbox over its connection; it is closed where it cannot be served. */
-export async function serveEgress({ egressOf, log }: { egressOf: EgressOf; log: Logger }, sandboxId: string, over: Over): Promise<ServedEgress | undefined> {
-  const found = await egressOf(sandboxId);
-  if (!found) return undefined;
-  const { egress, certificate } = found;
+/** Keeps what holds for a sandbox, over its connection. A way out that cannot be served is closed. */
+export async function keepTerms({ termsOf, log }: { termsOf: TermsOf; log: Logger }, sandboxId: string, over: Over): Promise<KeptTerms> {
+  const { terms, egress, certificate } = await termsOf(sandboxId);
+  if (!egress) return { terms, ensureEgress: () => undefined, close: () => Promise.resolve() };
   const onTunnel = (tunnel: Duplex): void => {
     over.hold(1);
     tunnel.once('close', () => over.hold(-1));
@@ -35,7 +36,8 @@ export async function serveEgress({ egressOf, log }: { egressOf: EgressOf; log: 
   };
   let serving = false;
   return {
-    ensureServed() {
+    terms,
+    ensureEgress() {
       if (serving || over.signal.aborted) return;
       serving = true;
       const options = { port: EGRESS_PORT, ...(certificate !== undefined && { certificate }), signal: over.signal, onTunnel };

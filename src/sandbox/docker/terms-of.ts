@@ -8,9 +8,9 @@ import type { SandboxRow, Store } from '../../store/store.ts';
 import { createHeldAuthority } from '../egress/authority.ts';
 import { createEgress } from '../egress/create-egress.ts';
 import type { EgressSummary } from '../egress/decisions.ts';
-import type { EgressOf } from './serve-egress.ts';
+import type { TermsOf } from './keep-terms.ts';
 
-export interface EgressOfOptions {
+export interface TermsOfOptions {
   config: Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_EGRESS_ADDRESSES'>;
   store: Pick<Store, 'sandboxes' | 'events'>;
   log: Logger;
@@ -20,18 +20,22 @@ export interface EgressOfOptions {
   trust?: Pick<SecureContextOptions, 'ca'>;
 }
 
-/** Makes the way out of a sandbox from its row, so that all workers have the same list. What it decides is told in the conversation's events. */
-export function createEgressOf({ config, store, log, resolve, trust }: EgressOfOptions): EgressOf {
+const DEFAULT_DISK_MB = 10_240;
+const MEBIBYTE = 1024 * 1024;
+
+/** Reads what holds for a sandbox from its row, so that it is the same for all workers. What its way out decides is told in the conversation's events. */
+export function createTermsOf({ config, store, log, resolve, trust }: TermsOfOptions): TermsOf {
   const authority = createHeldAuthority(config.LONGSHORE_HOME);
   const policy = createPolicy(config.LONGSHORE_EGRESS_ADDRESSES, resolve);
   return async (sandboxId) => {
     const row = await store.sandboxes.get(sandboxId);
-    const { egress = [] } = (row?.options ?? {}) as SandboxOptions;
-    if (!row || egress.length === 0) return undefined;
+    const { egress = [], diskMb = DEFAULT_DISK_MB } = (row?.options ?? {}) as SandboxOptions;
+    const terms = { diskBytes: diskMb * MEBIBYTE };
+    if (!row || egress.length === 0) return { terms };
     const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
     const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
     const opens = egress.some((rule) => typeof rule !== 'string' && Object.keys(rule.headers ?? {}).length > 0);
-    return { egress: made, ...(opens && { certificate: await authority.certificate() }) };
+    return { terms, egress: made, ...(opens && { certificate: await authority.certificate() }) };
   };
 }
 
