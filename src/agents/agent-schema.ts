@@ -29,6 +29,10 @@ const sandbox = z
       })
       .prefault({}),
     egress: egressSchema.optional().describe('Hosts that the sandbox may reach over HTTP and HTTPS: names, or { host, ports, headers }. Default none.'),
+    secrets: z
+      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of a variable'), z.string())
+      .optional()
+      .describe('Variables of every command, masked in its output. Write values as ${env.NAME}: they are read when they are needed, and kept nowhere.'),
     onClose: z.enum(['destroy', 'keep']).default('destroy').describe('What a closed conversation does with its sandbox.'),
   })
   .prefault({});

@@ -64,7 +64,7 @@ async function loadAgent(path: string): Promise<Agent> {
 
 /** A sandbox's options are stored with it, so its credentials have to stay references. */
 function isCredential([root, key, , inner]: PropertyKey[]): boolean {
-  return root === 'sandbox' && key === 'egress' && inner === 'headers';
+  return root === 'sandbox' && (key === 'secrets' || (key === 'egress' && inner === 'headers'));
 }
 
 async function agentFiles(directory: string): Promise<string[]> {

@@ -52,6 +52,8 @@ export interface SandboxOptions {
   runtime?: 'runc' | 'runsc' | 'auto';
   /** Hosts that the sandbox may reach; nothing when absent. A text is a rule with that host alone. */
   egress?: (string | EgressRule)[];
+  /** Environment of every command, masked in its output. `${env.NAME}` is filled in by the worker that opens the sandbox. */
+  secrets?: Record<string, string>;
   /** Milliseconds without work until the sandbox is frozen. 0 never freezes. Default 30 000. */
   freezeAfterMs?: number;
   /**

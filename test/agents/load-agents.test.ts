@@ -146,13 +146,14 @@ test('a directory that is not there is a problem of the configuration', async ()
   await expect(loadAgents(join(directory, 'none'))).rejects.toMatchObject({ code: 'CONFIG_INVALID', values: { name: 'LONGSHORE_AGENTS' } });
 });
 
-test('credentials of egress stay references, and have to be set all the same', async () => {
+test('credentials of egress and secrets stay references, and have to be set all the same', async () => {
   const text =
-    'model: scripted/s.yaml\nsandbox: { egress: [pypi.test, { host: "${env.LONGSHORE_TEST_URL}.test", headers: { a: "${env.LONGSHORE_TEST_URL}" } }] }\n';
+    'model: scripted/s.yaml\nsandbox: { egress: [pypi.test, { host: "${env.LONGSHORE_TEST_URL}.test", headers: { a: "${env.LONGSHORE_TEST_URL}" } }], secrets: { KEY: "${env.LONGSHORE_TEST_URL}" } }\n';
   expect(await messageOf(text)).toMatch(/^AGENT_INVALID fixer\.yaml:2: sandbox\.egress\.1\.host: the environment variable LONGSHORE_TEST_URL is not set/);
   process.env['LONGSHORE_TEST_URL'] = 'api';
   await write('fixer.yaml', text);
   const agent = (await loadAgents(directory)).get('fixer');
+  expect(agent?.sandbox.secrets).toEqual({ KEY: '${env.LONGSHORE_TEST_URL}' });
   expect(agent?.sandbox.egress).toEqual(['pypi.test', { host: 'api.test', headers: { a: '${env.LONGSHORE_TEST_URL}' } }]);
 });
 

@@ -1,8 +1,9 @@
 import { failure } from '../../contracts/errors.ts';
-import type { Config } from '../../config.ts';
+import { readEnvironment, type Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
-import type { Store } from '../../store/store.ts';
+import type { SandboxRow, Store } from '../../store/store.ts';
+import { resolveReferences } from '../references.ts';
 import type { SandboxOwner, Sandboxes } from '../sandbox.ts';
 import { bringUp } from './bring-up.ts';
 import { createCapabilities } from './capabilities.ts';
@@ -55,12 +56,13 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
 
   return {
     async open(owner, options) {
-      const sandboxId = await ensureRow(context, owner, options);
+      const { sandboxId, options: stored } = await ensureRow(context, owner, options);
+      const secrets = secretsOf(stored);
       const { lost } = await inTurn(sandboxId, () => bringUp(context, sandboxId, 'open'));
       // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
       const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
       await context.connections.use(target, (connection) => connection.ping());
-      return { handle: createWakingHandle(context, target), ...(lost !== undefined && { lost }) };
+      return { handle: createWakingHandle(context, target, secrets), ...(lost !== undefined && { lost }) };
     },
     freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
@@ -76,13 +78,13 @@ export function createDockerSandboxes({ config, store, log, reapGraceMs = REAP_G
   };
 }
 
-/** The sandbox's id: that of the owner, or of the sandbox that the conversation has already. */
-async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<string> {
+/** The sandbox's row: that of the owner, or of the sandbox that the conversation has already. */
+async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow> {
   const { sandboxId, conversationId, tenantId } = owner;
   if (!SANDBOX_ID.test(sandboxId)) {
     throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
   }
-  const row = await rows.ensure({
+  return await rows.ensure({
     sandboxId,
     ...(conversationId !== undefined && { conversationId }),
     tenantId,
@@ -92,5 +94,11 @@ async function ensureRow({ rows, installation, hostId }: DockerContext, owner: S
     volumeName: volumeNameOf(installation, sandboxId),
     options: { ...options },
   });
-  return row.sandboxId;
+}
+
+/** The values for the names of a sandbox's secrets; its row has references to this process's environment only. */
+function secretsOf({ secrets = {} }: SandboxOptions): Record<string, string> {
+  const resolved = resolveReferences(secrets, readEnvironment);
+  if ('values' in resolved) return resolved.values;
+  throw failure('CONFIG_INVALID', { name: resolved.missing, problem: 'it is not set, and a secret of the sandbox needs it', fix: 'Set it for the worker' });
 }
