@@ -45,7 +45,8 @@ class DiskGuard:
         # Whoever made room there, it may have been this sandbox, and what is written from now on is new.
         self._free = max(self._free, free)
         # All of the storage's growth may be this sandbox's: only when it could have filled its room are its files counted.
-        if self._counted_at is None or self._free - free >= self._room or now - self._counted_at >= _AT_LEAST:
+        # An overfull one is looked at all the time, so that room that was made is noticed before it is filled again.
+        if self._counted_at is None or self._allowed > self.limit or self._free - free >= self._room or now - self._counted_at >= _AT_LEAST:
             self._free = free
             self._count(now)
 
@@ -78,7 +79,7 @@ class DiskGuard:
         os.waitpid(pid, 0)
         now = self._loop.now()
         self._counted_at = now
-        self._due = now + max(_INTERVAL, _REST * (now - self._began))
+        self._due = now + max(_INTERVAL, (1 if self._allowed > self.limit else _REST) * (now - self._began))
         # The counting itself was ended, out of memory for one: it is tried again.
         if len(data) == _TOTAL.size:
             self._judge(_TOTAL.unpack(data)[0])
