@@ -46,6 +46,8 @@ const schema = z.object({
   LONGSHORE_SNAPSHOT_LIMIT: z.coerce.number().int().min(1).default(10),
   /** Days after which a snapshot without a name is removed. */
   LONGSHORE_SNAPSHOT_DAYS: z.coerce.number().positive().default(30),
+  /** Addresses and CIDR ranges, separated by commas, that sandboxes may reach although they are not public, where their list names the host. */
+  LONGSHORE_EGRESS_ADDRESSES: text.optional(),
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import type { Json } from '../contracts/json.ts';
 import { duration } from './duration.ts';
+import { egressSchema } from './egress-schema.ts';
 
 const count = z.int().min(1);
 
-/** Also the keys of templates, but for those that say how one agent uses its sandbox. */
-/** The keys of a sandbox, without the rules between them. */
+/** The keys of a sandbox, without the rules between them. Also those of templates, but for the ones that say how one agent uses its sandbox. */
 export const sandboxShape = z.strictObject({
   template: z.string().min(1).optional().describe('Name of a template; its keys hold where this agent says nothing.'),
   image: z.string().min(1).optional().describe('Docker image. Default: the standard image.'),
   memoryMb: z.int().min(32).optional().describe('Memory limit in MB.'),
   cpus: z.number().min(0.05).optional().describe('CPU limit; 0.5 is half a core.'),
   pids: z.int().min(16).optional().describe('Most processes at once.'),
+  diskMb: z.int().min(0).optional().describe('What its files may take up, in MB; commands that write more are ended. 0 no limit. Default 10240.'),
   readOnlyRoot: z.boolean().optional().describe('Whether only /home, /tmp and /run can be written. Default true.'),
   runtime: z
     .enum(['runc', 'runsc', 'auto'])
@@ -31,6 +32,11 @@ export const sandboxShape = z.strictObject({
         .describe('Time without work until the sandbox is packed into the blob store and leaves its host; any use brings it back. 0, the default, never.'),
     })
     .prefault({}),
+  egress: egressSchema.optional().describe('Hosts that the sandbox may reach over HTTP and HTTPS: names, or { host, ports, headers }. Default none.'),
+  secrets: z
+    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of a variable'), z.string())
+    .optional()
+    .describe('Variables of every command, masked in its output. Write values as ${env.NAME}: they are read when they are needed, and kept nowhere.'),
   onClose: z.enum(['destroy', 'keep']).default('destroy').describe('What a closed conversation does with its sandbox. One named by sandboxId is always kept.'),
   persist: z.boolean().optional().describe('false: the sandbox is destroyed at the end of every turn. Default true.'),
   sandboxId: z

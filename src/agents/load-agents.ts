@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { Agent } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import { loadTemplates } from '../templates/load-templates.ts';
+import { isCredential } from './is-credential.ts';
 import { parseAgent } from './parse-agent.ts';
 import { readDefinition } from './read-definition.ts';
 import { withTemplate } from './with-template.ts';
@@ -47,7 +48,7 @@ async function importAgent(path: string): Promise<Agent> {
 }
 
 async function loadAgent(path: string): Promise<Agent> {
-  const { filled, source } = await readDefinition(path, 'AGENT_INVALID');
+  const { filled, source } = await readDefinition(path, 'AGENT_INVALID', ([root, ...path]) => root === 'sandbox' && isCredential(path));
   return parseAgent(withId(filled, basename(path, extname(path))), source);
 }
 

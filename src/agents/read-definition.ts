@@ -6,8 +6,15 @@ import { failure } from '../contracts/errors.ts';
 import { fillInEnvironment } from './fill-in-environment.ts';
 import type { DefinitionSource } from './invalid-definition.ts';
 
-/** Reads a YAML file and fills in the environment. Errors, here and from what is made of it, name file and line. */
-export async function readDefinition(path: string, code: DefinitionSource['code']): Promise<{ filled: unknown; source: DefinitionSource }> {
+/**
+ * Reads a YAML file and fills in the environment. Errors, here and from what is made of it, name file and line.
+ * @param keeps where references to the environment stay as they are written
+ */
+export async function readDefinition(
+  path: string,
+  code: DefinitionSource['code'],
+  keeps: (path: PropertyKey[]) => boolean,
+): Promise<{ filled: unknown; source: DefinitionSource }> {
   const file = basename(path);
   const lines = new LineCounter();
   const document = parseDocument(await readFile(path, 'utf8'), { lineCounter: lines });
@@ -19,13 +26,17 @@ export async function readDefinition(path: string, code: DefinitionSource['code'
   }
   const written: unknown = document.toJS();
   const source: DefinitionSource = { code, file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };
-  const filled = fillInEnvironment(written, readEnvironment, (name, at) =>
-    failure(code, {
-      file: source.locate(at),
-      path: at.join('.'),
-      problem: `the environment variable ${name} is not set`,
-      fix: `Set ${name} for the worker, or write the value into the file`,
-    }),
+  const filled = fillInEnvironment(
+    written,
+    readEnvironment,
+    (name, at) =>
+      failure(code, {
+        file: source.locate(at),
+        path: at.join('.'),
+        problem: `the environment variable ${name} is not set`,
+        fix: `Set ${name} for the worker, or write the value into the file`,
+      }),
+    keeps,
   );
   return { filled, source };
 }

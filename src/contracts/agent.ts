@@ -39,6 +39,16 @@ export type SandboxAsset = {
   to: string;
 };
 
+/** A host that a sandbox may reach. (An alias: unlike an interface it counts as JSON.) */
+export type EgressRule = {
+  /** A name, `*.domain` for all names below it, or an address. */
+  host: string;
+  /** Default 80 and 443; only 443 where headers are added. */
+  ports?: number[];
+  /** Set by the worker on requests to this host, in place of the guest's own. `${env.NAME}` is filled in by the worker when it is needed. */
+  headers?: Record<string, string>;
+};
+
 export interface SandboxOptions {
   /** Name of the template that the other options partly come from. */
   template?: string;
@@ -47,6 +57,8 @@ export interface SandboxOptions {
   memoryMb?: number;
   cpus?: number;
   pids?: number;
+  /** What all files of the sandbox may take up; commands that write more are ended. 0 leaves it to the storage. Default 10 240. */
+  diskMb?: number;
   /** Whether only `/home`, `/tmp` and `/run` can be written. Default true. */
   readOnlyRoot?: boolean;
   /**
@@ -54,6 +66,10 @@ export interface SandboxOptions {
    * Default `auto` for a sandbox that hibernates, else `runc`.
    */
   runtime?: 'runc' | 'runsc' | 'auto';
+  /** Hosts that the sandbox may reach; nothing when absent. A text is a rule with that host alone. */
+  egress?: (string | EgressRule)[];
+  /** Environment of every command, masked in its output. `${env.NAME}` is filled in by the worker that opens the sandbox. */
+  secrets?: Record<string, string>;
   /** Milliseconds without work until the sandbox is frozen. 0 never freezes. Default 30 000. */
   freezeAfterMs?: number;
   /**

@@ -23,6 +23,7 @@ export const EVENT_TYPES = [
   'tool.finished',
   'tool.unknown',
   'sandbox.changed',
+  'sandbox.egress',
   'budget.exhausted',
   'note',
 ] as const;
@@ -62,6 +63,11 @@ export interface EventData {
   'tool.finished': { callId: string; tool: string; isError: boolean; text: string; durationMs: number };
   'tool.unknown': { callId: string; tool: string; why: string };
   'sandbox.changed': { tier: SandboxTier; from: SandboxTier; lost?: string };
+  /** Summed up: connections of the last while with the same answer are one line. `leftOut` counts those for which there was no line. */
+  'sandbox.egress': {
+    decisions: { host: string; port?: number; decision: 'allowed' | 'refused'; why?: string; connections: number; sentBytes: number; receivedBytes: number }[];
+    leftOut?: number;
+  };
   'budget.exhausted': { exhausted: BudgetKind; limit: number };
   note: { text: string };
 }

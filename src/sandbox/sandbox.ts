@@ -50,6 +50,11 @@ export interface CommandResult {
   exitCode?: number;
   /** Name of the signal that ended it, such as `SIGKILL`. */
   signal?: string;
+  /**
+   * What the sandbox had no more of. `memory`: the kernel ended one of its processes while this failed. `disk`: its files took up more than they may,
+   * and the commands that ran were ended.
+   */
+  limit?: 'memory' | 'disk';
   /** Head and tail when longer than `previewBytes`. */
   stdout: OutputPreview;
   stderr: OutputPreview;
@@ -71,7 +76,7 @@ export interface ExecInfo {
   command: string;
   /** `lost`: it was running when its container died; what it wrote until then is kept. */
   state: 'running' | 'ended' | 'lost';
-  result?: Pick<CommandResult, 'status' | 'exitCode' | 'signal' | 'durationMs' | 'concludedBy'>;
+  result?: Pick<CommandResult, 'status' | 'exitCode' | 'signal' | 'limit' | 'durationMs' | 'concludedBy'>;
   stdoutBytes: number;
   stderrBytes: number;
   startedAt: string;

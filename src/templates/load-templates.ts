@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isCredential } from '../agents/is-credential.ts';
 import { readDefinition } from '../agents/read-definition.ts';
 import { failure } from '../contracts/errors.ts';
 import { parseTemplate } from './parse-template.ts';
@@ -35,7 +36,7 @@ export async function loadTemplates(directory: string): Promise<Map<string, Temp
 }
 
 async function loadTemplate(path: string): Promise<Template> {
-  const { filled, source } = await readDefinition(path, 'TEMPLATE_INVALID');
+  const { filled, source } = await readDefinition(path, 'TEMPLATE_INVALID', isCredential);
   const isObject = filled === null || (typeof filled === 'object' && !Array.isArray(filled));
   return parseTemplate(isObject ? { name: basename(path, extname(path)), ...filled } : filled, source);
 }

@@ -174,3 +174,25 @@ test('two files with one id are refused, naming both', async () => {
 test('a directory that is not there is a problem of the configuration', async () => {
   await expect(loadAgents(join(directory, 'none'))).rejects.toMatchObject({ code: 'CONFIG_INVALID', values: { name: 'LONGSHORE_AGENTS' } });
 });
+
+test('credentials of egress and secrets stay references, and have to be set all the same', async () => {
+  const text =
+    'model: scripted/s.yaml\nsandbox: { egress: [pypi.test, { host: "${env.LONGSHORE_TEST_URL}.test", headers: { a: "${env.LONGSHORE_TEST_URL}" } }], secrets: { KEY: "${env.LONGSHORE_TEST_URL}" } }\n';
+  expect(await messageOf(text)).toMatch(/^AGENT_INVALID fixer\.yaml:2: sandbox\.egress\.1\.host: the environment variable LONGSHORE_TEST_URL is not set/);
+  process.env['LONGSHORE_TEST_URL'] = 'api';
+  await write('fixer.yaml', text);
+  const agent = (await loadAgents(directory)).get('fixer');
+  expect(agent?.sandbox.secrets).toEqual({ KEY: '${env.LONGSHORE_TEST_URL}' });
+  expect(agent?.sandbox.egress).toEqual(['pypi.test', { host: 'api.test', headers: { a: '${env.LONGSHORE_TEST_URL}' } }]);
+});
+
+test.each([
+  ['["a.test/path"]', /has to be a plain lower-case host name/],
+  ['["*.*.test"]', /has to be a plain lower-case host name/],
+  ['[{ host: a.test, ports: [0] }]', /egress/],
+  ['[{ host: a.test, headers: { Host: b } }]', /egress/],
+  ['[{ host: a.test, headers: { a: "b\\r\\nc: d" } }]', /egress/],
+  ['[{ host: a.test, header: {} }]', /egress/],
+])('an egress list of %s is refused', async (list, message) => {
+  expect(await messageOf(`model: scripted/s.yaml\nsandbox: { egress: ${list} }\n`)).toMatch(message);
+});

@@ -2,6 +2,11 @@ import { cleanOutput } from '../../sandbox/clean-output.ts';
 import type { CommandResult } from '../../sandbox/sandbox.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 
+const LIMITS = {
+  memory: 'The sandbox ran out of memory, and the kernel ended a process. Use less at once, or split the work.',
+  disk: 'The files of the sandbox take up more than they may, so its commands were ended. Remove some before you write more.',
+};
+
 /**
  * A command's end as the model reads it and a script's `expect` compares it. A non-zero exit, a timeout and a kill are results, not errors.
  * Paths of the whole output are named only where `stdout` or `stderr` is not all of it.
@@ -12,6 +17,7 @@ export function describeResult(result: CommandResult): JsonObject {
     status: result.status,
     ...(result.exitCode !== undefined && { exitCode: result.exitCode }),
     ...(result.signal !== undefined && { signal: result.signal }),
+    ...(result.limit !== undefined && { problem: LIMITS[result.limit] }),
     stdout: cleanOutput(stdout.text),
     stderr: cleanOutput(stderr.text),
     durationMs: Math.round(result.durationMs),

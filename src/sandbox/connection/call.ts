@@ -13,6 +13,8 @@ export interface Call {
   upload?: Uint8Array | (() => AsyncIterable<Uint8Array>);
   /** Takes output or file data; a promise holds back the supervisor until it is kept. */
   onData?(chunk: Buffer, stream: StreamName): void | Promise<void>;
+  /** Not sent again when the stream breaks: it rejects with `SANDBOX_UNREACHABLE`. */
+  once?: boolean;
   /** Called before the request is sent again. */
   onRepeat?(): void;
   /** Lets go of the operation: it rejects with what `letGo` makes. */

@@ -13,9 +13,17 @@ export interface CallerOptions {
    */
   openStream(signal: AbortSignal): Promise<Duplex>;
   sandboxId: string;
+  /** What the supervisor is told at the beginning of each stream; asked for when one is open. */
+  terms?: () => SandboxTerms;
   log: Logger;
   /** Milliseconds of silence after which a ping is sent, and again until the stream counts as dead. Default 10 000. */
   silenceMs?: number;
+}
+
+/** What holds for a sandbox as a whole. */
+export interface SandboxTerms {
+  /** Bytes that its files may take up; commands that go beyond are ended. 0, the default, leaves it to the storage. */
+  diskBytes?: number;
 }
 
 /** Milliseconds before each further try to reach a supervisor that was not there. */
@@ -155,7 +163,7 @@ export class Caller {
             return reject(end.reason === 'breach' ? this.breach(end.problem) : this.unreachable(end.problem));
           },
         });
-        link.send(greeting(resolve, reject));
+        link.send(greeting(this.options.terms?.() ?? {}, resolve, reject));
         // A container that was frozen just now does not answer either: the next stream tells.
         patience = setTimeout(() => reject(this.unreachable('it does not answer')), this.silenceMs);
         return undefined;
@@ -217,7 +225,7 @@ export class Caller {
     for (const open of calls) {
       open.attempts += 1;
       if (open.call.operation === 'ping') open.settle({ end: {} });
-      else if (open.attempts > MAX_ATTEMPTS) open.settle({ error: this.unreachable(end.problem) });
+      else if (open.call.once === true || open.attempts > MAX_ATTEMPTS) open.settle({ error: this.unreachable(end.problem) });
       else {
         open.call.onRepeat?.();
         this.send(open);
@@ -226,9 +234,9 @@ export class Caller {
   }
 }
 
-function greeting(resolve: (end: JsonObject) => void, reject: (error: unknown) => void): OpenCall {
+function greeting(terms: SandboxTerms, resolve: (end: JsonObject) => void, reject: (error: unknown) => void): OpenCall {
   return {
-    call: { operation: 'hello', fields: () => ({ version: PROTOCOL_VERSION }) },
+    call: { operation: 'hello', fields: () => ({ version: PROTOCOL_VERSION, ...terms }) },
     settle: (outcome) => ('end' in outcome ? resolve(outcome.end) : reject(outcome.error)),
     attempts: 0,
     owed: 0,

@@ -6,6 +6,7 @@ import { Caller, type CallerOptions } from './caller.ts';
 import { createFileCalls, createPartCalls } from './file-calls.ts';
 import { parseLines } from './lines.ts';
 import { createMethodCalls } from './method-calls.ts';
+import { serveTunnels } from './serve-tunnels.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
 
 /** Talks to the supervisor behind `openStream`; the first stream is opened by the first call. */
@@ -40,6 +41,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
     async ping() {
       await ask('ping', {});
     },
+    serveTunnels: (tunnels) => serveTunnels(caller, tunnels),
     disconnect: () => caller.disconnect(),
     close: () => caller.close(),
   };

@@ -107,12 +107,13 @@ function toInfo({ exit, ...info }: ExecRecord): ExecInfo {
   return exit && exit.status !== 'lost' ? { ...info, result: { ...outcome(exit), status: exit.status } } : info;
 }
 
-function outcome(exit: ExitRecord): Pick<CommandResult, 'durationMs' | 'exitCode' | 'signal' | 'concludedBy'> {
+function outcome(exit: ExitRecord): Pick<CommandResult, 'durationMs' | 'exitCode' | 'signal' | 'limit' | 'concludedBy'> {
   return {
     durationMs: exit.durationMs,
     ...(exit.exitCode !== undefined && { exitCode: exit.exitCode }),
     ...(exit.signal !== undefined && { signal: exit.signal }),
     ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
+    ...(exit.limit !== undefined && { limit: exit.limit }),
   };
 }
 

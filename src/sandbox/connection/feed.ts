@@ -41,6 +41,7 @@ export class Feed {
   }
 
   private async send(chunk: Uint8Array): Promise<void> {
+    if (chunk.byteLength === 0) this.hooks.send(chunk);
     for (let position = 0; position < chunk.byteLength && !this.stopped;) {
       const size = Math.min(this.hooks.credit(), LIMITS.chunkBytes, chunk.byteLength - position);
       if (size > 0) {

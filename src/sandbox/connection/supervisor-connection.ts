@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import type { FileInfo } from '../sandbox.ts';
+import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 
 export interface ExecSpec {
   execId: string;
@@ -36,6 +37,8 @@ export interface ExitRecord {
   concludedBy?: number;
   exitCode?: number;
   signal?: string;
+  /** The limit of the sandbox that it ran into. */
+  limit?: 'memory' | 'disk';
   durationMs: number;
   stdoutBytes: number;
   stderrBytes: number;
@@ -129,6 +132,8 @@ export interface SupervisorConnection {
   removeFile(path: string, options: { recursive: boolean }): Promise<void>;
   createDirectory(path: string, options: { parents: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
+  /** Takes the guest's connections to the way out until it is aborted; see there. */
+  serveTunnels(options: ServeTunnelsOptions): Promise<void>;
   /** Closes the stream but not the connection: the next call, and those in progress, open another. */
   disconnect(): void;
   /** Ends the connection; execs run on, followers reject with `DETACHED`, everything else with `SANDBOX_UNREACHABLE`. */
@@ -136,4 +141,4 @@ export interface SupervisorConnection {
 }
 
 /** What operations need of a connection: all but its end. */
-export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close'>;
+export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close' | 'serveTunnels'>;

@@ -1,20 +1,23 @@
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
+import type { SandboxTerms } from '../connection/caller.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
 import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
+import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
 import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
 
 /** A connection without work is closed after so long, and with it its bridge process in the container. Milliseconds. */
 const IDLE_MS = 60_000;
 
-type ConnectionDeps = OpenStreamDeps & { log: Logger };
+type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
 
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
   /** Operations that wait for an answer. */
   users: number;
+  kept: Promise<KeptTerms>;
   closing: AbortController;
   idleTimer: NodeJS.Timeout | undefined;
 }
@@ -32,37 +35,46 @@ export interface Connections {
   disconnect(sandboxId: string): void;
   /** Closes a connection that nobody waits on; operations in flight on a frozen sandbox wait for its thaw. */
   closeUnlessUsed(sandboxId: string): void;
-  closeAll(): void;
+  /** Resolves when nothing more happens on their behalf. */
+  closeAll(): Promise<void>;
 }
 
 export function createConnections(deps: ConnectionDeps): Connections {
   const entries = new Map<string, Entry>();
+  const farewells = new Set<Promise<void>>();
 
   const close = (sandboxId: string) => {
     const entry = entries.get(sandboxId);
     if (entry === undefined) return;
     entries.delete(sandboxId);
-    clearTimeout(entry.idleTimer);
-    entry.closing.abort();
-    entry.connection.close();
-    entry.stream?.destroy();
+    const farewell = leave(entry).finally(() => farewells.delete(farewell));
+    farewells.add(farewell);
   };
   const find = (target: Target): Entry => {
-    const entry = entries.get(target.sandboxId) ?? connect(deps, target);
+    const known = entries.get(target.sandboxId);
+    if (known) return known;
+    const entry = connect(deps, target, (change) => hold(entry, target.sandboxId, change));
     entries.set(target.sandboxId, entry);
+    // Without its terms it may not be used, and the next user has another try.
+    entry.kept.catch(() => entries.get(target.sandboxId) === entry && close(target.sandboxId));
     return entry;
+  };
+  /** Counts those who need the connection; without any it is closed after a while. */
+  const hold = (entry: Entry, sandboxId: string, change: 1 | -1) => {
+    clearTimeout(entry.idleTimer);
+    entry.users += change;
+    if (entry.users > 0 || entry.closing.signal.aborted) return;
+    entry.idleTimer = setTimeout(() => entries.get(sandboxId) === entry && close(sandboxId), IDLE_MS).unref();
   };
   const use: Connections['use'] = async (target, operation) => {
     const entry = find(target);
-    clearTimeout(entry.idleTimer);
-    entry.users += 1;
+    hold(entry, target.sandboxId, 1);
     try {
+      // Ahead of anything of the guest's.
+      (await entry.kept).ensureEgress();
       return await operation(entry.connection);
     } finally {
-      entry.users -= 1;
-      if (entry.users === 0 && !entry.closing.signal.aborted) {
-        entry.idleTimer = setTimeout(() => entries.get(target.sandboxId) === entry && close(target.sandboxId), IDLE_MS).unref();
-      }
+      hold(entry, target.sandboxId, -1);
     }
   };
 
@@ -86,17 +98,20 @@ export function createConnections(deps: ConnectionDeps): Connections {
       const execs = await use(target, (connection) => connection.list());
       return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
     },
-    closeAll() {
+    async closeAll() {
       for (const sandboxId of entries.keys()) close(sandboxId);
+      await Promise.all(farewells);
     },
   };
 }
 
-function connect(deps: ConnectionDeps, target: Target): Entry {
+function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) => void): Entry {
   const closing = new AbortController();
+  let terms: SandboxTerms = {};
   const connection = connectSupervisor({
     sandboxId: target.sandboxId,
     log: deps.log,
+    terms: () => terms,
     openStream: async () => {
       const stream = await openStream(deps, target, closing.signal);
       entry.stream = stream;
@@ -104,6 +119,20 @@ function connect(deps: ConnectionDeps, target: Target): Entry {
       return stream;
     },
   });
-  const entry: Entry = { connection, stream: undefined, users: 0, closing, idleTimer: undefined };
+  const kept = keepTerms(deps, target.sandboxId, { connection, signal: closing.signal, hold }).then((found) => {
+    terms = found.terms;
+    return found;
+  });
+  const entry: Entry = { connection, stream: undefined, users: 0, kept, closing, idleTimer: undefined };
   return entry;
+}
+
+/** The connection is closed at once; the promise is of what is left to tell. */
+async function leave(entry: Entry): Promise<void> {
+  clearTimeout(entry.idleTimer);
+  entry.closing.abort();
+  entry.connection.close();
+  entry.stream?.destroy();
+  const kept = await entry.kept.catch(() => undefined);
+  await kept?.close();
 }

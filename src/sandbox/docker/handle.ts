@@ -2,6 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/store.ts';
 import { createHandle } from '../connection/create-handle.ts';
 import type { SupervisorConnection, WorkingConnection } from '../connection/supervisor-connection.ts';
+import { withSecrets } from '../connection/with-secrets.ts';
 import type { SandboxHandle } from '../sandbox.ts';
 import { bringUp } from './bring-up.ts';
 import type { DockerContext } from './context.ts';
@@ -12,7 +13,11 @@ const TOUCH_MS = 5000;
 const ANSWER_MS = 10;
 
 /** A handle that wakes its sandbox on access. */
-export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>): SandboxHandle {
+export function createWakingHandle(
+  context: DockerContext,
+  row: Pick<SandboxRow, 'sandboxId' | 'containerName'>,
+  secrets: Record<string, string> = {},
+): SandboxHandle {
   const { connections, rows, log } = context;
   const { sandboxId } = row;
   let touchedAtMs = 0;
@@ -61,7 +66,7 @@ export function createWakingHandle(context: DockerContext, row: Pick<SandboxRow,
       clearTimeout(unanswered);
     }
   };
-  return createHandle(createWakingConnection(awake), sandboxId);
+  return createHandle(withSecrets(createWakingConnection(awake), secrets), sandboxId);
 }
 
 type Awake = <T>(operation: (connection: SupervisorConnection) => Promise<T>) => Promise<T>;

@@ -1,9 +1,10 @@
 import { failure } from '../../contracts/errors.ts';
-import type { Config } from '../../config.ts';
+import { readEnvironment, type Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
-import type { Store } from '../../store/store.ts';
-import type { OpenedSandbox, SandboxOwner, Sandboxes } from '../sandbox.ts';
+import type { SandboxRow, Store } from '../../store/store.ts';
+import { resolveReferences } from '../references.ts';
+import type { OpenedSandbox, SandboxHandle, SandboxOwner, Sandboxes } from '../sandbox.ts';
 import { inWorkDirectory } from '../work-directory.ts';
 import { archive } from './archive.ts';
 import { bringUp } from './bring-up.ts';
@@ -14,6 +15,7 @@ import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { fork } from './fork.ts';
+import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
 import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { createWakingHandle } from './handle.ts';
@@ -38,13 +40,15 @@ export interface DockerSandboxesOptions {
     | 'LONGSHORE_COPY_CHECKPOINTS'
     | 'LONGSHORE_SNAPSHOT_LIMIT'
     | 'LONGSHORE_SNAPSHOT_DAYS'
-  >;
-  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs'>;
+  > &
+    TermsOfOptions['config'];
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events'>;
   log: Logger;
   /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
   reapGraceMs?: number;
   /** Default: the engine of `DOCKER_HOST`. */
   engine?: Engine;
+  terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
 }
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
@@ -53,7 +57,7 @@ const DAY_MS = 86_400_000;
 
 /** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
 export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxes {
-  const { config, store, log, reapGraceMs = REAP_GRACE_MS } = options;
+  const { config, store, log, reapGraceMs = REAP_GRACE_MS, terms = {} } = options;
   const engine = options.engine ?? createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
@@ -66,7 +70,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     snapshots: store.snapshots,
     blobs: store.blobs,
     jobs: engine.copyJobs(installation, standardImage),
-    connections: createConnections({ engine, rows, log }),
+    connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, ...terms }) }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
     standardImage,
@@ -82,15 +86,14 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
   return {
     async open(owner, options) {
       const warm = await claimWarm(context, owner, options);
-      if (warm) return { handle: inWorkDirectory(createWakingHandle(context, warm), options.workDirectory) };
-      return openKnown(context, await ensureRow(context, owner, options), options);
+      return warm ? { handle: handleFor(context, warm, options) } : openKnown(context, await ensureRow(context, owner, options));
     },
     async restore(snapshotId, owner) {
       checkId(owner.sandboxId);
       const found = await context.snapshots.get(snapshotId);
       if (!found?.ready) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
       await restore(context, found, owner);
-      return openKnown(context, owner.sandboxId, found.options, 'it was restored from a snapshot');
+      return openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');
     },
     snapshot: (sandboxId, { name } = {}) => inTurn(sandboxId, () => snapshot(context, sandboxId, { ...(name !== undefined && { name }) })),
     async snapshots(filter = {}) {
@@ -109,18 +112,22 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     async [Symbol.asyncDispose]() {
-      context.connections.closeAll();
+      await context.connections.closeAll();
     },
   };
 }
 
 /** @param cause why it has no processes, when that is known already */
-async function openKnown(context: DockerContext, sandboxId: string, { workDirectory }: SandboxOptions, cause?: string): Promise<OpenedSandbox> {
+async function openKnown(context: DockerContext, { sandboxId, options }: Pick<SandboxRow, 'sandboxId' | 'options'>, cause?: string): Promise<OpenedSandbox> {
   const { lost } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'open', cause));
   // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
   const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
   await context.connections.use(target, (connection) => connection.ping());
-  return { handle: inWorkDirectory(createWakingHandle(context, target), workDirectory), ...(lost !== undefined && { lost }) };
+  return { handle: handleFor(context, target, options), ...(lost !== undefined && { lost }) };
+}
+
+function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): SandboxHandle {
+  return inWorkDirectory(createWakingHandle(context, row, secretsOf(options)), options.workDirectory);
 }
 
 function checkId(sandboxId: string): void {
@@ -128,11 +135,11 @@ function checkId(sandboxId: string): void {
   throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
 }
 
-/** The sandbox's id: that of the owner, or of the sandbox that the conversation has already. */
-async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<string> {
+/** The sandbox's row: that of the owner, or of the sandbox that the conversation has already. */
+async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow> {
   const { sandboxId, conversationId, tenantId, ttlMs } = owner;
   checkId(sandboxId);
-  const row = await rows.ensure({
+  return await rows.ensure({
     sandboxId,
     ...(conversationId !== undefined && { conversationId }),
     tenantId,
@@ -143,5 +150,11 @@ async function ensureRow({ rows, installation, hostId }: DockerContext, owner: S
     options: { ...options },
     ...(ttlMs !== undefined && { ttlMs }),
   });
-  return row.sandboxId;
+}
+
+/** The values for the names of a sandbox's secrets; its row has references to this process's environment only. */
+function secretsOf({ secrets = {} }: SandboxOptions): Record<string, string> {
+  const resolved = resolveReferences(secrets, readEnvironment);
+  if ('values' in resolved) return resolved.values;
+  throw failure('CONFIG_INVALID', { name: resolved.missing, problem: 'it is not set, and a secret of the sandbox needs it', fix: 'Set it for the worker' });
 }

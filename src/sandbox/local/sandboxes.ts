@@ -5,7 +5,7 @@ import { createDockerSandboxes, type DockerSandboxesOptions } from '../docker/sa
 import type { Sandboxes } from '../sandbox.ts';
 import { createLocalEngine } from './engine.ts';
 
-export interface LocalSandboxesOptions extends Omit<DockerSandboxesOptions, 'config' | 'engine'> {
+export interface LocalSandboxesOptions extends Omit<DockerSandboxesOptions, 'config' | 'engine' | 'terms'> {
   config: DockerSandboxesOptions['config'] & Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_LOCAL_IN_PRODUCTION' | 'NODE_ENV'>;
 }
 
@@ -29,6 +29,7 @@ export function createLocalSandboxes({ config, log, ...options }: LocalSandboxes
     ...options,
     log,
     engine: createLocalEngine({ root, searchPath: readEnvironment('PATH') ?? DEFAULT_PATH }),
+    terms: { watchDisk: false },
     // Rows tell a host by its id, and an engine must not judge the sandboxes of another.
     config: { ...config, LONGSHORE_HOST_ID: localHostId(config.LONGSHORE_HOST_ID) },
   });

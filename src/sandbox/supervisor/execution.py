@@ -18,7 +18,7 @@ _KILL_AGAIN = 0.05
 class Execution:
     """Is the `source` of its followers (see follow.py)."""
 
-    def __init__(self, exec_id, spec, started_at, spawned, journal, loop, on_end, on_gone):
+    def __init__(self, exec_id, spec, started_at, spawned, journal, loop, on_end, on_gone, memory_kills):
         self.id = exec_id
         self.spec = spec
         self.started_at = started_at
@@ -45,6 +45,9 @@ class Execution:
         self._report = b''
         self._wait_status = None
         self._reason = None
+        self._limit_hit = None
+        self._memory_kills = memory_kills
+        self._killed_before = memory_kills.count()
         self._kill_at = None
         self._concluded_by = None
         self._held_left = None
@@ -103,6 +106,12 @@ class Execution:
                     self._reason = 'timeout'
                 self._end_tree(False)
         self._schedule()
+
+    def stop_for_disk(self):
+        """Ends it because the sandbox's files have no more room."""
+        if self.exit is None and self._reason is None:
+            self._limit_hit = 'disk'
+        self._end_tree(True)
 
     def keep_no_more(self):
         """The volume is full: what does not fit is counted and dropped, and the kept part stays without gaps."""
@@ -198,11 +207,17 @@ class Execution:
                 if not self._read(index):
                     break
         status = self._wait_status
+        record = {'status': self._reason or 'exited'}
         if os.WIFSIGNALED(status):
-            name = _signal_name(os.WTERMSIG(status))
-            self._end({'status': self._reason or 'exited', 'signal': name})
+            record['signal'] = _signal_name(os.WTERMSIG(status))
         else:
-            self._end({'status': self._reason or 'exited', 'exitCode': os.WEXITSTATUS(status)})
+            record['exitCode'] = os.WEXITSTATUS(status)
+        # Any of the sandbox's processes may have been taken; one that failed meanwhile has most likely lost its own.
+        if status and self._limit_hit is None and self._memory_kills.count() > self._killed_before:
+            self._limit_hit = 'memory'
+        if self._limit_hit is not None:
+            record['limit'] = self._limit_hit
+        self._end(record)
 
     def _end(self, record):
         if self.exit is not None:

@@ -8,6 +8,7 @@ from _sha256 import sha256
 from execution import Execution
 from follow import Follower, Recorded
 from journal import timestamp
+from memory import MemoryKills
 from methods import Answer
 from protocol import LIMITS, Refused, to_bytes
 from stdin import Stdin
@@ -31,7 +32,7 @@ class Executions:
         self._loop = loop
         self._nursery = nursery
         self._methods = methods
-        self._base_env = {
+        self.base_env = {
             b'PATH': b'/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
             b'HOME': home,
             b'USER': b'user',
@@ -40,6 +41,8 @@ class Executions:
             b'LANG': b'C.UTF-8',
             **{os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
         }
+        """Of every command; what a command brings itself comes before it."""
+        self._memory_kills = MemoryKills()
         self._live = {}
         """Those of which something runs: the command, or what it left in the background."""
         self._unsaved = {}
@@ -146,6 +149,11 @@ class Executions:
         for execution in tuple(self._live.values()):
             execution.signal(signal.SIGKILL)
 
+    def stop_writers(self):
+        """Which of them fills the volume cannot be seen, so all are ended."""
+        for execution in tuple(self._live.values()):
+            execution.stop_for_disk()
+
     def _claim_and_start(self, fields):
         exec_id = fields['execId']
         if ('command' in fields) == ('argv' in fields or 'program' in fields):
@@ -180,8 +188,8 @@ class Executions:
         else:
             argv = [*_PROGRAMS.get(fields.get('program'), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
         desk = self._methods.open_desk() if fields.get('methods') else None
-        env = {**self._base_env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
-        cwd = os.path.join(self._base_env[b'HOME'], to_bytes(fields['cwd']))
+        env = {**self.base_env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
+        cwd = os.path.join(self.base_env[b'HOME'], to_bytes(fields['cwd']))
         try:
             spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open')
         except OSError as error:
@@ -189,7 +197,7 @@ class Executions:
             if desk is not None:
                 self._methods.close_desk(desk)
             raise Refused('EXEC_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
-        execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone)
+        execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
         if desk is not None:
             execution.desk = desk
             desk.on_hold = execution.hold_clock

@@ -8,12 +8,14 @@ import signal
 import _socket
 import file_operations
 from connection import Connection
+from disk_guard import DiskGuard
 from executions import Executions
 from file_work import FileWork
 from journal import Journal, timestamp
 from loop import READ, Loop
 from methods import Methods
 from protocol import LIMITS, VERSION, Refused
+from tunnels import Tunnels
 
 _PATHS = ('path', 'from', 'to', 'cwd', 'pattern')
 
@@ -35,9 +37,11 @@ class Supervisor:
         methods = Methods(options['--methods'], self._loop)
         executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home, methods, json.loads(options['--environment']))
         self._executions = executions
+        self._disk_guard = DiskGuard(self._loop, executions, (options['--home'], options['--journal']), user)
+        self._tunnels = Tunnels(self._loop, executions.base_env)
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
-            'hello': lambda channel, fields: channel.end(self._hello),
+            'hello': self._greet,
             'ping': lambda channel, fields: channel.end({}),
             'run': executions.run,
             'start': executions.start,
@@ -51,26 +55,34 @@ class Supervisor:
             'hold': executions.hold,
             'answer': executions.answer,
             'conclude': executions.conclude,
+            'tunnel.serve': self._tunnels.serve,
+            'tunnel.accept': self._tunnels.accept,
         }
         self._loop.add(self._listener.fileno(), READ, self._accept)
         self._listen_for_stop()
 
     def serve(self):
         """Returns when told to stop, with every command ended and its end recorded."""
-        loop, executions = self._loop, self._executions
+        loop, executions, tunnels, disk_guard = self._loop, self._executions, self._tunnels, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
         gc.collect()
         gc.freeze()
         self._nursery.warm_up()
         while not self._stopping:
-            loop.step(executions.due(), executions.running)
+            loop.step(_earliest(executions.due(), tunnels.due(), disk_guard.due()), executions.running)
             executions.on_time(loop.active)
+            tunnels.on_time(loop.active)
+            disk_guard.on_time(loop.active)
         executions.kill_all()
         limit = loop.now() + _FAREWELL
         while executions.running and loop.now() < limit:
             loop.step(min(limit, executions.due() or limit), True)
             executions.on_time(loop.active)
         os.unlink(self._path)
+
+    def _greet(self, channel, fields):
+        self._disk_guard.limit = fields.get('diskBytes', self._disk_guard.limit)
+        channel.end(self._hello)
 
     def _handle(self, channel, operation, fields):
         if self._stopping:
@@ -110,6 +122,10 @@ class Supervisor:
 
     def _stop(self, number, frame):
         self._stopping = True
+
+
+def _earliest(*times):
+    return min((time for time in times if time is not None), default=None)
 
 
 def _listen(path):

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
 import { createTestSandboxes, output, type TestSandboxes } from './support.ts';
 
@@ -15,6 +16,16 @@ describe('a sandbox, probed from inside', () => {
     const { Config, HostConfig, Mounts } = await parts.docker.getContainer(parts.containerName(sandboxId)).inspect();
     expect(HostConfig).toMatchObject({
       CapDrop: ['ALL'],
+      CapAdd: ['SETUID', 'SETGID', 'KILL', 'CHOWN'],
+      IpcMode: 'private',
+      PidMode: '',
+      UTSMode: '',
+      UsernsMode: '',
+      OomScoreAdj: 500,
+      OomKillDisable: false,
+      PublishAllPorts: false,
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
+      Tmpfs: { '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777', '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
       SecurityOpt: ['no-new-privileges:true'],
       Privileged: false,
       NetworkMode: 'none',
@@ -25,6 +36,9 @@ describe('a sandbox, probed from inside', () => {
       Init: true,
       RestartPolicy: { Name: 'no' },
     });
+    for (const name of ['Binds', 'Devices', 'DeviceRequests', 'ExtraHosts', 'Links', 'VolumesFrom', 'GroupAdd', 'Dns'] as const)
+      expect(HostConfig[name] ?? []).toEqual([]);
+    expect(Config).toMatchObject({ Hostname: 'sandbox', User: '0:0', OpenStdin: false, Tty: false });
     expect(Mounts.map(({ Type, Destination }) => ({ Type, Destination }))).toEqual([{ Type: 'volume', Destination: '/home' }]);
     expect(Config.Labels).toMatchObject({
       'longshore.installation': parts.installation,
@@ -41,10 +55,43 @@ describe('a sandbox, probed from inside', () => {
     expect(status).toMatch(/Seccomp:\s+2/);
   });
 
-  test('there is no network but loopback', async () => {
-    expect(await output(handle, 'ls /sys/class/net')).toBe('lo');
-    const { exitCode } = await handle.run(`python3 -c "import socket; socket.create_connection(('1.1.1.1', 53), 2)"`);
-    expect(exitCode).toBe(1);
+  test('there is no network but loopback: no route, no name server, no metadata, nothing of the host', async () => {
+    expect(await output(handle, 'ls /sys/class/net; tail -n +2 /proc/net/route; tail -n +2 /proc/net/tcp; env | grep -i proxy')).toBe('lo');
+    const probe = `python3 -c "
+import errno, socket
+def attempt(family, address):
+    try: socket.socket(family).connect(address)
+    except OSError as error: return errno.errorcode[error.errno]
+print(*[attempt(socket.AF_INET, (address, 80)) for address in ('1.1.1.1', '169.254.169.254', '172.17.0.1', '10.0.0.1', '100.100.100.200')])
+print(attempt(socket.AF_INET6, ('fd00:ec2::254', 80)), attempt(socket.AF_VSOCK, (2, 22)) is not None)
+try: socket.getaddrinfo('example.com', 80)
+except OSError: print('no names')"`;
+    const [v4 = '', v6 = '', names = ''] = (await output(handle, probe)).split('\n');
+    expect(new Set(v4.split(' '))).toEqual(new Set(['ENETUNREACH']));
+    expect(v6).toMatch(/^(ENETUNREACH|EADDRNOTAVAIL) True$/);
+    expect(names).toBe('no names');
+    expect(await output(handle, 'hostname; cat /etc/hostname; cut -f1 /proc/net/dev_mcast')).not.toContain(hostname());
+    expect(await output(handle, 'hostname')).toBe('sandbox');
+  });
+
+  test('raw and packet sockets, kernel interfaces and debugging are refused', async () => {
+    const probe = `python3 -c "
+import ctypes, errno, socket
+def attempt(make):
+    try: make()
+    except OSError as error: return errno.errorcode[error.errno]
+    return 'works'
+print(attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)), attempt(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *values):
+    return errno.errorcode[ctypes.get_errno()] if libc.syscall(number, *values) < 0 else 'works'
+# mount, init_module, bpf, keyctl, perf_event_open, ptrace of the supervisor, setns, reboot
+print(*[call(number, *values) for number, values in ((165, (0, 0, 0, 0, 0)), (175, (0, 0, 0)), (321, (0, 0, 0)), (250, (0, 0)), (298, (0, 0, 0, 0, 0)), (101, (16, 1, 0, 0)), (308, (0, 0)), (169, (0, 0, 0, 0)))])"`;
+    const answers = (await output(handle, probe)).split(/\s/);
+    expect(answers).not.toContain('works');
+    expect(answers).toHaveLength(10);
+    expect(await output(handle, 'ls /dev | grep -E "^(sd|vd|nvme|kvm|mem|kmsg|fuse|loop)"')).toBe('');
+    expect((await handle.run('cat /dev/kmsg /proc/kcore /proc/sched_debug /proc/timer_list /sys/firmware/* 2>/dev/null | grep -q .')).exitCode).toBe(1);
   });
 
   test('only /home/user and /tmp can be written by the guest', async () => {
@@ -61,6 +108,22 @@ describe('a sandbox, probed from inside', () => {
     expect((await handle.run('unshare --user --map-root-user true')).exitCode).not.toBe(0);
     expect((await handle.run('kill -9 1; cat /proc/1/environ; ls /proc/1/fd')).exitCode).not.toBe(0);
     expect(await output(handle, 'for p in $(pgrep -u root); do kill -9 $p 2>/dev/null && echo killed $p; done')).toBe('');
+  });
+
+  test('a guest that kills what it can, floods the supervisor or speaks its language gets no answer that is wrong', async () => {
+    const { stdout } = await handle.run('kill -9 -1', { timeoutMs: 10_000 });
+    expect(stdout.totalBytes).toBe(0);
+    expect(await output(handle, 'echo still here')).toBe('still here');
+    // Frames of the protocol in the output are output.
+    const frames = String.raw`printf '\000\000\000\007\006\000\000\000\001{}\177\377\377\377\001'`;
+    expect((await handle.run(`${frames}; ${frames} >&2; exit 7`)).exitCode).toBe(7);
+    // Neither can it leave a result in the journal that the next one would read.
+    const planted = await handle.run(
+      'for d in /home/.longshore /home/.longshore/execs /home/.longshore/execs/*; do echo "{}" > $d/exit.json; mkdir $d/planted; done; exit 3',
+    );
+    expect(planted.exitCode).toBe(3);
+    expect((await handle.execs()).some(({ execId }) => execId === 'planted')).toBe(false);
+    expect(await output(handle, 'for fd in $(ls /proc/self/fd); do readlink /proc/self/fd/$fd; done | grep -c -e socket -e longshore')).toBe('0');
   });
 
   test('neither the engine nor the supervisor can be reached, and the environment holds no secret', async () => {

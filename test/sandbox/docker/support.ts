@@ -23,16 +23,20 @@ export interface TestSandboxes {
 
 let count = 0;
 
-export async function createTestSandboxes(): Promise<TestSandboxes> {
+/** `config` and `terms` differ from what an installation has by itself. */
+export async function createTestSandboxes({
+  config: changes = {},
+  terms = {},
+}: { config?: Partial<Config>; terms?: NonNullable<DockerSandboxesOptions['terms']> } = {}): Promise<TestSandboxes> {
   const installation = testInstallation();
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
   const database = await createTestDatabase();
   const store = await openStore({ url: database.url, log });
-  const config: Config = { ...loadConfig(), LONGSHORE_INSTALLATION: installation, LONGSHORE_HOST_ID: 'test-host' };
+  const config: Config = { ...loadConfig(), LONGSHORE_INSTALLATION: installation, LONGSHORE_HOST_ID: 'test-host', ...changes };
   const docker = new Docker();
   const made: Sandboxes[] = [];
   const another = (options: Partial<DockerSandboxesOptions> = {}) => {
-    const sandboxes = createDockerSandboxes({ config, store, log, ...options });
+    const sandboxes = createDockerSandboxes({ config, store, log, terms, ...options });
     made.push(sandboxes);
     return sandboxes;
   };

@@ -1,0 +1,85 @@
+const STAR = 0x2a;
+/** Shorter values would be found everywhere. */
+const SHORTEST = 4;
+/** What is left of a value at an edge, and still tells of it. */
+const SHORTEST_PART = 3;
+
+/** Puts stars in place of secrets, byte for byte, so that sizes and offsets stay what they are. */
+export interface Mask {
+  all(bytes: Buffer): Buffer;
+  text(text: string): string;
+  /** Two texts between which something was left out; a secret may have been cut there. */
+  edges(head: string, tail: string): { head: string; tail: string };
+  stream(): MaskedStream;
+}
+/** Holds back what may be the beginning of a secret until more comes. */
+export interface MaskedStream {
+  push(chunk: Buffer): Buffer;
+  /** Gives what was held back. */
+  end(): Buffer;
+}
+
+/** Secrets of less than four characters are not masked. Each is known as it is, as it looks in JSON, and by its longer lines. */
+export function createMask(secrets: string[]): Mask {
+  const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), ...secret.split('\n').filter((line) => line.length >= 2 * SHORTEST)]);
+  const patterns = [...new Set(forms)].filter((form) => form.length >= SHORTEST).map((form) => Buffer.from(form));
+  const all = (bytes: Buffer): Buffer => maskAll(bytes, patterns);
+  const text = (plain: string): string => (patterns.length === 0 ? plain : all(Buffer.from(plain)).toString());
+  return {
+    all,
+    text,
+    edges(head, tail) {
+      const [start, end] = [Buffer.from(head), Buffer.from(tail)];
+      const cutStart = longestPart(patterns, (part, of) => endsWith(start, of.subarray(0, part)));
+      const cutEnd = longestPart(patterns, (part, of) => end.subarray(0, part).equals(of.subarray(of.length - part)));
+      const [shownStart, shownEnd] = [Buffer.from(all(start)), Buffer.from(all(end))];
+      if (cutStart >= SHORTEST_PART) shownStart.fill(STAR, start.length - cutStart);
+      if (cutEnd >= SHORTEST_PART) shownEnd.fill(STAR, 0, cutEnd);
+      return { head: shownStart.toString(), tail: shownEnd.toString() };
+    },
+    stream: () => createStream(patterns),
+  };
+}
+
+function createStream(patterns: Buffer[]): MaskedStream {
+  let held = { raw: Buffer.alloc(0), shown: Buffer.alloc(0) };
+  return {
+    push(chunk) {
+      const raw = Buffer.concat([held.raw, chunk]);
+      const shown = Buffer.from(maskAll(raw, patterns));
+      // What was part of a secret stays masked, even if it could also have begun another.
+      for (const [index, byte] of held.shown.entries()) if (byte !== held.raw[index]) shown[index] = STAR;
+      const kept = raw.length - longestPart(patterns, (part, of) => part < of.length && endsWith(raw, of.subarray(0, part)));
+      held = { raw: raw.subarray(kept), shown: shown.subarray(kept) };
+      return shown.subarray(0, kept);
+    },
+    end() {
+      const { shown } = held;
+      held = { raw: Buffer.alloc(0), shown: Buffer.alloc(0) };
+      return shown;
+    },
+  };
+}
+
+function maskAll(bytes: Buffer, patterns: Buffer[]): Buffer {
+  let shown = bytes;
+  for (const pattern of patterns) {
+    for (let at = bytes.indexOf(pattern); at >= 0; at = bytes.indexOf(pattern, at + 1)) {
+      if (shown === bytes) shown = Buffer.from(bytes);
+      shown.fill(STAR, at, at + pattern.length);
+    }
+  }
+  return shown;
+}
+
+function longestPart(patterns: Buffer[], fits: (part: number, of: Buffer) => boolean): number {
+  let longest = 0;
+  for (const pattern of patterns) {
+    for (let part = pattern.length; part > longest; part -= 1) if (fits(part, pattern)) longest = part;
+  }
+  return longest;
+}
+
+function endsWith(bytes: Buffer, end: Buffer): boolean {
+  return bytes.length >= end.length && bytes.subarray(bytes.length - end.length).equals(end);
+}

@@ -1,0 +1,70 @@
+import { Duplex } from 'node:stream';
+
+interface Piece {
+  chunk: Uint8Array;
+  /** Called when it is on its way. */
+  sent: () => void;
+}
+
+const END = new Uint8Array(0);
+
+/** One connection of the guest: what it sends is read, what is written goes to it. Both directions hold back whoever is too fast. */
+export class TunnelStream extends Duplex {
+  /** Aborted when the stream is destroyed. */
+  readonly gone: AbortSignal;
+  readonly #gone = new AbortController();
+  #wanted: (() => void)[] = [];
+  #pieces: Piece[] = [];
+  #wake: (() => void) | undefined;
+
+  constructor() {
+    super({ allowHalfOpen: true });
+    this.gone = this.#gone.signal;
+  }
+
+  /** Takes what the guest sent; an empty piece is its end. The promise is kept when there is room for more. */
+  receive(chunk: Buffer): void | Promise<void> {
+    if (this.destroyed) return undefined;
+    if (this.push(chunk.length === 0 ? null : chunk) || chunk.length === 0) return undefined;
+    return new Promise((resolve) => this.#wanted.push(resolve));
+  }
+
+  /** What is to go to the guest, piece by piece; an empty one at the end. */
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const piece = this.#pieces.shift();
+      if (piece === undefined) {
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+        if (this.destroyed) return;
+        continue;
+      }
+      yield piece.chunk;
+      piece.sent();
+      if (piece.chunk === END) return;
+    }
+  }
+
+  override _read(): void {
+    for (const resolve of this.#wanted.splice(0)) resolve();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, sent: () => void): void {
+    this.#add({ chunk, sent });
+  }
+
+  override _final(sent: () => void): void {
+    this.#add({ chunk: END, sent });
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this._read();
+    this.#wake?.();
+    this.#gone.abort();
+    done(error);
+  }
+
+  #add(piece: Piece): void {
+    this.#pieces.push(piece);
+    this.#wake?.();
+  }
+}

@@ -1,0 +1,62 @@
+import type { SecureContextOptions } from 'node:tls';
+import { readEnvironment, type Config } from '../../config.ts';
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { Logger } from '../../log.ts';
+import { createAddressPolicy, type AddressPolicy, type Resolve } from '../../network/address-policy.ts';
+import type { SandboxRow, Store } from '../../store/store.ts';
+import { createHeldAuthority } from '../egress/authority.ts';
+import { createEgress } from '../egress/create-egress.ts';
+import type { EgressSummary } from '../egress/decisions.ts';
+import type { TermsOf } from './keep-terms.ts';
+
+export interface TermsOfOptions {
+  config: Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_EGRESS_ADDRESSES'>;
+  store: Pick<Store, 'sandboxes' | 'events'>;
+  log: Logger;
+  /** Looks names up; the system's way when absent. */
+  resolve?: Resolve;
+  /** Whether files are kept within their limit. Default true; not where a sandbox shares its user with other programs. */
+  watchDisk?: boolean;
+  /** Certificates that hosts are trusted by beside the usual ones, where credentials are added. */
+  trust?: Pick<SecureContextOptions, 'ca'>;
+}
+
+const DEFAULT_DISK_MB = 10_240;
+const MEBIBYTE = 1024 * 1024;
+
+/** Reads what holds for a sandbox from its row, so that it is the same for all workers. What its way out decides is told in the conversation's events. */
+export function createTermsOf({ config, store, log, resolve, trust, watchDisk = true }: TermsOfOptions): TermsOf {
+  const authority = createHeldAuthority(config.LONGSHORE_HOME);
+  const policy = createPolicy(config.LONGSHORE_EGRESS_ADDRESSES, resolve);
+  return async (sandboxId) => {
+    const row = await store.sandboxes.get(sandboxId);
+    const { egress = [], diskMb = DEFAULT_DISK_MB } = (row?.options ?? {}) as SandboxOptions;
+    const terms = { diskBytes: watchDisk ? diskMb * MEBIBYTE : 0 };
+    if (!row || egress.length === 0) return { terms };
+    const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
+    const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
+    const opens = egress.some((rule) => typeof rule !== 'string' && Object.keys(rule.headers ?? {}).length > 0);
+    return { terms, egress: made, ...(opens && { certificate: await authority.certificate() }) };
+  };
+}
+
+function createPolicy(addresses: string | undefined, resolve: Resolve | undefined): AddressPolicy {
+  const allowAddresses = (addresses ?? '').split(/[\s,]+/).filter((address) => address !== '');
+  try {
+    return createAddressPolicy({ allowAddresses, ...(resolve && { resolve }) });
+  } catch (error) {
+    const fix = 'Give addresses and ranges such as 10.1.2.3, 10.2.0.0/16';
+    throw failure('CONFIG_INVALID', { name: 'LONGSHORE_EGRESS_ADDRESSES', problem: `"${addresses}" is not usable`, fix }, error);
+  }
+}
+
+/** What cannot be stored is in the log at least. */
+async function tellOf({ events }: Pick<Store, 'events'>, log: Logger, { sandboxId, conversationId }: SandboxRow, summary: EgressSummary): Promise<void> {
+  try {
+    if (conversationId !== undefined) await events.append(conversationId, [{ type: 'sandbox.egress', data: { ...summary } }]);
+    else log.info({ sandboxId, ...summary }, 'sandbox egress');
+  } catch (error) {
+    log.warn({ sandboxId, err: error, ...summary }, 'what a sandbox did outside could not be stored');
+  }
+}

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { certifyHost, createAuthority, type Certified } from './certificates.ts';
+
+/** Vouches for hosts to sandboxes whose connections are opened on the way, to add credentials. */
+export interface Authority {
+  /** What sandboxes trust, as PEM; its key stays with the worker. */
+  certificate(): Promise<string>;
+  contextFor(host: string): Promise<SecureContext>;
+}
+
+const FILE = 'egress-authority.pem';
+const MAX_HELD = 200;
+/** Well before a host's certificate runs out. */
+const RENEW_AFTER_MS = 7 * 86_400_000;
+
+/** Keeps one authority per directory, made at first need and readable for its owner alone, so that all workers of a machine use the same. */
+export function createHeldAuthority(directory: string): Authority {
+  let loading: Promise<Certified> | undefined;
+  const contexts = new Map<string, { made: number; context: SecureContext }>();
+  const load = (): Promise<Certified> => {
+    loading ??= loadAuthority(directory).catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  };
+  return {
+    certificate: async () => (await load()).certificate,
+    async contextFor(host) {
+      const authority = await load();
+      const held = contexts.get(host);
+      const now = Date.now();
+      if (held && now - held.made < RENEW_AFTER_MS) return held.context;
+      const { key, certificate } = certifyHost(host, authority, new Date(now));
+      const context = createSecureContext({ key, cert: certificate });
+      contexts.delete(host);
+      if (contexts.size >= MAX_HELD) contexts.delete(contexts.keys().next().value ?? '');
+      contexts.set(host, { made: now, context });
+      return context;
+    },
+  };
+}
+
+async function loadAuthority(directory: string): Promise<Certified> {
+  const path = join(directory, FILE);
+  const found = await readAuthority(path);
+  if (found) return found;
+  await mkdir(directory, { recursive: true });
+  const made = createAuthority(new Date());
+  const beside = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await writeFile(beside, made.key + made.certificate, { mode: 0o600 });
+    // The first one counts; a worker that loses the race takes what is there.
+    await link(beside, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(beside, { force: true });
+  }
+  return (await readAuthority(path)) ?? made;
+}
+
+async function readAuthority(path: string): Promise<Certified | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  const [key] = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----\n/.exec(text) ?? [];
+  const [certificate] = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n/.exec(text) ?? [];
+  return key !== undefined && certificate !== undefined ? { key, certificate } : undefined;
+}

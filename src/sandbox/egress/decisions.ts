@@ -1,0 +1,92 @@
+import type { EventData } from '../../contracts/events.ts';
+import type { Target } from './rules.ts';
+
+export type EgressSummary = EventData['sandbox.egress'];
+type Line = EgressSummary['decisions'][number];
+
+/** Counts the bytes of one connection. */
+export interface Tally {
+  sent: (bytes: number) => void;
+  received: (bytes: number) => void;
+}
+
+export interface Decisions {
+  /** Notes a decision; `why` tells of a refusal. */
+  note(target: Target | string, why?: string): Tally;
+  /** Tells what was not told yet, and no more on its own. */
+  close(): Promise<void>;
+}
+
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+/** Lines of one summary; what goes beyond is counted. */
+const MAX_LINES = 50;
+const MAX_HOST_LENGTH = 255;
+
+/**
+ * Sums decisions up, so that no flood of connections is a flood of events: same ones are one line with a count, and while they go on coming the
+ * summaries become rarer, down to one a minute.
+ */
+export function createDecisions(tell: (summary: EgressSummary) => Promise<void>): Decisions {
+  let lines = new Map<string, Line>();
+  let leftOut = 0;
+  let pauseMs = FIRST_PAUSE_MS;
+  let timer: NodeJS.Timeout | undefined;
+  let telling: Promise<void> = Promise.resolve();
+  let closed = false;
+
+  const flush = (): void => {
+    timer = undefined;
+    if (lines.size === 0) {
+      pauseMs = FIRST_PAUSE_MS;
+      return;
+    }
+    const summary = { decisions: [...lines.values()], ...(leftOut > 0 && { leftOut }) };
+    lines = new Map();
+    leftOut = 0;
+    telling = telling.then(() => tell(summary));
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    schedule();
+  };
+  const schedule = (): void => {
+    if (!closed) timer ??= setTimeout(flush, pauseMs).unref();
+  };
+  /** The line of these words in the summary that is gathered now. */
+  const lineOf = (words: Pick<Line, 'host' | 'port' | 'decision' | 'why'>): Line | undefined => {
+    const key = JSON.stringify(words);
+    const found = lines.get(key);
+    if (found) return found;
+    if (lines.size >= MAX_LINES) return undefined;
+    const line = { ...words, connections: 0, sentBytes: 0, receivedBytes: 0 };
+    lines.set(key, line);
+    return line;
+  };
+
+  return {
+    note(target, why) {
+      const where = typeof target === 'string' ? { host: printable(target) } : target;
+      const words = { ...where, decision: why === undefined ? ('allowed' as const) : ('refused' as const), ...(why !== undefined && { why }) };
+      const add = (field: 'connections' | 'sentBytes' | 'receivedBytes', count: number): void => {
+        const line = lineOf(words);
+        if (line) line[field] += count;
+        else if (field === 'connections') leftOut += 1;
+        schedule();
+      };
+      add('connections', 1);
+      return { sent: (bytes) => add('sentBytes', bytes), received: (bytes) => add('receivedBytes', bytes) };
+    },
+    async close() {
+      clearTimeout(timer);
+      timer = undefined;
+      flush();
+      closed = true;
+      clearTimeout(timer);
+      await telling;
+    },
+  };
+}
+
+/** What a guest wrote, fit for a log. */
+function printable(text: string): string {
+  return text.slice(0, MAX_HOST_LENGTH).replaceAll(/[^\x20-\x7e]/g, '\ufffd');
+}

@@ -1,0 +1,43 @@
+import { isIP } from 'node:net';
+import type { EgressRule, SandboxOptions } from '../../contracts/agent.ts';
+import { oddityOfHost } from '../../network/address-policy.ts';
+
+const WEB_PORTS = [80, 443];
+/** A credential is not sent in the clear, unless a rule names such a port. */
+const SECURE_PORTS = [443];
+
+export interface Target {
+  host: string;
+  port: number;
+}
+
+/** The rule that lets a connection out, or why none does, in words. */
+export type Match = { rule: EgressRule } | { refusal: string };
+
+/** The first rule that names the host, exactly or as `*.domain` for all below it. Among several, one that has the port. */
+export function findRule(egress: NonNullable<SandboxOptions['egress']>, { host, port }: Target): Match {
+  const named = egress.map((rule) => (typeof rule === 'string' ? { host: rule } : rule)).filter((rule) => names(rule.host, host));
+  const rule = named.find((candidate) => portsOf(candidate).includes(port));
+  if (rule) return { rule };
+  if (named.length === 0) return { refusal: 'this host is not on the list of the sandbox' };
+  return { refusal: `of this host only port ${named.flatMap(portsOf).join(', ')} is on the list` };
+}
+
+function names(pattern: string, host: string): boolean {
+  const wanted = pattern.toLowerCase();
+  return wanted.startsWith('*.') ? isIP(host) === 0 && host.endsWith(wanted.slice(1)) && host.length > wanted.length - 1 : host === wanted;
+}
+
+function portsOf({ ports, headers }: EgressRule): number[] {
+  return ports ?? (headers && Object.keys(headers).length > 0 ? SECURE_PORTS : WEB_PORTS);
+}
+
+/** `host:port` as a proxy is asked for it; or what is odd about it. Nothing is rewritten, so that nobody else can read it in another way. */
+export function parseTarget(text: string, defaultPort?: number): Target | { refusal: string } {
+  const parts = /^(?:\[([0-9a-f:.]+)\]|([^[\]:@/?#\s]+))(?::(\d{1,5}))?$/i.exec(text);
+  const host = (parts?.[1] ?? parts?.[2] ?? '').toLowerCase();
+  const port = parts?.[3] === undefined ? defaultPort : Number(parts[3]);
+  if (!parts || port === undefined || port < 1 || port > 65_535) return { refusal: 'this is not a host with a port' };
+  const oddity = oddityOfHost(host);
+  return oddity === undefined ? { host, port } : { refusal: `of this host name, ${oddity}` };
+}

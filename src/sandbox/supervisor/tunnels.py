@@ -1,0 +1,134 @@
+"""The guest's way out: a listener on the container's loopback whose connections travel, unread, to a worker, which decides what may pass."""
+
+import collections
+import errno
+
+import _socket
+import egress_environment
+from loop import READ
+from protocol import Refused
+from tunnel import Tunnel
+
+# Connections that may wait for a worker, and those that may be open; more wait in the kernel's queue.
+_WAITING = 64
+_OPEN = 256
+# Active seconds that a connection waits for a worker.
+_PATIENCE = 5.0
+_NOBODY = b'Longshore: no worker is connected to this sandbox, so nothing can leave it now. Try again later.\n'
+
+
+class Tunnels:
+    def __init__(self, loop, base_env):
+        self._loop = loop
+        self._base_env = base_env
+        self._listener = None
+        self._listening = False
+        self._port = 0
+        self._servers = []
+        self._waiting = collections.OrderedDict()
+        self._open = set()
+        self._count = 0
+
+    def due(self):
+        """Active time when the longest waiting connection has waited enough."""
+        return next(iter(self._waiting.values())).deadline if self._waiting else None
+
+    def on_time(self, now):
+        while self._waiting and now >= self.due():
+            _, tunnel = self._waiting.popitem(last=False)
+            tunnel.refuse(_NOBODY)
+        self._listen()
+
+    def serve(self, channel, fields):
+        """Offers connections to this client for as long as it stays; the newest client gets them."""
+        self._open_port(fields['port'])
+        self._base_env.update(egress_environment.prepare(fields['port'], fields.get('certificate')))
+        server = _Server(self, channel)
+        self._servers.append(server)
+        for tunnel_id in self._waiting:
+            server.offer(tunnel_id)
+
+    def accept(self, channel, fields):
+        tunnel = self._waiting.pop(fields['tunnelId'], None)
+        if tunnel is None:
+            raise Refused('INVALID_ARGUMENT', 'that connection does not wait any more')
+        self._open.add(tunnel)
+        tunnel.open(channel, self._on_closed)
+        self._listen()
+
+    def drop(self, server):
+        """What it was offered and has not taken is offered to another."""
+        self._servers.remove(server)
+        if self._servers:
+            for tunnel_id in self._waiting:
+                self._servers[-1].offer(tunnel_id)
+
+    def _open_port(self, port):
+        if self._listener is not None:
+            if port != self._port:
+                raise Refused('INVALID_ARGUMENT', f'the way out is at port {self._port} already')
+            return
+        listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC)
+        try:
+            listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+            listener.bind(('127.0.0.1', port))
+            listener.listen(128)
+        except OSError as error:
+            listener.close()
+            raise Refused('INTERNAL', f'port {port} of the sandbox cannot be listened on: {error.strerror}') from error
+        self._listener = listener
+        self._port = port
+        self._listen()
+
+    def _listen(self):
+        wanted = self._listener is not None and len(self._waiting) < _WAITING and len(self._open) < _OPEN
+        if wanted == self._listening:
+            return
+        self._listening = wanted
+        if wanted:
+            self._loop.add(self._listener.fileno(), READ, self._accept)
+        else:
+            self._loop.remove(self._listener.fileno())
+
+    def _accept(self, mask):
+        try:
+            fd, _ = self._listener._accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                # Listened on again when something was closed, or when the clock says so.
+                self._listening = False
+                self._loop.remove(self._listener.fileno())
+            return
+        self._count += 1
+        tunnel_id = f't{self._count}'
+        self._waiting[tunnel_id] = Tunnel(_socket.socket(fileno=fd), self._loop, self._loop.now() + _PATIENCE)
+        if self._servers:
+            self._servers[-1].offer(tunnel_id)
+        self._listen()
+
+    def _on_closed(self, tunnel):
+        self._open.discard(tunnel)
+        self._listen()
+
+
+class _Server:
+    """A client that takes connections: it is told their ids, one to a line."""
+
+    def __init__(self, tunnels, channel):
+        self._tunnels = tunnels
+        self._channel = channel
+        self._lines = b''
+        channel.handler = self
+
+    def offer(self, tunnel_id):
+        self._lines += b'{"tunnelId":"%s"}\n' % tunnel_id.encode()
+        self.on_credit()
+
+    def on_credit(self):
+        size = min(len(self._lines), self._channel.writable)
+        if size > 0:
+            self._channel.data(self._lines[:size])
+            self._lines = self._lines[size:]
+
+    def on_close(self):
+        self._tunnels.drop(self)
