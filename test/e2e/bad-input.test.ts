@@ -40,6 +40,11 @@ async function userMessages(chat: Chat): Promise<number> {
   return (await chat.transcript()).filter(({ entry }) => entry.role === 'user').length;
 }
 
+/** The ids of all conversations; those of other tests may still be closing. */
+async function known(): Promise<string[]> {
+  return (await installation.longshore.list()).map(({ conversationId }) => conversationId);
+}
+
 describe('a message', () => {
   const refused = {
     long: 'Message refused: it has 100001 characters, and 100000 are allowed. Put the rest into a file and name the file in the message',
@@ -47,10 +52,10 @@ describe('a message', () => {
   };
 
   test('that is too long or empty starts no conversation', async () => {
-    const before = await installation.longshore.list();
+    const before = await known();
     await expect(start('talker', 'x'.repeat(100_001))).rejects.toMatchObject({ code: 'MESSAGE_INVALID', message: refused.long });
     await expect(start('talker', ' \n')).rejects.toMatchObject({ code: 'MESSAGE_INVALID', message: refused.empty });
-    expect(await installation.longshore.list()).toEqual(before);
+    expect(await known()).toEqual(before);
   });
 
   test('that is too long or empty is refused by a running conversation, which goes on; the longest one is taken', async () => {
@@ -121,12 +126,12 @@ describe('a message', () => {
 });
 
 test('an agent that does not exist is named, with those that do', async () => {
-  const before = await installation.longshore.list();
+  const before = await known();
   await expect(start('nobody')).rejects.toMatchObject({
     code: 'AGENT_NOT_FOUND',
     message: `No agent named "nobody". Known: asker, confused, talker. Put nobody.yaml into ${installation.environment['LONGSHORE_AGENTS']} or name one that exists.`,
   });
-  expect(await installation.longshore.list()).toEqual(before);
+  expect(await known()).toEqual(before);
 });
 
 test('a model that asks for an unknown tool or breaks a schema is told so, and the turn goes on', async () => {

@@ -37,25 +37,35 @@ export async function bringUp(context: DockerContext, sandboxId: string, purpose
   let cause = known;
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
-    switch (row.state) {
-      case 'destroyed':
-        throw failure('SANDBOX_DESTROYED', { sandboxId });
-      case 'creating':
-      case 'warm':
-        return purpose === 'open' ? await build(context, row) : { tier: 'none' };
-      case 'lost':
-        return purpose === 'open' ? await rebuild(context, row, cause) : { tier: 'lost' };
-      case 'stopped':
-        return await startAgain(context, row, cause);
-      case 'archived':
-        cause = (await unarchive(context, row, (volumeName) => specOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
-        return undefined;
-      case 'hibernated':
-        return await wakeUp(context, row);
-      default:
-        return await resume(context, row);
+    try {
+      switch (row.state) {
+        case 'destroyed':
+          throw failure('SANDBOX_DESTROYED', { sandboxId });
+        case 'creating':
+        case 'warm':
+          return purpose === 'open' ? await build(context, row) : { tier: 'none' };
+        case 'lost':
+          return purpose === 'open' ? await rebuild(context, row, cause) : { tier: 'lost' };
+        case 'stopped':
+          return await startAgain(context, row, cause);
+        case 'archived':
+          cause = (await unarchive(context, row, (volumeName) => specOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
+          return undefined;
+        case 'hibernated':
+          return await wakeUp(context, row);
+        default:
+          return await resume(context, row);
+      }
+    } catch (error) {
+      if (isFailure(error, 'DOCKER_FAILED') && (await wasChanged(context, row))) return undefined;
+      throw error;
     }
   });
+}
+
+/** What the engine refused is somebody else's doing, who has removed or changed the sandbox meanwhile. */
+async function wasChanged({ rows }: DockerContext, { sandboxId, generation }: SandboxRow): Promise<boolean> {
+  return (await rows.get(sandboxId))?.generation !== generation;
 }
 
 async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
