@@ -14,6 +14,7 @@ const registry = createRegistry([
 const agent = {
   id: 'agent',
   tools: ['notes:*'],
+  requireApproval: {},
   approval: [
     { tool: 'notes:forbidden', decide: 'deny' },
     { tool: 'notes:asked', decide: 'ask' },

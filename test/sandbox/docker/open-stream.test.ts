@@ -1,5 +1,6 @@
-import { createEngine, type Engine } from '../../../src/sandbox/docker/engine.ts';
+import { createEngine } from '../../../src/sandbox/docker/engine.ts';
 import { openStream } from '../../../src/sandbox/docker/open-stream.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { createTestSandboxes, until, type TestSandboxes } from './support.ts';
 
 let parts: TestSandboxes;
@@ -15,10 +16,11 @@ async function opened() {
   return { sandboxId: owner.sandboxId, containerName: parts.containerName(owner.sandboxId) };
 }
 
-/** The engine, counting how often somebody looked whether the way is free. */
-function counted(): { engine: Engine; looks: () => number } {
+/** The rows, counting how often somebody looked whether the way is free. */
+function counted(): { rows: Store['sandboxes']; looks: () => number } {
   let looks = 0;
-  return { engine: { ...engine, inspect: (container) => ((looks += 1), engine.inspect(container)) }, looks: () => looks };
+  const rows = parts.store.sandboxes;
+  return { rows: { ...rows, get: (sandboxId) => ((looks += 1), rows.get(sandboxId)) }, looks: () => looks };
 }
 
 describe('a new stream to a supervisor', () => {
@@ -27,10 +29,8 @@ describe('a new stream to a supervisor', () => {
     await parts.sandboxes.freeze(target.sandboxId);
     const watched = counted();
     let stream: unknown;
-    const opening = openStream({ engine: watched.engine, rows: parts.store.sandboxes }, target, new AbortController().signal).then((opened) =>
-      (stream = opened).destroy(),
-    );
-    await until(async () => watched.looks() >= 3, 'three looks at the frozen container');
+    const opening = openStream({ engine, rows: watched.rows }, target, new AbortController().signal).then((opened) => (stream = opened).destroy());
+    await until(async () => watched.looks() >= 3, 'three looks at the frozen sandbox');
     expect(stream).toBeUndefined();
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'paused' });
     await parts.sandboxes.wake(target.sandboxId);
@@ -43,9 +43,9 @@ describe('a new stream to a supervisor', () => {
     await parts.sandboxes.freeze(target.sandboxId);
     const watched = counted();
     const closing = new AbortController();
-    const opening = openStream({ engine: watched.engine, rows: parts.store.sandboxes }, target, closing.signal);
+    const opening = openStream({ engine, rows: watched.rows }, target, closing.signal);
     const outcome = expect(opening).rejects.toMatchObject({ code: 'SANDBOX_UNREACHABLE' });
-    await until(async () => watched.looks() >= 1, 'a look at the frozen container');
+    await until(async () => watched.looks() >= 1, 'a look at the frozen sandbox');
     closing.abort();
     await outcome;
   });
