@@ -25,7 +25,7 @@ describe('a sandbox, probed from inside', () => {
       OomKillDisable: false,
       PublishAllPorts: false,
       LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
-      Tmpfs: { '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777', '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
+      Tmpfs: { '/tmp': 'rw,exec,nosuid,nodev,size=64m,mode=1777', '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
       SecurityOpt: ['no-new-privileges:true'],
       Privileged: false,
       NetworkMode: 'none',
