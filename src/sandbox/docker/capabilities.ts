@@ -4,6 +4,7 @@ import type { SandboxCapabilities } from '../sandbox.ts';
 import { checkpointName } from './checkpoints.ts';
 import type { DockerContext } from './context.ts';
 import { LABEL } from './labels.ts';
+import { pastCheckpoint } from './past-checkpoint.ts';
 import { retried } from './retried.ts';
 
 type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'log'>;
@@ -35,8 +36,11 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
     const container = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runsc', holder } });
     gvisor = await engine.start(container);
     await engine.checkpoint(container, checkpointName(0));
+    // The engine notices the end a moment later; asked before, it takes the container for one that runs, and restores nothing.
+    await pastCheckpoint(context, { containerName: name, generation: 0 });
     await retried(() => engine.restore(container, checkpointName(0)), { log, what: 'the first try at waking from a checkpoint' });
-    return { gvisor, checkpoint: true };
+    if ((await engine.inspect(container))?.status === 'running') return { gvisor, checkpoint: true };
+    return { gvisor, checkpoint: false, problem: 'a container that was restored from its checkpoint ended at once' };
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
     const { action, problem } = error.values;

@@ -31,7 +31,7 @@ export function describeLoss(loss: {
 }
 
 function describeExecs(execs: LostExec[]): string {
-  if (execs.length === 0) return 'No command was running.';
+  if (execs.length === 0) return 'No command was cut off without a result.';
   const named = execs.slice(0, NAMED_EXECS).map(({ execId, command }) => `\`${shorten(command)}\` (${execId})`);
   const more = execs.length > NAMED_EXECS ? ` and ${execs.length - NAMED_EXECS} more` : '';
   return `Cut off while running, with unknown effect, and not run again: ${named.join(', ')}${more}.`;

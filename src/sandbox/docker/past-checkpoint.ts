@@ -11,7 +11,10 @@ const ATTEMPTS = 600;
  * The container of a hibernated row, once no checkpoint is being written for that row any more. Nobody restores a checkpoint before he has moved the
  * row on; so a container that runs beside a checkpoint with the row's own number is one that is being put to disk.
  */
-export async function pastCheckpoint({ engine }: Pick<DockerContext, 'engine'>, row: SandboxRow): Promise<ContainerState | undefined> {
+export async function pastCheckpoint(
+  { engine }: Pick<DockerContext, 'engine'>,
+  row: Pick<SandboxRow, 'containerName' | 'generation'>,
+): Promise<ContainerState | undefined> {
   for (let count = 0; ; count += 1) {
     const container = await engine.inspect(row.containerName);
     if (container?.status !== 'running' || container.runtime !== 'runsc' || count === ATTEMPTS) return container;

@@ -12,7 +12,7 @@ describe('what was lost', () => {
   test('a rest that was wished for and cut nothing off is no loss', () => {
     const loss = { cause: 'it was stopped', filesLost: false, execs: [], expected: true };
     expect(describeLoss(loss)).toBeUndefined();
-    expect(describeLoss({ ...loss, expected: false })).toContain('No command was running');
+    expect(describeLoss({ ...loss, expected: false })).toContain('No command was cut off without a result');
     expect(describeLoss({ ...loss, filesLost: true })).toContain('files are gone');
   });
 

@@ -1,3 +1,4 @@
+import { createEngine, type Engine } from '../../../src/sandbox/docker/engine.ts';
 import { createTestSandboxes, describeWithGvisor, output, until, type TestSandboxes } from './support.ts';
 
 /** How long a command rests, and how much of a silence its supervisor takes for a busy machine and counts. Milliseconds. */
@@ -34,7 +35,15 @@ describe('a sandbox that cannot hibernate', () => {
 
 describeWithGvisor('hibernating', () => {
   test('the capabilities are found out by trying', async () => {
-    expect(await parts.sandboxes.capabilities()).toEqual({ gvisor: true, checkpoint: true });
+    const engine = createEngine(process.env['DOCKER_HOST']);
+    const before: unknown[] = [];
+    const restore: Engine['restore'] = async (container, name) => {
+      before.push((await engine.inspect(container))?.status);
+      await engine.restore(container, name);
+    };
+    expect(await parts.another({ engine: { ...engine, restore } }).capabilities()).toEqual({ gvisor: true, checkpoint: true });
+    // Told to restore one that it takes for running, an engine does nothing and says that it is done.
+    expect(before.at(-1)).toBe('hibernated');
   });
 
   test('a command goes on in the middle, with its output complete, its process the same and the rest not counted', async () => {

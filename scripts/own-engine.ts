@@ -1,0 +1,130 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { mustRun, runCommand } from '../src/dev/run-command.ts';
+
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 100;
+
+/** A Docker engine that a script may restart and kill, with everything of its own in one temporary directory; disposing ends and removes it. */
+export interface OwnEngine extends AsyncDisposable {
+  /** As in `DOCKER_HOST`. */
+  host: string;
+  /** Returns when it answers. */
+  start(settings: { liveRestore: boolean }): Promise<void>;
+  /** Returns when it has ended, and its containerd as well. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  version(): Promise<string>;
+  /** Copies an image from the engine of the environment. */
+  takeImage(image: string): Promise<void>;
+}
+
+interface Place {
+  directory: string;
+  program: string;
+  runsc?: string;
+  socket: string;
+}
+
+export async function createOwnEngine(given: { program: string; runsc?: string }): Promise<OwnEngine> {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-engine-'));
+  const place: Place = { ...given, directory, socket: join(directory, 'docker.sock') };
+  const host = `unix://${place.socket}`;
+  let running: ChildProcess | undefined;
+
+  const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+    if (running?.exitCode === null && running.signalCode === null) {
+      const ended = once(running, 'exit');
+      running.kill(signal);
+      await ended;
+    }
+    running = undefined;
+    await endContainerd(place);
+  };
+  const start: OwnEngine['start'] = async ({ liveRestore }) => {
+    running = await launch(place, liveRestore);
+    await untilReady(host, running, place);
+  };
+  return {
+    host,
+    start,
+    end,
+    version: async () => (await docker(host, 'version', '--format', '{{.Server.Version}}')).trim(),
+    async takeImage(image) {
+      const file = join(directory, 'image.tar');
+      await mustRun('Copying the sandbox image', 'docker', ['save', '--output', file, image], { fix: 'Run: npm run setup' });
+      await docker(host, 'load', '--input', file);
+      await rm(file);
+    },
+    async [Symbol.asyncDispose]() {
+      await end('SIGTERM');
+      // Ends what a killed engine has left running, and unmounts it.
+      await start({ liveRestore: false });
+      const containers = (await docker(host, 'ps', '--all', '--quiet')).split('\n').filter(Boolean);
+      if (containers.length > 0) await docker(host, 'rm', '--force', ...containers);
+      await end('SIGTERM');
+      // Engines mount their directory on itself; some leave that behind.
+      await runCommand('umount', [join(directory, 'data')]);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function docker(host: string, ...args: string[]): Promise<string> {
+  return mustRun(`docker ${args[0]} on the engine of this script`, 'docker', ['--host', host, ...args], { fix: 'See what it says' });
+}
+
+async function launch({ directory, program, runsc, socket }: Place, liveRestore: boolean): Promise<ChildProcess> {
+  const settings = {
+    experimental: true,
+    bridge: 'none',
+    iptables: false,
+    'live-restore': liveRestore,
+    'data-root': join(directory, 'data'),
+    'exec-root': join(directory, 'exec'),
+    pidfile: join(directory, 'pid'),
+    ...(runsc !== undefined && { runtimes: { runsc: { path: runsc, runtimeArgs: ['--network=none'] } } }),
+  };
+  const file = join(directory, 'daemon.json');
+  await writeFile(file, JSON.stringify(settings));
+  const log = await open(join(directory, 'log'), 'a');
+  try {
+    const env = program.includes('/') ? { ...process.env, PATH: `${dirname(program)}:${process.env['PATH']}` } : process.env;
+    // In a group of its own: Ctrl-C is for the script, which ends the engine.
+    const child = spawn(program, ['--config-file', file, '--host', `unix://${socket}`], { detached: true, stdio: ['ignore', log.fd, log.fd], env });
+    await once(child, 'spawn');
+    return child;
+  } finally {
+    await log.close();
+  }
+}
+
+async function untilReady(host: string, child: ChildProcess, { directory }: Place): Promise<void> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while ((await runCommand('docker', ['--host', host, 'version'])).code !== 0) {
+    if (child.exitCode !== null || performance.now() > deadline) {
+      const said = (await readFile(join(directory, 'log'), 'utf8')).trimEnd().split('\n').slice(-3).join(' | ');
+      throw new Error(`the engine did not start: ${said}`);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * A containerd that was left, and the note of its process: the next engine believes the note while a process of that number can be signalled, and waits
+ * for it in vain, even where it is dying or nobody has noticed its death. The containers' shims are not its children, and stay.
+ */
+async function endContainerd({ directory }: Place): Promise<void> {
+  const note = join(directory, 'exec/containerd/containerd.pid');
+  const pid = Number(await readFile(note, 'utf8').catch(() => ''));
+  // The command line of a process that has died is empty.
+  const runs = async () => pid > 0 && (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).includes(directory);
+  for (const deadline = performance.now() + START_TIMEOUT_MS; await runs(); await sleep(POLL_MS)) {
+    if (performance.now() > deadline) throw new Error(`the engine's containerd, process ${pid}, does not end`);
+    process.kill(pid, 'SIGTERM');
+  }
+  await rm(note, { force: true });
+}
