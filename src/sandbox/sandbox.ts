@@ -301,8 +301,20 @@ export interface Sandboxes extends SandboxSnapshots {
   keepWarm?(pools: WarmPool[]): AsyncDisposable;
   /** Removes containers, volumes, blobs and outdated snapshots of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
+  /** What the running sandboxes of this host use; with `disk`, which costs the engine more, their files too. Absent in backends that cannot tell. */
+  measure?(options: { disk: boolean }): Promise<SandboxSample[]>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+export interface SandboxSample {
+  sandboxId: string;
+  /** Since it was started, in milliseconds of one processor. */
+  cpuMs: number;
+  memoryBytes: number;
+  /** Threads count as well. */
+  processes: number;
+  /** Absent where it was not measured. */
+  diskBytes?: number;
 }
 export interface WarmPool {
   /** For logs. */

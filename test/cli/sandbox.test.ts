@@ -3,9 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDetachKeys } from '../../src/cli/sandbox/detach-keys.ts';
-import type { SandboxOptions } from '../../src/contracts/agent.ts';
 import type { ConversationState } from '../../src/contracts/conversation.ts';
-import { createTestSandboxes, output, type TestSandboxes } from '../sandbox/docker/support.ts';
+import { createTestSandboxes, type TestSandboxes } from '../sandbox/docker/support.ts';
 import { newConversation, statusOf } from '../store/support.ts';
 import { runLine } from './support.ts';
 
@@ -24,10 +23,7 @@ beforeAll(async () => {
   });
   directory = await mkdtemp(join(tmpdir(), 'longshore-cli-sandbox-'));
   conversationId = await newConversation(parts.store, { state: 'idle' });
-  const options: SandboxOptions = { labels: { team: 'blue' }, secrets: { KEY: '${env.CLI_TEST_SECRET}', OTHER: '${env.CLI_TEST_NOT_SET}' } };
-  // Made as a row, since this process has not got all of its secrets.
-  const { secrets: _, ...known } = options;
-  await parts.sandboxes.open({ sandboxId: id, tenantId: 'tenant', conversationId }, { ...known, secrets: { KEY: '${env.CLI_TEST_SECRET}' } });
+  await parts.sandboxes.open({ sandboxId: id, tenantId: 'tenant', conversationId }, { labels: { team: 'blue' }, secrets: { KEY: '${env.CLI_TEST_SECRET}' } });
 });
 afterAll(async () => {
   process.env = before;
@@ -152,7 +148,10 @@ test('a shell is a terminal: of our size, let go with Ctrl-], come back to, and 
   first.type('stty size; kept=here; PS1="ready> "\r');
   await first.until('31 97');
   await first.until('ready> ');
-  first.type('sleep 60\r\x03');
+  first.type('echo beg"un"; sleep 60\r');
+  await first.until('begun\r');
+  first.type('\x03');
+  await first.until('ready> ');
   first.type('echo after $?\r');
   await first.until('after 130');
   first.type('\x1d');
@@ -200,7 +199,10 @@ while terminal in inputs:
             os.write(terminal if ready == 0 else 1, data)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
-  const child = spawn('python3', ['-c', program, process.execPath, '--import', 'tsx', 'src/cli/main.ts', ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('python3', ['-c', program, process.execPath, '--import', 'tsx', 'src/cli/main.ts', ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env },
+  });
   let shown = '';
   let wake = () => {};
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

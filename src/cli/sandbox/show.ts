@@ -26,8 +26,10 @@ type Facts = Awaited<ReturnType<typeof gather>>;
 
 async function gather(desk: Desk, row: SandboxRow) {
   const { sandboxId } = row;
+  const { samples } = desk.store;
   const [tier, owner, snapshots] = await Promise.all([tierOf(desk, row), ownerOf(desk, row), desk.sandboxes.snapshots({ sandboxId })]);
-  return { ...row, tier, ...(owner && { conversation: owner.state }), snapshots };
+  const [sample, stateMs] = await Promise.all([samples.newest(sandboxId), samples.stateTimes(sandboxId)]);
+  return { ...row, tier, ...(owner && { conversation: owner.state }), snapshots, ...(sample && { sample }), stateMs };
 }
 
 /** Checked against the engine, where it is that of this host. */
@@ -47,6 +49,10 @@ function linesOf(facts: Facts): string[] {
     limitsOf(facts.options),
     `made ${shortTime(facts.createdAt)}, used ${shortTime(facts.lastUsedAt)}${expiresAt === undefined ? '' : `, destroyed ${shortTime(expiresAt)}`}`,
     ...(facts.filesLostAt === undefined ? [] : [`lost its files ${shortTime(facts.filesLostAt)}`]),
+    ...(facts.sample ? [useOf(facts.sample)] : []),
+    `time ${Object.entries(facts.stateMs)
+      .map(([state, milliseconds]) => `${state} ${spanOf(milliseconds)}`)
+      .join(', ')}`,
     ...snapshots.map(
       ({ snapshotId, name, memory, createdAt }) =>
         `snapshot ${snapshotId}${name === undefined ? '' : ` "${name}"`}, ${memory ? 'with processes' : 'files'}, ${shortTime(createdAt)}`,
@@ -67,4 +73,25 @@ function limitsOf(options: SandboxOptions): string {
     ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
   ];
   return parts.join(', ');
+}
+
+function useOf({ at, cpus, memoryBytes, diskBytes, processes }: NonNullable<Facts['sample']>): string {
+  const parts = [
+    `${(memoryBytes / MEBIBYTE).toFixed(0)} MB of memory`,
+    ...(cpus === undefined ? [] : [`${cpus.toFixed(2)} CPUs`]),
+    `${processes} processes`,
+    ...(diskBytes === undefined ? [] : [`${(diskBytes / MEBIBYTE).toFixed(0)} MB of files`]),
+  ];
+  return `used ${parts.join(', ')} at ${shortTime(at)}`;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/** As in `2d 3h`, `5m 7s`. */
+function spanOf(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000);
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  if (days > 0) return `${days}d ${hours}h`;
+  if (hours > 0) return `${hours}h ${minutes}m`;
+  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`;
 }

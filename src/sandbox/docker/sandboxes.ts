@@ -23,6 +23,7 @@ import { containerNameOf, volumeNameOf } from './labels.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
 import { createKeptPools } from './pool/kept-pools.ts';
+import { measure } from './measure.ts';
 import { reap } from './reap.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { restore } from './restore.ts';
@@ -112,6 +113,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     capabilities: () => context.capabilities(),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
+    measure: (options) => measure(context, options),
     async [Symbol.asyncDispose]() {
       await context.connections.closeAll();
     },
