@@ -48,6 +48,11 @@ const schema = z.object({
   LONGSHORE_SNAPSHOT_DAYS: z.coerce.number().positive().default(30),
   /** Addresses and CIDR ranges, separated by commas, that sandboxes may reach although they are not public, where their list names the host. */
   LONGSHORE_EGRESS_ADDRESSES: text.optional(),
+  /** Where a worker serves `/metrics` and `/healthz`, `host:port`; nowhere when absent. */
+  LONGSHORE_METRICS_ADDRESS: z
+    .string()
+    .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:9464')
+    .optional(),
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

@@ -4,6 +4,9 @@ import { searchableTools } from './activities/offer-tools.ts';
 import { readEnvironment, type Config } from './config.ts';
 import type { Agent } from './contracts/agent.ts';
 import type { Logger } from './log.ts';
+import { createWorkerMetrics } from './metrics/worker-metrics.ts';
+import { startSampling } from './metrics/sample-sandboxes.ts';
+import { serveMetrics } from './metrics/serve-metrics.ts';
 import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
 import { openIsolates, type Isolates } from './plugins/isolates/load-isolated.ts';
@@ -34,7 +37,11 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const runtime = installRuntime(log);
   try {
     await using _warm = pools.length > 0 ? sandboxes.keepWarm?.(pools) : undefined;
-    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, log });
+    const metrics = createWorkerMetrics({ store });
+    const address = config.LONGSHORE_METRICS_ADDRESS;
+    await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, log });
+    await using _sampling = startSampling({ store, sandboxes, log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, metrics, log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;

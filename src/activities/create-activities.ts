@@ -7,6 +7,7 @@ import { createExecuteTool } from './execute-tool.ts';
 import { translated } from './failures.ts';
 import { createFinishTurn } from './finish-turn.ts';
 import { createInterruptCall } from './interrupt-call.ts';
+import { measured } from './measured.ts';
 import { createRecordApproval } from './record-approval.ts';
 import { createConversationSandboxes } from './sandbox-of-conversation.ts';
 import { createSandboxLifecycle } from './sandbox-lifecycle.ts';
@@ -22,7 +23,7 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
   const parts = { ...dependencies, opened: createConversationSandboxes(dependencies) };
   const lifecycle = createSandboxLifecycle(parts);
   return {
-    default: translated(createExecuteTool(parts)),
+    default: translated(measured(createExecuteTool(parts), dependencies)),
     callModel: translated(createCallModel(parts)),
     settleCall: translated(createSettleCall(parts)),
     recordApproval: translated(createRecordApproval(parts)),

@@ -1,5 +1,6 @@
 import type { Agent } from '../contracts/agent.ts';
 import type { Logger } from '../log.ts';
+import type { CallMetrics } from '../metrics/worker-metrics.ts';
 import type { Models } from '../models/create-models.ts';
 import type { PluginServices } from '../plugins/plugin-services.ts';
 import type { Registry } from '../plugins/registry.ts';
@@ -16,4 +17,6 @@ export interface ActivityDependencies {
   models: Models;
   services: PluginServices;
   log: Logger;
+  /** Told of tool calls, where somebody wants to know. */
+  metrics?: CallMetrics;
 }

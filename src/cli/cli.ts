@@ -4,9 +4,9 @@ import type { Config } from '../config.ts';
 
 /** What a command may touch of its process; tests give their own. */
 export interface Cli {
-  out: Writable;
-  err: Writable;
-  in: Readable & { isTTY?: boolean };
+  out: Writable & { isTTY?: boolean; columns?: number; rows?: number };
+  err: Writable & { isTTY?: boolean };
+  in: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown };
   config(): Config;
   connect(options?: ConnectOptions): Promise<Longshore>;
   /** Calls `listener` at every Ctrl-C until the returned function is called; without one, Ctrl-C ends the process. */

@@ -13,6 +13,7 @@ import { listCommand } from './list.ts';
 import { pauseCommand } from './pause.ts';
 import { resumeCommand } from './resume.ts';
 import { runCommand } from './run.ts';
+import { sandboxCommand } from './sandbox/sandbox.ts';
 import { setupCommand } from './setup.ts';
 import { showCommand } from './show.ts';
 import { templateCommand } from './template.ts';
@@ -38,6 +39,8 @@ function createProgram(cli: Cli): Command {
   const program = new Command('longshore')
     .description('Agent conversations that survive anything.')
     .version(version())
+    // What follows the name of a command reaches it as it is, with the `--` before the words of `sandbox exec`.
+    .enablePositionalOptions()
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError('Add --help for the usage.');
   const makers = [
@@ -46,6 +49,7 @@ function createProgram(cli: Cli): Command {
     setupCommand,
     doctorCommand,
     templateCommand,
+    sandboxCommand,
     chatCommand,
     runCommand,
     listCommand,

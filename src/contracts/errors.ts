@@ -87,6 +87,11 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  SANDBOX_HELD: {
+    message: 'Sandbox "{sandboxId}" belongs to conversation "{conversationId}", {problem}. {fix}',
+    httpStatus: 409,
+    retryable: false,
+  },
   ASSETS_FAILED: { message: 'Asset {from} could not be put to {to}: {problem}. Mend sandbox.assets, or what it names.', httpStatus: 400, retryable: false },
   SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}', httpStatus: 503, retryable: false },
   SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed.', httpStatus: 410, retryable: false },

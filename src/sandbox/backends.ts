@@ -13,6 +13,11 @@ export interface SandboxBackendParts {
   config: Config;
   store: Store;
   log: Logger;
+  /**
+   * Who works with them. A `visitor` comes and goes beside workers and has not their environment, so it offers sandboxes no way out: one that did would
+   * take it over from them. Default `worker`.
+   */
+  role?: 'worker' | 'visitor';
 }
 export type SandboxBackend = (parts: SandboxBackendParts) => Sandboxes | Promise<Sandboxes>;
 

@@ -13,12 +13,13 @@ export interface RunOptions {
   user?: string;
   /** Milliseconds in which the sandbox was not frozen; then TERM, and KILL 2 s later, to the whole tree. Default 60 000; 0 never. */
   timeoutMs?: number;
-  /** Bytes or text given to the command; without it stdin is empty. */
-  stdin?: string | Uint8Array;
+  /** Given to the command, a stream piece by piece as it comes and no longer than the command runs; without it stdin is empty. */
+  stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** Bytes kept per stream; what comes after is counted and dropped. Default 64 MiB. */
   maxOutputBytes?: number;
-  onStdout?: (chunk: Buffer) => void;
-  onStderr?: (chunk: Buffer) => void;
+  /** A promise that it returns holds back the output. */
+  onStdout?: (chunk: Buffer) => unknown;
+  onStderr?: (chunk: Buffer) => unknown;
   /** Aborting lets go of the exec (it runs on) and rejects with `DETACHED`. */
   signal?: AbortSignal;
   /** Lets the command's code call tools. Told of each call while somebody is attached; calls without an answer are told again to whoever attaches. */
@@ -148,13 +149,13 @@ export interface SandboxHandle {
   /** No error where there is one already. `parents` (default true) also makes what is missing above. */
   createDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  uploadFile(localPath: string, path: string, options?: { mode?: number }): Promise<void>;
+  uploadFile(localPath: string, path: string, options?: TransferProgress & { mode?: number }): Promise<void>;
   /** Written beside `localPath`, then renamed. */
-  downloadFile(path: string, localPath: string): Promise<void>;
+  downloadFile(path: string, localPath: string, options?: TransferProgress): Promise<void>;
   /** Merges into `path` and deletes nothing. Links and special files are not copied; they and what fails are reported. */
-  uploadDirectory(localPath: string, path: string): Promise<TransferReport>;
+  uploadDirectory(localPath: string, path: string, options?: TransferProgress): Promise<TransferReport>;
   /** The same in the other direction. `maxBytes` (default 16 GiB) bounds what the guest can make this machine store. */
-  downloadDirectory(path: string, localPath: string, options?: { maxBytes?: number }): Promise<TransferReport>;
+  downloadDirectory(path: string, localPath: string, options?: TransferProgress & { maxBytes?: number }): Promise<TransferReport>;
   /** Resolves when the watch is in place. Ends when what is watched is removed. */
   watch(path: string, options?: { recursive?: boolean }): Promise<FileWatch>;
   /** Starts a program in a terminal of its own. It lives on when nobody is attached. */
@@ -185,6 +186,10 @@ export interface FileEdit {
   change: 'created' | 'updated' | 'removed';
   /** Where, counted from 1. */
   line: number;
+}
+export interface TransferProgress {
+  /** Told the size of each piece that goes by; of directories, as packed. What has to be sent again is told again. */
+  onBytes?: (bytes: number) => void;
 }
 export interface TransferReport {
   files: number;
@@ -296,8 +301,20 @@ export interface Sandboxes extends SandboxSnapshots {
   keepWarm?(pools: WarmPool[]): AsyncDisposable;
   /** Removes containers, volumes, blobs and outdated snapshots of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
+  /** What the running sandboxes of this host use; with `disk`, which costs the engine more, their files too. Absent in backends that cannot tell. */
+  measure?(options: { disk: boolean }): Promise<SandboxSample[]>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+export interface SandboxSample {
+  sandboxId: string;
+  /** Since it was started, in milliseconds of one processor. */
+  cpuMs: number;
+  memoryBytes: number;
+  /** Threads count as well. */
+  processes: number;
+  /** Absent where it was not measured. */
+  diskBytes?: number;
 }
 export interface WarmPool {
   /** For logs. */

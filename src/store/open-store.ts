@@ -10,6 +10,7 @@ import { isMigrated, migrate } from './migrate.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { createPools } from './pools.ts';
 import { createSandboxes } from './sandboxes.ts';
+import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
 import { createToolCalls } from './tool-calls.ts';
@@ -52,6 +53,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     pluginStore: createPluginStore(parts),
     pools: createPools(parts),
     snapshots: createSnapshots(parts),
+    samples: createSamples(parts),
     blobs,
     async ping() {
       return database.query('ping', 'select 1', []).then(

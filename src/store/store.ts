@@ -1,6 +1,7 @@
 import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
+import type { SandboxSample } from '../sandbox/sandbox.ts';
 import type { BlobStore, StoredBlob } from './blobs/blob-store.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 
@@ -144,6 +145,15 @@ export interface SnapshotRow {
   options: JsonObject;
   createdAt: string;
 }
+export interface SandboxTotals {
+  state: SandboxState;
+  template: string;
+  sandboxes: number;
+  cpus: number;
+  memoryBytes: number;
+  diskBytes: number;
+  processes: number;
+}
 export interface SnapshotFilter {
   sandboxId?: string;
   tenantId?: string;
@@ -269,6 +279,17 @@ export interface Store {
     /** The oldest first; unfinished ones, too. */
     list(filter: SnapshotFilter): Promise<SnapshotRow[]>;
     remove(snapshotId: string): Promise<void>;
+  };
+  /** What sandboxes used, for a day. */
+  samples: {
+    /** Leaves out sandboxes that somebody has measured within `apartMs`, and forgets what is older than a day. */
+    add(samples: SandboxSample[], options: { apartMs: number }): Promise<void>;
+    /** `cpus`: processors in use since the sample before, absent in the first one. */
+    newest(sandboxId: string): Promise<(Omit<SandboxSample, 'sandboxId' | 'cpuMs'> & { at: string; cpus?: number }) | undefined>;
+    /** Milliseconds that a sandbox has spent in each state, up to now. */
+    stateTimes(sandboxId: string): Promise<Partial<Record<SandboxState, number>>>;
+    /** Of the sandboxes that are not destroyed, by state and template (empty: none); use is that of the last two minutes. */
+    totals(): Promise<SandboxTotals[]>;
   };
   /** Where archives are kept. */
   blobs: BlobStore;

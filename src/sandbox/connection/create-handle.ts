@@ -42,7 +42,7 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
     async start(command, run = {}) {
       const spec = toSpec(command, run);
       const started = await connection.start(spec);
-      if (run.stdin !== undefined) await connection.input(spec.execId, toBytes(run.stdin), { end: true });
+      if (run.stdin !== undefined) await feed(connection, spec.execId, run.stdin);
       return toInfo(started);
     },
     async attach(execId, from, follow = {}) {
@@ -65,8 +65,8 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
 }
 
 /** The command may end without reading all of its input, and a follower that lets go stops feeding too. */
-async function giveInput(connection: WorkingConnection, execId: string, stdin: string | Uint8Array, ended: Promise<ExecEnd>): Promise<void> {
-  const given = connection.input(execId, toBytes(stdin), { end: true });
+async function giveInput(connection: WorkingConnection, execId: string, stdin: NonNullable<RunOptions['stdin']>, ended: Promise<ExecEnd>): Promise<void> {
+  const given = feed(connection, execId, stdin);
   const outcome = await Promise.race([
     given.then(() => 'given' as const),
     ended.then(
@@ -75,6 +75,12 @@ async function giveInput(connection: WorkingConnection, execId: string, stdin: s
     ),
   ]);
   if (outcome === 'ended') given.catch(() => undefined);
+}
+
+async function feed(connection: WorkingConnection, execId: string, stdin: NonNullable<RunOptions['stdin']>): Promise<void> {
+  if (typeof stdin === 'string' || stdin instanceof Uint8Array) return connection.input(execId, toBytes(stdin), { end: true });
+  for await (const piece of stdin) await connection.input(execId, piece, { end: false });
+  await connection.input(execId, new Uint8Array(), { end: true });
 }
 
 function toSpec(command: string, run: RunOptions): ExecSpec {
@@ -94,11 +100,14 @@ function toSpec(command: string, run: RunOptions): ExecSpec {
   };
 }
 
+/** What a caller's function returns is waited for, and of no use otherwise. */
+type Sink = NonNullable<FollowOptions['onStdout']>;
+
 function toFollow(run: Pick<RunOptions, 'onStdout' | 'onStderr' | 'signal'>, previewBytes: number): FollowOptions {
   return {
     previewBytes,
-    ...(run.onStdout && { onStdout: run.onStdout }),
-    ...(run.onStderr && { onStderr: run.onStderr }),
+    ...(run.onStdout && { onStdout: run.onStdout as Sink }),
+    ...(run.onStderr && { onStderr: run.onStderr as Sink }),
     ...(run.signal && { signal: run.signal }),
   };
 }

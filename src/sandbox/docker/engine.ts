@@ -11,6 +11,7 @@ import { containersOf, create, inspect, move, removeContainer, removeEnded, stop
 import { createCopyJobs, type CopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
 import { imageId, newestTemplateImage } from './images.ts';
+import { usageOf, volumeSizes, type ContainerUsage } from './usage.ts';
 import { createVolume, removeVolume, volumeExists, volumesOf } from './volumes.ts';
 
 /** A call to the engine that says nothing for so long has failed. Milliseconds. */
@@ -99,6 +100,10 @@ export interface Engine {
   newestTemplateImage(template: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
+  /** Undefined when the container does not run, or the engine cannot tell. */
+  usage(container: string): Promise<ContainerUsage | undefined>;
+  /** Bytes by the names of volumes; one whose size is not known is left out. */
+  volumeSizes(installation: string): Promise<Map<string, number>>;
 }
 
 export interface EngineFacts {
@@ -151,6 +156,8 @@ export function createEngine(host: string | undefined): Engine {
       return processors;
     },
     facts: () => engineFacts(calls),
+    usage: (container) => usageOf(calls, container),
+    volumeSizes: (installation) => volumeSizes(calls, installation),
   };
 }
 

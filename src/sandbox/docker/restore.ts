@@ -14,7 +14,7 @@ import { discard, layOut } from './lay-out.ts';
  */
 export async function restore(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
   const { rows, jobs, hostId, installation, log } = context;
-  const { sandboxId, tenantId, conversationId } = owner;
+  const { sandboxId, tenantId, conversationId, ttlMs } = owner;
   const { snapshotId, volumeName, memoryVolume, options } = snapshot;
   if (snapshot.tenantId !== tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
   if (snapshot.hostId !== hostId) throw failure('SNAPSHOT_ELSEWHERE', { snapshotId, host: snapshot.hostId, here: hostId });
@@ -26,6 +26,7 @@ export async function restore(context: DockerContext, snapshot: SnapshotRow, own
     options,
     containerName: containerNameOf(installation, sandboxId),
     ...(conversationId !== undefined && { conversationId }),
+    ...(ttlMs !== undefined && { ttlMs }),
   };
   const specFor = (volume: string) => specOf(context, { ...row, volumeName: volume }, 'runsc');
   const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));

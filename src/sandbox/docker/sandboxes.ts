@@ -23,6 +23,7 @@ import { containerNameOf, volumeNameOf } from './labels.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
 import { createKeptPools } from './pool/kept-pools.ts';
+import { measure } from './measure.ts';
 import { reap } from './reap.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { restore } from './restore.ts';
@@ -48,6 +49,7 @@ export interface DockerSandboxesOptions {
   reapGraceMs?: number;
   /** Default: the engine of `DOCKER_HOST`. */
   engine?: Engine;
+  role?: TermsOfOptions['role'];
   terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
 }
 
@@ -57,7 +59,7 @@ const DAY_MS = 86_400_000;
 
 /** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
 export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxes {
-  const { config, store, log, reapGraceMs = REAP_GRACE_MS, terms = {} } = options;
+  const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {} } = options;
   const engine = options.engine ?? createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
@@ -70,7 +72,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     snapshots: store.snapshots,
     blobs: store.blobs,
     jobs: engine.copyJobs(installation, standardImage),
-    connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, ...terms }) }),
+    connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
     standardImage,
@@ -111,6 +113,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     capabilities: () => context.capabilities(),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
+    measure: (options) => measure(context, options),
     async [Symbol.asyncDispose]() {
       await context.connections.closeAll();
     },

@@ -14,6 +14,8 @@ export interface TermsOfOptions {
   config: Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_EGRESS_ADDRESSES'>;
   store: Pick<Store, 'sandboxes' | 'events'>;
   log: Logger;
+  /** Only a worker serves a way out. */
+  role: 'worker' | 'visitor';
   /** Looks names up; the system's way when absent. */
   resolve?: Resolve;
   /** Whether files are kept within their limit. Default true; not where a sandbox shares its user with other programs. */
@@ -26,14 +28,14 @@ const DEFAULT_DISK_MB = 10_240;
 const MEBIBYTE = 1024 * 1024;
 
 /** Reads what holds for a sandbox from its row, so that it is the same for all workers. What its way out decides is told in the conversation's events. */
-export function createTermsOf({ config, store, log, resolve, trust, watchDisk = true }: TermsOfOptions): TermsOf {
+export function createTermsOf({ config, store, log, role, resolve, trust, watchDisk = true }: TermsOfOptions): TermsOf {
   const authority = createHeldAuthority(config.LONGSHORE_HOME);
   const policy = createPolicy(config.LONGSHORE_EGRESS_ADDRESSES, resolve);
   return async (sandboxId) => {
     const row = await store.sandboxes.get(sandboxId);
     const { egress = [], diskMb = DEFAULT_DISK_MB } = (row?.options ?? {}) as SandboxOptions;
     const terms = { diskBytes: watchDisk ? diskMb * MEBIBYTE : 0 };
-    if (!row || egress.length === 0) return { terms };
+    if (!row || egress.length === 0 || role === 'visitor') return { terms };
     const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
     const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
     const opens = egress.some((rule) => typeof rule !== 'string' && Object.keys(rule.headers ?? {}).length > 0);

@@ -37,6 +37,9 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     imageId: async () => 'local',
     newestTemplateImage: async () => undefined,
     processorCount: async () => availableParallelism(),
+    // Nothing tells its processes from others of this machine.
+    usage: async () => undefined,
+    volumeSizes: async () => new Map(),
     facts: async () => ({ id: 'local', runtimes: [], dataDirectory: root }),
   };
 }

@@ -4,7 +4,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
 import type { WorkingConnection, TransferEnd } from '../connection/supervisor-connection.ts';
-import type { SandboxHandle, TransferReport } from '../sandbox.ts';
+import type { SandboxHandle, TransferProgress, TransferReport } from '../sandbox.ts';
 import { packLocal } from './pack-local.ts';
 import { isSystemError } from './system-error.ts';
 import { createUnpacker, type Unpacker } from './unpack-local.ts';
@@ -22,25 +22,31 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
       const status = await local(localPath, () => stat(localPath));
       if (!status.isFile()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a regular file' });
       const mode = options.mode ?? status.mode & 0o777;
-      await local(localPath, () => files.writeFile(path, createReadStream(localPath), { mode }));
+      await local(localPath, () => files.writeFile(path, counted(createReadStream(localPath), options), { mode }));
     },
-    downloadFile: (path, localPath) => downloadFile(files, path, localPath),
-    async uploadDirectory(localPath, path) {
+    downloadFile: (path, localPath, options = {}) => downloadFile(files, path, localPath, options),
+    async uploadDirectory(localPath, path, options = {}) {
       const status = await local(localPath, () => stat(localPath));
       if (!status.isDirectory()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a directory' });
       let failures: TransferReport['failures'] = [];
       const end = await connection.unpackDirectory(path, () => {
         failures = [];
-        return packLocal(localPath, (failed, problem) => failures.push({ path: failed, problem }));
+        return counted(
+          packLocal(localPath, (failed, problem) => failures.push({ path: failed, problem })),
+          options,
+        );
       });
       return toReport(end, failures);
     },
-    async downloadDirectory(path, localPath, { maxBytes = MAX_DOWNLOAD_BYTES } = {}) {
+    async downloadDirectory(path, localPath, { maxBytes = MAX_DOWNLOAD_BYTES, onBytes } = {}) {
       await local(localPath, () => mkdir(localPath, { recursive: true }));
       let unpacker: Unpacker = createUnpacker(localPath, path, maxBytes);
       try {
         const end = await connection.packDirectory(path, {
-          onData: (chunk) => unpacker.write(chunk),
+          onData(chunk) {
+            onBytes?.(chunk.length);
+            return unpacker.write(chunk);
+          },
           onRepeat() {
             unpacker.abandon();
             unpacker = createUnpacker(localPath, path, maxBytes);
@@ -56,12 +62,20 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
   };
 }
 
-async function downloadFile(files: Files, path: string, localPath: string): Promise<void> {
+/** Tells of each piece that goes by. */
+async function* counted(pieces: AsyncIterable<Uint8Array>, { onBytes }: TransferProgress): AsyncIterable<Uint8Array> {
+  for await (const piece of pieces) {
+    onBytes?.(piece.length);
+    yield piece;
+  }
+}
+
+async function downloadFile(files: Files, path: string, localPath: string, options: TransferProgress): Promise<void> {
   const beside = `${localPath}.${randomBytes(6).toString('hex')}.part`;
   await local(localPath, () => mkdir(dirname(localPath), { recursive: true }));
   const file = await local(localPath, () => open(beside, 'wx', 0o644));
   try {
-    for await (const piece of files.readFileStream(path)) await local(localPath, () => file.writeFile(piece));
+    for await (const piece of counted(files.readFileStream(path), options)) await local(localPath, () => file.writeFile(piece));
     await file.close();
     await local(localPath, () => rename(beside, localPath));
   } catch (error) {

@@ -1,0 +1,104 @@
+import { stat } from 'node:fs/promises';
+import { basename, join, posix, resolve } from 'node:path';
+import { Command } from 'commander';
+import { failure } from '../../contracts/errors.ts';
+import type { SandboxHandle, TransferProgress, TransferReport } from '../../sandbox/sandbox.ts';
+import { EXIT, printLine, type Cli } from '../cli.ts';
+import { createProgress } from './progress.ts';
+import { visit } from './with-sandboxes.ts';
+
+interface CopyOptions {
+  force?: boolean;
+}
+
+/** One side of a copy. */
+type Place = { where: 'here'; path: string } | { where: 'sandbox'; id: string; path: string };
+
+const HOME = '/home/user';
+
+export function copyCommand(cli: Cli): Command {
+  return new Command('cp')
+    .description('Copy a file or a directory between this machine and a sandbox; directories are merged, and nothing is deleted')
+    .argument('<from>', 'a path here, or <id>:<path> in a sandbox; a directory with /. at its end stands for what is in it')
+    .argument('<to>', 'the same; in an existing directory the copy keeps its name')
+    .option('--force', 'even where the conversation is paused and its command would go on')
+    .action((from: string, to: string, { force = false }: CopyOptions) => copy(cli, placeOf(from), placeOf(to), force));
+}
+
+/** Ids have a prefix, so that a path here may hold a colon. */
+function placeOf(text: string): Place {
+  const [, id, path = ''] = /^((?:sbx|conv)_[A-Za-z0-9_.-]+):(.*)$/s.exec(text) ?? [];
+  if (id === undefined) return { where: 'here', path: text };
+  return { where: 'sandbox', id, path: path === '' ? HOME : path };
+}
+
+async function copy(cli: Cli, from: Place, to: Place, force: boolean): Promise<void> {
+  if (from.where === to.where) {
+    throw failure('INVALID_ARGUMENT', {
+      what: 'cp',
+      problem: 'one of the two has to be in a sandbox, and one here',
+      fix: 'Write sbx_…:/path for that in a sandbox',
+    });
+  }
+  const id = from.where === 'sandbox' ? from.id : to.where === 'sandbox' ? to.id : '';
+  await visit(cli, id, { force }, async (handle) => {
+    using progress = createProgress(cli);
+    const report = await (to.where === 'here' ? download : upload)(handle, from.path, to.path, (bytes) => progress.add(bytes));
+    progress[Symbol.dispose]();
+    tell(cli, report);
+    return 'done';
+  });
+}
+
+async function upload(handle: SandboxHandle, from: string, to: string, onBytes: (bytes: number) => void): Promise<TransferReport> {
+  const status = await stat(from).catch((error: unknown) => {
+    throw failure('FILE_NOT_FOUND', { path: from }, error);
+  });
+  const found = await kindInside(handle, to);
+  if (found === 'file' && status.isDirectory()) throw failure('FILE_FAILED', { path: to, problem: 'is a file, and a directory cannot be put there' });
+  const target = namedBelow(found === 'directory', from, to) ? posix.join(to, basename(resolve(from))) : to;
+  if (status.isDirectory()) return handle.uploadDirectory(from, target, { onBytes });
+  return oneFile(onBytes, (options) => handle.uploadFile(from, target, options));
+}
+
+async function download(handle: SandboxHandle, from: string, to: string, onBytes: (bytes: number) => void): Promise<TransferReport> {
+  const source = await kindInside(handle, from);
+  if (source === undefined) throw failure('FILE_NOT_FOUND', { path: from });
+  const here = await stat(to).catch(() => undefined);
+  const target = namedBelow(here?.isDirectory() ?? false, from, to) ? join(to, posix.basename(posix.resolve(HOME, from))) : to;
+  if (source === 'directory') return handle.downloadDirectory(from, target, { onBytes });
+  return oneFile(onBytes, (options) => handle.downloadFile(from, target, options));
+}
+
+/** Whether the copy goes below its target, under the name that it has. */
+function namedBelow(isDirectory: boolean, from: string, to: string): boolean {
+  return (isDirectory || to.endsWith('/')) && !/(^|\/)\.$/.test(from);
+}
+
+/** What a path of the sandbox leads to; links are followed. */
+async function kindInside(handle: SandboxHandle, path: string): Promise<'directory' | 'file' | undefined> {
+  const info = await handle.fileInfo(path);
+  if (info?.type !== 'link') return info && (info.type === 'directory' ? 'directory' : 'file');
+  const below = await handle.fileInfo(`${path}/.`);
+  return below ? 'directory' : 'file';
+}
+
+async function oneFile(onBytes: (bytes: number) => void, transfer: (options: TransferProgress) => Promise<void>): Promise<TransferReport> {
+  let bytes = 0;
+  await transfer({
+    onBytes(piece) {
+      bytes += piece;
+      onBytes(piece);
+    },
+  });
+  return { files: 1, bytes, failures: [], failed: 0 };
+}
+
+function tell(cli: Cli, { files, bytes, failures, failed }: TransferReport): void {
+  printLine(cli, `${files} ${files === 1 ? 'file' : 'files'}, ${bytes} bytes.`);
+  for (const { path, problem } of failures) cli.err.write(`${path}: ${problem}\n`);
+  if (failed > failures.length) cli.err.write(`and ${failed - failures.length} more\n`);
+  if (failed === 0) return;
+  cli.err.write(`${failed} could not be copied.\n`);
+  cli.exitCode = EXIT.failed;
+}

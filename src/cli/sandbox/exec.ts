@@ -1,0 +1,128 @@
+import { finished } from 'node:stream/promises';
+import type { Writable } from 'node:stream';
+import { Command } from 'commander';
+import { parseDuration } from '../../agents/duration.ts';
+import { failure } from '../../contracts/errors.ts';
+import { makeId } from '../../contracts/ids.ts';
+import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/sandbox.ts';
+import { EXIT, printLine, type Cli } from '../cli.ts';
+import { visit } from './with-sandboxes.ts';
+
+interface ExecOptions {
+  cwd?: string;
+  env: Record<string, string>;
+  timeout?: string;
+  background?: boolean;
+  force?: boolean;
+}
+
+/** More than that of either stream is counted and not shown. */
+const MAX_OUTPUT_BYTES = 1024 ** 3;
+const TIMED_OUT = 124;
+const SIGNALS: Record<string, number> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGABRT: 6,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGPIPE: 13,
+  SIGTERM: 15,
+};
+
+export function execCommand(cli: Cli): Command {
+  return new Command('exec')
+    .description('Run a command in a sandbox, with our input unless that is a terminal; ends with its exit code. Ctrl-C interrupts it, twice ends it')
+    .argument('<id>', 'sandbox, or a conversation that has one')
+    .argument('<command...>', 'one text is a bash command; several are a program and its arguments; put -- before them')
+    .option('--cwd <directory>', 'where it begins')
+    .option('--env <name=value>', 'for its environment; may be repeated', withVariable, {})
+    .option('--timeout <duration>', 'ends it after that time, with exit code 124')
+    .option('--background', 'start it, print its id, and let it run')
+    .option('--force', 'even where the conversation is paused and its command would go on')
+    .action((id: string, words: string[], options: ExecOptions) =>
+      visit(cli, id, { force: options.force ?? false }, async (handle) => {
+        const command = words.length === 1 ? (words[0] ?? '') : words.map(quoted).join(' ');
+        if (options.background) return await begin(cli, handle, command, options);
+        cli.exitCode = await follow(cli, handle, command, options);
+        return 'done';
+      }),
+    );
+}
+
+function withVariable(text: string, before: Record<string, string>): Record<string, string> {
+  const [, name, value = ''] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined) throw failure('INVALID_ARGUMENT', { what: '--env', problem: `"${text}" is no variable`, fix: 'Write NAME=value' });
+  return { ...before, [name]: value };
+}
+
+/** For bash, whatever it holds. */
+function quoted(word: string): string {
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+async function begin(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<'goes-on'> {
+  const { execId } = await handle.start(command, runOptions(options));
+  printLine(cli, execId);
+  cli.err.write(`See it with: longshore sandbox logs ${handle.sandboxId} ${execId}\n`);
+  return 'goes-on';
+}
+
+async function follow(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<number> {
+  const execId = makeId('call', Date.now(), Math.random);
+  let interrupts = 0;
+  const release = cli.onInterrupt(() => {
+    interrupts += 1;
+    // It may not have begun, or have ended.
+    handle.kill(execId, interrupts === 1 ? 'SIGINT' : 'SIGTERM').catch(() => undefined);
+  });
+  try {
+    const result = await handle.run(command, {
+      ...runOptions(options),
+      execId,
+      ...(!cli.in.isTTY && { stdin: cli.in as AsyncIterable<Uint8Array> }),
+      onStdout: (chunk) => writeTo(cli.out, chunk),
+      onStderr: (chunk) => writeTo(cli.err, chunk),
+    });
+    tellLimits(cli, result);
+    return interrupts > 0 ? EXIT.interrupted : codeOf(result);
+  } finally {
+    release();
+    // An input that nobody ends would keep this process.
+    if (!cli.in.isTTY) cli.in.destroy();
+  }
+}
+
+function runOptions({ cwd, env, timeout }: ExecOptions): RunOptions {
+  return { env, timeoutMs: timeout === undefined ? 0 : parseDuration(timeout), maxOutputBytes: MAX_OUTPUT_BYTES, ...(cwd !== undefined && { cwd }) };
+}
+
+function tellLimits(cli: Cli, { limit, status, stdout, stderr }: CommandResult): void {
+  if (status === 'timeout') cli.err.write('longshore: the time was over\n');
+  if (limit !== undefined) cli.err.write(`longshore: the sandbox had no more ${limit === 'disk' ? 'room on its disk' : 'memory'}\n`);
+  for (const { totalBytes } of [stdout, stderr]) {
+    if (totalBytes > MAX_OUTPUT_BYTES) cli.err.write(`longshore: only the first ${MAX_OUTPUT_BYTES} of ${totalBytes} bytes were kept\n`);
+  }
+}
+
+/** As shells tell how a command ended. */
+export function codeOf({ status, exitCode, signal }: { status: CommandResult['status']; exitCode?: number; signal?: string }): number {
+  if (status === 'timeout') return TIMED_OUT;
+  return exitCode ?? 128 + (SIGNALS[signal ?? ''] ?? 0);
+}
+
+/** Waits where the reader is slow; one that has gone away needs nothing more. */
+export async function writeTo(stream: Writable, chunk: Uint8Array): Promise<void> {
+  if (stream.destroyed || stream.write(chunk)) return;
+  const gone = new AbortController();
+  try {
+    await Promise.race([
+      new Promise<void>((resolve) => stream.once('drain', () => resolve())),
+      finished(stream, { signal: gone.signal }).catch(() => undefined),
+    ]);
+  } finally {
+    gone.abort();
+  }
+}

@@ -1,0 +1,53 @@
+import { failure } from '../../contracts/errors.ts';
+import type { ConversationRow, SandboxRow } from '../../store/store.ts';
+import type { Desk } from './with-sandboxes.ts';
+
+/** The conversation that has a sandbox and may still use it. */
+export async function ownerOf({ store }: Pick<Desk, 'store'>, row: SandboxRow): Promise<ConversationRow | undefined> {
+  if (row.conversationId === undefined) return undefined;
+  const conversation = await store.conversations.get(row.conversationId);
+  return conversation?.state === 'closed' ? undefined : conversation;
+}
+
+/** Refuses to wake what a pause holds: the frozen command would go on. @throws SANDBOX_HELD, SANDBOX_DESTROYED, INVALID_ARGUMENT */
+export async function checkVisit(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
+  const { sandboxId, conversationId = '' } = row;
+  if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+  if (row.state === 'warm') {
+    throw failure('INVALID_ARGUMENT', { what: sandboxId, problem: 'it is kept ready for a conversation', fix: 'Wait until one has taken it over' });
+  }
+  if (force || (row.state !== 'frozen' && row.state !== 'hibernated')) return;
+  if ((await ownerOf(desk, row))?.state !== 'paused') return;
+  throw failure('SANDBOX_HELD', {
+    sandboxId,
+    conversationId,
+    problem: 'which is paused, and what it has running would go on',
+    fix: `Resume it (longshore resume ${conversationId}), or add --force`,
+  });
+}
+
+/** Refuses to put to rest what a conversation works in: its commands would stand still or end. @throws SANDBOX_HELD */
+export async function checkRest(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
+  const owner = force ? undefined : await ownerOf(desk, row);
+  if (owner?.state !== 'running') return;
+  const { conversationId } = owner;
+  throw failure('SANDBOX_HELD', {
+    sandboxId: row.sandboxId,
+    conversationId,
+    problem: 'which is at work in it',
+    fix: `Pause it (longshore pause ${conversationId} --mode now), or add --force`,
+  });
+}
+
+/** A sandbox that goes while its conversation is open takes the conversation's files with it. @throws SANDBOX_HELD */
+export async function checkRemoval(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
+  const owner = force ? undefined : await ownerOf(desk, row);
+  if (!owner) return;
+  const { conversationId } = owner;
+  throw failure('SANDBOX_HELD', {
+    sandboxId: row.sandboxId,
+    conversationId,
+    problem: `which is ${owner.state} and has its files there`,
+    fix: `Close it (longshore close ${conversationId}), or add --force`,
+  });
+}

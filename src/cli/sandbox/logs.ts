@@ -1,0 +1,84 @@
+import { Command } from 'commander';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { ExecInfo, SandboxHandle } from '../../sandbox/sandbox.ts';
+import { EXIT, printJson, printLine, type Cli } from '../cli.ts';
+import { printTable } from '../table.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { codeOf, writeTo } from './exec.ts';
+import { shortTime } from './list.ts';
+import { visit } from './with-sandboxes.ts';
+
+interface LogsOptions {
+  from: number;
+  fromStderr: number;
+  json?: boolean;
+  force?: boolean;
+}
+
+const COMMAND_LENGTH = 60;
+
+export function logsCommand(cli: Cli): Command {
+  return new Command('logs')
+    .description('List the commands of a sandbox, or show the output of one and follow it to its end')
+    .argument('<id>', 'sandbox, or a conversation that has one')
+    .argument('[exec]', 'id of a command')
+    .option('--from <bytes>', 'leave out so much of its output', wholeNumber, 0)
+    .option('--from-stderr <bytes>', 'leave out so much of its error output', wholeNumber, 0)
+    .option('--json', 'the list as JSON')
+    .option('--force', 'even where the conversation is paused and its command would go on')
+    .action((id: string, execId: string | undefined, options: LogsOptions) =>
+      visit(cli, id, { force: options.force ?? false }, async (handle) => {
+        if (execId === undefined) list(cli, await handle.execs(), options);
+        else await follow(cli, handle, execId, options);
+        return 'goes-on';
+      }),
+    );
+}
+
+function list(cli: Cli, execs: ExecInfo[], { json }: LogsOptions): void {
+  if (json) return printJson(cli, execs);
+  if (execs.length === 0) return printLine(cli, 'No commands.');
+  const lines = execs.map((exec) => [
+    exec.execId,
+    exec.state,
+    exec.result ? String(codeOf(exec.result)) : '-',
+    exec.result ? `${(exec.result.durationMs / 1000).toFixed(1)} s` : '-',
+    String(exec.stdoutBytes),
+    String(exec.stderrBytes),
+    shortTime(exec.startedAt),
+    shortCommand(exec.command),
+  ]);
+  return printTable(cli, ['EXEC', 'STATE', 'CODE', 'TIME', 'OUT', 'ERR', 'STARTED', 'COMMAND'], lines);
+}
+
+function shortCommand(command: string): string {
+  const line = command.replaceAll(/\s+/g, ' ').trim();
+  return line.length > COMMAND_LENGTH ? `${line.slice(0, COMMAND_LENGTH - 1)}…` : line;
+}
+
+/** Ctrl-C lets go of the command, which runs on. */
+async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, fromStderr }: LogsOptions): Promise<void> {
+  if (!(await handle.execs()).some((exec) => exec.execId === execId)) throw failure('EXEC_NOT_FOUND', { execId, sandboxId: handle.sandboxId });
+  const at = { stdout: from, stderr: fromStderr };
+  const leaving = new AbortController();
+  const release = cli.onInterrupt(() => leaving.abort());
+  try {
+    await handle.attach(execId, at, {
+      signal: leaving.signal,
+      onStdout(chunk) {
+        at.stdout += chunk.length;
+        return writeTo(cli.out, chunk);
+      },
+      onStderr(chunk) {
+        at.stderr += chunk.length;
+        return writeTo(cli.err, chunk);
+      },
+    });
+  } catch (error) {
+    if (!leaving.signal.aborted || !isFailure(error, 'DETACHED')) throw error;
+    cli.err.write(`\nIt runs on. Go on with: longshore sandbox logs ${handle.sandboxId} ${execId} --from ${at.stdout} --from-stderr ${at.stderr}\n`);
+    cli.exitCode = EXIT.interrupted;
+  } finally {
+    release();
+  }
+}

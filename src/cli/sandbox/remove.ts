@@ -1,0 +1,88 @@
+import { createInterface } from 'node:readline/promises';
+import { Command } from 'commander';
+import { failure } from '../../contracts/errors.ts';
+import { createLogger } from '../../log.ts';
+import { destroyExpired } from '../../sandbox/destroy-expired.ts';
+import { EXIT, printJson, printLine, type Cli } from '../cli.ts';
+import { checkRemoval } from './held.ts';
+import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
+
+interface RemoveOptions {
+  yes?: boolean;
+  force?: boolean;
+}
+
+export function removeCommand(cli: Cli): Command {
+  return new Command('rm')
+    .description('Destroy sandboxes with their files, or remove snapshots')
+    .argument('<ids...>', 'sandboxes (sbx_…) and snapshots (snap_…)')
+    .option('--yes', 'do not ask')
+    .option('--force', 'even while an open conversation has it')
+    .action((ids: string[], options: RemoveOptions) =>
+      withSandboxes(cli, async (desk) => {
+        for (const id of ids) await checkOne(desk, id, options);
+        if (!options.yes && !(await agreed(cli, ids))) {
+          printLine(cli, 'Nothing was removed.');
+          cli.exitCode = EXIT.failed;
+          return;
+        }
+        for (const id of ids) {
+          await (isSnapshot(id) ? desk.sandboxes.removeSnapshot(id) : desk.sandboxes.destroy(id));
+          printLine(cli, `${id}: removed.`);
+        }
+      }),
+    );
+}
+
+function isSnapshot(id: string): boolean {
+  return id.startsWith('snap_');
+}
+
+/** All are looked at before the first is removed. */
+async function checkOne(desk: Desk, id: string, { force = false }: RemoveOptions): Promise<void> {
+  if (!isSnapshot(id)) {
+    const row = await findSandbox(desk, id);
+    // That of a conversation is named by its own id, so that nobody takes it for the conversation.
+    if (row.sandboxId !== id) throw failure('SANDBOX_NOT_FOUND', { sandboxId: id });
+    return checkRemoval(desk, row, force);
+  }
+  const known = await desk.sandboxes.snapshots();
+  if (!known.some(({ snapshotId }) => snapshotId === id)) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId: id });
+}
+
+async function agreed(cli: Cli, ids: string[]): Promise<boolean> {
+  if (!cli.in.isTTY) throw failure('INVALID_ARGUMENT', { what: 'rm', problem: 'there is nobody to ask', fix: 'Add --yes' });
+  const readline = createInterface({ input: cli.in, output: cli.out, terminal: false });
+  const asking = new AbortController();
+  readline.once('close', () => asking.abort());
+  try {
+    const answer = await readline.question(`Remove ${ids.join(', ')} with everything in it? (y/N) `, { signal: asking.signal }).catch(() => '');
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    readline.close();
+  }
+}
+
+export function collectCommand(cli: Cli): Command {
+  return new Command('gc')
+    .description('Remove what belongs to nobody, now: sandboxes whose time is over, and containers, volumes, blobs and snapshots without an owner on this host')
+    .option('--json', 'as JSON')
+    .action(({ json }: { json?: boolean }) =>
+      withSandboxes(cli, async ({ store, sandboxes }) => {
+        const destroyed = await destroyExpired({ store, sandboxes, log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }) });
+        const found = { destroyed, ...(await sandboxes.reap()) };
+        if (json) return printJson(cli, found);
+        if (Object.values(found).every((names) => names.length === 0)) return printLine(cli, 'Nothing to remove.');
+        for (const [what, names] of Object.entries(TOLD)) {
+          for (const name of found[what as keyof typeof found]) printLine(cli, `${name}: ${names}.`);
+        }
+      }),
+    );
+}
+
+const TOLD = {
+  destroyed: 'its time was over; destroyed',
+  removedContainers: 'container without an owner; removed',
+  removedVolumes: 'volume without an owner; removed',
+  lost: 'its container is gone; marked as lost',
+};

@@ -1,0 +1,72 @@
+import { Command } from 'commander';
+import type { SandboxTier } from '../../contracts/conversation.ts';
+import { printLine, type Cli } from '../cli.ts';
+import { checkRest, checkVisit } from './held.ts';
+import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
+
+interface RestOptions {
+  force?: boolean;
+  keepProcesses?: boolean;
+}
+type Move = (desk: Desk, sandboxId: string, options: { otherwise: 'stop' | 'stay' }) => Promise<SandboxTier>;
+
+const KEEP = ['--keep-processes', 'leave it as it is where its processes would end'] as const;
+
+/** One command for each tier that a sandbox can be brought to. */
+export function restCommands(cli: Cli): Command[] {
+  const rest = (name: string, description: string, move: Move) =>
+    new Command(name)
+      .description(`${description}. Any use wakes it`)
+      .argument('<ids...>', 'sandboxes, or conversations that have one')
+      .option('--force', 'even while its conversation is at work in it')
+      .action((ids: string[], options: RestOptions) => bring(cli, ids, options, { wanted: TIERS[name] ?? 'none', move }));
+  return [
+    rest('freeze', 'Hold a sandbox where it is: it keeps its memory and uses no processor', ({ sandboxes }, id) => sandboxes.freeze(id)),
+    rest('hibernate', 'Put a sandbox to disk with its processes; where the host cannot, it is stopped', ({ sandboxes }, id, options) =>
+      sandboxes.hibernate(id, options),
+    ).option(...KEEP),
+    rest('stop', 'End the processes of a sandbox and keep its files', ({ sandboxes }, id) => sandboxes.stop(id)),
+    rest('archive', 'Pack a sandbox into the blob store and remove it from its host', ({ sandboxes }, id, options) => sandboxes.archive(id, options)).option(
+      ...KEEP,
+    ),
+    wake(cli),
+  ];
+}
+
+const TIERS: Record<string, SandboxTier> = { freeze: 'frozen', hibernate: 'hibernated', stop: 'stopped', archive: 'archived' };
+
+function wake(cli: Cli): Command {
+  return new Command('wake')
+    .description('Let a sandbox run again, from any rest')
+    .argument('<ids...>', 'sandboxes, or conversations that have one')
+    .option('--force', 'even where its conversation is paused')
+    .action((ids: string[], { force = false }: RestOptions) =>
+      withSandboxes(cli, async (desk) => {
+        for (const id of ids) {
+          const row = await findSandbox(desk, id);
+          await checkVisit(desk, row, force);
+          printLine(cli, `${row.sandboxId}: ${await desk.sandboxes.wake(row.sandboxId)}.`);
+        }
+      }),
+    );
+}
+
+async function bring(cli: Cli, ids: string[], options: RestOptions, { wanted, move }: { wanted: SandboxTier; move: Move }): Promise<void> {
+  const { force = false, keepProcesses = false } = options;
+  await withSandboxes(cli, async (desk) => {
+    for (const id of ids) {
+      const row = await findSandbox(desk, id);
+      await checkRest(desk, row, force);
+      const tier = await move(desk, row.sandboxId, { otherwise: keepProcesses ? 'stay' : 'stop' });
+      printLine(cli, `${row.sandboxId}: ${tier}${tier === wanted ? '' : await whyNot(desk, wanted)}.`);
+    }
+  });
+}
+
+async function whyNot({ sandboxes }: Desk, wanted: SandboxTier): Promise<string> {
+  if (wanted !== 'hibernated') return ` and not ${wanted}`;
+  const { checkpoint, problem } = await sandboxes.capabilities();
+  return checkpoint
+    ? ' and not hibernated: it is not in gVisor, or its processes could not be put to disk'
+    : ` and not hibernated: ${problem ?? 'this host cannot'}`;
+}

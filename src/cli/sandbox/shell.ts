@@ -1,0 +1,92 @@
+import { Command } from 'commander';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { Pty, SandboxHandle } from '../../sandbox/sandbox.ts';
+import type { Cli } from '../cli.ts';
+import { createDetachKeys } from './detach-keys.ts';
+import { codeOf, writeTo } from './exec.ts';
+import { visit } from './with-sandboxes.ts';
+
+interface ShellOptions {
+  attach?: string;
+  cwd?: string;
+  force?: boolean;
+}
+
+/** Shown of what a terminal has put out before somebody attaches to it again. */
+const SHOWN_AGAIN_BYTES = 16_384;
+const LARGEST = 1000;
+
+export function shellCommand(cli: Cli): Command {
+  return new Command('shell')
+    .description('Open a terminal in a sandbox. Ctrl-] (or ~. after Enter) lets go of it: it runs on, and --attach comes back to it')
+    .argument('<id>', 'sandbox, or a conversation that has one')
+    .argument('[command]', 'a bash command instead of a login shell')
+    .option('--attach <terminal>', 'go on with one that was let go')
+    .option('--cwd <directory>', 'where it begins')
+    .option('--force', 'even where the conversation is paused and its command would go on')
+    .action((id: string, command: string | undefined, options: ShellOptions) => {
+      if (!cli.in.isTTY || !cli.out.isTTY) {
+        throw failure('INVALID_ARGUMENT', { what: 'shell', problem: 'input and output are not a terminal', fix: 'Use: longshore sandbox exec' });
+      }
+      return visit(cli, id, { force: options.force ?? false }, (handle) => talk(cli, handle, command, options));
+    });
+}
+
+async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined, options: ShellOptions): Promise<'done' | 'goes-on'> {
+  const onData = (chunk: Buffer) => writeTo(cli.out, chunk);
+  const pty = options.attach === undefined ? await open(cli, handle, onData, command, options) : await attach(handle, options.attach, onData);
+  const wire = connect(cli, pty);
+  try {
+    const end = await pty.ended;
+    cli.exitCode = codeOf(end);
+    return 'done';
+  } catch (error) {
+    if (!isFailure(error, 'DETACHED')) throw error;
+    cli.out.write(`\r\nLet go; it runs on. Come back with: longshore sandbox shell ${handle.sandboxId} --attach ${pty.ptyId}\r\n`);
+    return 'goes-on';
+  } finally {
+    wire.cut();
+  }
+}
+
+function open(cli: Cli, handle: SandboxHandle, onData: (chunk: Buffer) => Promise<void>, command: string | undefined, { cwd }: ShellOptions): Promise<Pty> {
+  return handle.openPty({ ...sizeOf(cli), onData, ...(command !== undefined && { command }), ...(cwd !== undefined && { cwd }) });
+}
+
+async function attach(handle: SandboxHandle, ptyId: string, onData: (chunk: Buffer) => Promise<void>): Promise<Pty> {
+  const known = (await handle.execs()).find(({ execId }) => execId === ptyId);
+  if (!known) throw failure('EXEC_NOT_FOUND', { execId: ptyId, sandboxId: handle.sandboxId });
+  return handle.attachPty(ptyId, { onData, from: Math.max(0, known.stdoutBytes - SHOWN_AGAIN_BYTES) });
+}
+
+/** Joins our terminal to that of the sandbox until it is cut: keys as they are typed, and every new size. */
+function connect(cli: Cli, pty: Pty): { cut(): void } {
+  const keys = createDetachKeys();
+  let sent: Promise<void> = Promise.resolve();
+  // In their order, and what cannot be sent any more is of no use: the terminal has ended.
+  const send = (work: () => Promise<void>) => void (sent = sent.then(work).catch(() => undefined));
+  const onKeys = (bytes: Buffer) => {
+    const { pass, detach } = keys.take(bytes);
+    if (pass.length > 0) send(() => pty.write(pass));
+    if (detach) void sent.then(() => pty.detach());
+  };
+  const onResize = () => send(() => pty.resize(sizeOf(cli)));
+  cli.in.setRawMode?.(true);
+  cli.in.on('data', onKeys);
+  cli.in.resume();
+  cli.out.on('resize', onResize);
+  onResize();
+  return {
+    cut() {
+      cli.in.off('data', onKeys);
+      cli.out.off('resize', onResize);
+      cli.in.setRawMode?.(false);
+      cli.in.pause();
+    },
+  };
+}
+
+function sizeOf({ out }: Cli): { columns: number; rows: number } {
+  const within = (size: number | undefined, usual: number) => Math.min(size === undefined || size < 1 ? usual : size, LARGEST);
+  return { columns: within(out.columns, 80), rows: within(out.rows, 24) };
+}

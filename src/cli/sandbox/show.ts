@@ -1,0 +1,97 @@
+import { Command } from 'commander';
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import { isFailure } from '../../contracts/errors.ts';
+import type { SandboxRow } from '../../store/store.ts';
+import { printJson, printLine, type Cli } from '../cli.ts';
+import { ownerOf } from './held.ts';
+import { shortTime } from './list.ts';
+import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
+
+export function showSandbox(cli: Cli): Command {
+  return new Command('show')
+    .description('Show a sandbox: where it is, whose it is, what it may use and has. Does not wake it')
+    .argument('<id>', 'sandbox, or a conversation that has one')
+    .option('--json', 'as JSON')
+    .action((id: string, { json }: { json?: boolean }) =>
+      withSandboxes(cli, async (desk) => {
+        const row = await findSandbox(desk, id);
+        const facts = await gather(desk, row);
+        if (json) return printJson(cli, facts);
+        for (const line of linesOf(facts)) printLine(cli, line);
+      }),
+    );
+}
+
+type Facts = Awaited<ReturnType<typeof gather>>;
+
+async function gather(desk: Desk, row: SandboxRow) {
+  const { sandboxId } = row;
+  const { samples } = desk.store;
+  const [tier, owner, snapshots] = await Promise.all([tierOf(desk, row), ownerOf(desk, row), desk.sandboxes.snapshots({ sandboxId })]);
+  const [sample, stateMs] = await Promise.all([samples.newest(sandboxId), samples.stateTimes(sandboxId)]);
+  return { ...row, tier, ...(owner && { conversation: owner.state }), snapshots, ...(sample && { sample }), stateMs };
+}
+
+/** Checked against the engine, where it is that of this host. */
+async function tierOf({ sandboxes }: Desk, { sandboxId, state }: SandboxRow): Promise<string> {
+  return sandboxes.tier(sandboxId).catch((error: unknown) => {
+    if (isFailure(error, 'SANDBOX_UNREACHABLE')) return state;
+    throw error;
+  });
+}
+
+function linesOf(facts: Facts): string[] {
+  const { sandboxId, tier, hostId, containerName, volumeName, conversationId, conversation, tenantId, snapshots, expiresAt } = facts;
+  const whose = conversationId === undefined ? 'of no conversation' : `of conversation ${conversationId} (${conversation ?? 'closed'})`;
+  return [
+    `${sandboxId}: ${facts.state === 'warm' ? 'warm' : tier}, ${whose}, tenant ${tenantId}`,
+    `host ${hostId}, container ${containerName}, volume ${volumeName}`,
+    limitsOf(facts.options),
+    `made ${shortTime(facts.createdAt)}, used ${shortTime(facts.lastUsedAt)}${expiresAt === undefined ? '' : `, destroyed ${shortTime(expiresAt)}`}`,
+    ...(facts.filesLostAt === undefined ? [] : [`lost its files ${shortTime(facts.filesLostAt)}`]),
+    ...(facts.sample ? [useOf(facts.sample)] : []),
+    `time ${Object.entries(facts.stateMs)
+      .map(([state, milliseconds]) => `${state} ${spanOf(milliseconds)}`)
+      .join(', ')}`,
+    ...snapshots.map(
+      ({ snapshotId, name, memory, createdAt }) =>
+        `snapshot ${snapshotId}${name === undefined ? '' : ` "${name}"`}, ${memory ? 'with processes' : 'files'}, ${shortTime(createdAt)}`,
+    ),
+  ];
+}
+
+function limitsOf(options: SandboxOptions): string {
+  const { template, image, runtime, memoryMb, cpus, pids, egress = [], labels = {} } = options;
+  const parts = [
+    `template ${template ?? 'none'}`,
+    ...(image === undefined ? [] : [`image ${image}`]),
+    ...(runtime === undefined ? [] : [`runtime ${runtime}`]),
+    ...(memoryMb === undefined ? [] : [`${memoryMb} MB`]),
+    ...(cpus === undefined ? [] : [`${cpus} CPUs`]),
+    ...(pids === undefined ? [] : [`${pids} processes`]),
+    egress.length === 0 ? 'no way out' : `may reach ${egress.map((rule) => (typeof rule === 'string' ? rule : rule.host)).join(', ')}`,
+    ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
+  ];
+  return parts.join(', ');
+}
+
+function useOf({ at, cpus, memoryBytes, diskBytes, processes }: NonNullable<Facts['sample']>): string {
+  const parts = [
+    `${(memoryBytes / MEBIBYTE).toFixed(0)} MB of memory`,
+    ...(cpus === undefined ? [] : [`${cpus.toFixed(2)} CPUs`]),
+    `${processes} processes`,
+    ...(diskBytes === undefined ? [] : [`${(diskBytes / MEBIBYTE).toFixed(0)} MB of files`]),
+  ];
+  return `used ${parts.join(', ')} at ${shortTime(at)}`;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/** As in `2d 3h`, `5m 7s`. */
+function spanOf(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000);
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  if (days > 0) return `${days}d ${hours}h`;
+  if (hours > 0) return `${hours}h ${minutes}m`;
+  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`;
+}

@@ -1,0 +1,76 @@
+import { Command } from 'commander';
+import { parseDuration } from '../../agents/duration.ts';
+import { makeId } from '../../contracts/ids.ts';
+import type { SnapshotInfo } from '../../sandbox/snapshots.ts';
+import { printJson, printLine, type Cli } from '../cli.ts';
+import { printTable } from '../table.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { shortTime } from './list.ts';
+import { findSandbox, withSandboxes } from './with-sandboxes.ts';
+
+/** Copies of sandboxes: made, listed, and made into sandboxes again. */
+export function snapshotCommands(cli: Cli): Command[] {
+  return [
+    new Command('snapshot')
+      .description('Copy a sandbox as it is at one moment; it goes on afterwards')
+      .argument('<id>', 'sandbox, or a conversation that has one')
+      .option('--name <name>', 'keep it until it is removed; one without a name goes when it is old or one too many')
+      .option('--json', 'as JSON')
+      .action((id: string, options: { name?: string; json?: boolean }) => snapshot(cli, id, options)),
+    new Command('snapshots')
+      .description('List snapshots, the oldest first')
+      .argument('[id]', 'only of this sandbox')
+      .option('--tenant <id>')
+      .option('--json', 'as JSON')
+      .action((id: string | undefined, options: { tenant?: string; json?: boolean }) => list(cli, id, options)),
+    new Command('restore')
+      .description('Make a sandbox of a snapshot; it belongs to no conversation')
+      .argument('<snapshot>')
+      .option('--ttl <duration>', 'destroy it after that time; without, it stays until it is removed')
+      .action((snapshotId: string, options: { ttl?: string }) => restore(cli, snapshotId, options)),
+    new Command('fork')
+      .description('Make sandboxes that begin as this one is now; they belong to no conversation, and stay until they are removed')
+      .argument('<id>', 'sandbox, or a conversation that has one')
+      .option('--count <number>', 'how many, up to 32', wholeNumber, 1)
+      .action((id: string, { count }: { count: number }) =>
+        withSandboxes(cli, async (desk) => {
+          const { sandboxId } = await findSandbox(desk, id);
+          for (const forkId of await desk.sandboxes.fork(sandboxId, count)) printLine(cli, forkId);
+        }),
+      ),
+  ];
+}
+
+async function snapshot(cli: Cli, id: string, { name, json }: { name?: string; json?: boolean }): Promise<void> {
+  await withSandboxes(cli, async (desk) => {
+    const { sandboxId } = await findSandbox(desk, id);
+    const made = await desk.sandboxes.snapshot(sandboxId, { ...(name !== undefined && { name }) });
+    if (json) return printJson(cli, made);
+    printLine(cli, `${made.snapshotId}: ${sandboxId}, ${made.memory ? 'with its processes' : 'its files only'}.`);
+  });
+}
+
+async function list(cli: Cli, id: string | undefined, { tenant, json }: { tenant?: string; json?: boolean }): Promise<void> {
+  await withSandboxes(cli, async ({ sandboxes }) => {
+    const found = await sandboxes.snapshots({ ...(id !== undefined && { sandboxId: id }), ...(tenant !== undefined && { tenantId: tenant }) });
+    if (json) printJson(cli, found);
+    else if (found.length === 0) printLine(cli, 'No snapshots.');
+    else printTable(cli, ['SNAPSHOT', 'SANDBOX', 'NAME', 'MEMORY', 'HOST', 'MADE'], found.map(cells));
+  });
+}
+
+function cells({ snapshotId, sandboxId, name, memory, hostId, createdAt }: SnapshotInfo): string[] {
+  return [snapshotId, sandboxId, name ?? '-', memory ? 'yes' : 'no', hostId, shortTime(createdAt)];
+}
+
+async function restore(cli: Cli, snapshotId: string, { ttl }: { ttl?: string }): Promise<void> {
+  const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
+  await withSandboxes(cli, async ({ sandboxes }) => {
+    const found = (await sandboxes.snapshots()).find((each) => each.snapshotId === snapshotId);
+    const sandboxId = makeId('sbx', Date.now(), Math.random);
+    const owner = { sandboxId, tenantId: found?.tenantId ?? '', ...(ttlMs !== undefined && { ttlMs }) };
+    const { lost } = await sandboxes.restore(snapshotId, owner);
+    printLine(cli, sandboxId);
+    if (lost !== undefined) cli.err.write(`${lost}\n`);
+  });
+}

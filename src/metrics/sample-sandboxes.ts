@@ -1,0 +1,48 @@
+import type { Logger } from '../log.ts';
+import type { Sandboxes } from '../sandbox/sandbox.ts';
+import type { Store } from '../store/store.ts';
+
+export interface SamplerParts {
+  store: Pick<Store, 'samples'>;
+  sandboxes: Sandboxes;
+  log: Logger;
+}
+
+const EVERY_MS = 30_000;
+/** Samples that are nearer than this come from another worker of this host. */
+const APART_MS = 20_000;
+/** Files are measured in one of so many rounds: it makes the engine read whole volumes. */
+const DISK_ROUNDS = 10;
+
+/** Keeps in Postgres what the running sandboxes of this host use, every 30 seconds until it is disposed of. A failed round is told and left to the next. */
+export function startSampling({ store, sandboxes, log }: SamplerParts): AsyncDisposable {
+  let rounds = 0;
+  let round: Promise<void> = Promise.resolve();
+  let idle = true;
+  const sample = async () => {
+    idle = false;
+    try {
+      await sampleSandboxes({ store, sandboxes }, { disk: rounds % DISK_ROUNDS === 0, apartMs: APART_MS });
+    } catch (error) {
+      log.warn({ err: error }, 'sandboxes could not be measured');
+    }
+    rounds += 1;
+    idle = true;
+  };
+  const timer = setInterval(() => {
+    // A slow engine is not asked twice at once.
+    if (idle) round = sample();
+  }, EVERY_MS);
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await round;
+    },
+  };
+}
+
+/** One round. */
+export async function sampleSandboxes({ store, sandboxes }: Omit<SamplerParts, 'log'>, options: { disk: boolean; apartMs: number }): Promise<void> {
+  const samples = (await sandboxes.measure?.({ disk: options.disk })) ?? [];
+  await store.samples.add(samples, options);
+}

@@ -1,0 +1,55 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { failure } from '../contracts/errors.ts';
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
+
+interface ServeParts {
+  /** `host:port`, with port 0 for any that is free. */
+  address: string;
+  metrics: WorkerMetrics;
+  store: Pick<Store, 'ping'>;
+  log: Logger;
+}
+
+/**
+ * Serves `/metrics` for Prometheus and `/healthz`, which is 200 while Postgres answers, until it is disposed of.
+ * @throws CONFIG_INVALID when nobody can listen there
+ */
+export async function serveMetrics({ address, metrics, store, log }: ServeParts): Promise<AsyncDisposable & { url: string }> {
+  const { hostname, port } = new URL(`http://${address}`);
+  const routes: Record<string, (response: ServerResponse) => Promise<void>> = {
+    async '/metrics'(response) {
+      const text = await metrics.render();
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
+    },
+    async '/healthz'(response) {
+      const healthy = await store.ping();
+      response.writeHead(healthy ? 200 : 503, { 'content-type': 'text/plain' }).end(healthy ? 'ok\n' : 'Postgres does not answer\n');
+    },
+  };
+  const server = createServer((request, response) => {
+    const route = request.method === 'GET' ? routes[request.url ?? ''] : undefined;
+    if (!route) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('Here are /metrics and /healthz\n');
+    route(response).catch((error: unknown) => {
+      log.warn({ err: error }, 'metrics could not be told');
+      response.writeHead(503, { 'content-type': 'text/plain' }).end('Postgres does not answer\n');
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    const refuse = (error: Error) =>
+      reject(failure('CONFIG_INVALID', { name: 'LONGSHORE_METRICS_ADDRESS', problem: error.message, fix: 'Choose a free port of this machine' }, error));
+    server.once('error', refuse);
+    server.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) }, () => resolve());
+  });
+  const bound = server.address();
+  const url = `http://${hostname}:${typeof bound === 'object' && bound ? bound.port : port}`;
+  log.info({ url }, 'metrics are served');
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Store } from '../store/store.ts';
+
+/** How an attempt at a tool call ended; `thrown`: it is tried again, or was cancelled. */
+export type CallOutcome = 'finished' | 'failed' | 'detached' | 'suspended' | 'interrupted' | 'unknown' | 'thrown';
+
+/** What happens in a worker, told as it happens. */
+export interface CallMetrics {
+  /** `tool` is one that the worker knows, so that there are few. */
+  toolCall(tool: string, outcome: CallOutcome, seconds: number): void;
+}
+
+export interface WorkerMetrics extends CallMetrics {
+  readonly contentType: string;
+  /** In the format of Prometheus; what the sandboxes use is read from Postgres for it. */
+  render(): Promise<string>;
+}
+
+const SECONDS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
+const BY = ['state', 'template'] as const;
+
+export function createWorkerMetrics({ store }: { store: Pick<Store, 'samples'> }): WorkerMetrics {
+  const registry = new Registry();
+  const labelNames = ['tool', 'outcome'] as const;
+  const calls = new Counter({ name: 'longshore_tool_calls_total', help: 'Attempts at tool calls in this worker', labelNames, registers: [registry] });
+  const times = new Histogram({
+    name: 'longshore_tool_call_seconds',
+    help: 'Length of attempts at tool calls in this worker',
+    labelNames: ['tool'] as const,
+    buckets: SECONDS,
+    registers: [registry],
+  });
+  const gauge = (name: string, help: string) => new Gauge({ name: `longshore_sandbox${name}`, help, labelNames: BY, registers: [registry] });
+  const gauges = {
+    sandboxes: gauge('es', 'Sandboxes of all hosts; warm ones wait for a conversation'),
+    cpus: gauge('_cpus', 'Processors that sandboxes use'),
+    memoryBytes: gauge('_memory_bytes', 'Memory that running sandboxes use'),
+    diskBytes: gauge('_disk_bytes', 'Files of running sandboxes'),
+    processes: gauge('_processes', 'Processes and threads in running sandboxes'),
+  };
+  return {
+    contentType: registry.contentType,
+    toolCall(tool, outcome, seconds) {
+      calls.inc({ tool, outcome });
+      times.observe({ tool }, seconds);
+    },
+    async render() {
+      const totals = await store.samples.totals();
+      for (const [name, each] of Object.entries(gauges)) {
+        // States and templates that nobody has any more are to go.
+        each.reset();
+        for (const total of totals) each.set({ state: total.state, template: total.template }, total[name as keyof typeof gauges]);
+      }
+      return await registry.metrics();
+    },
+  };
+}

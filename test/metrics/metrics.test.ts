@@ -1,0 +1,89 @@
+import { pino } from 'pino';
+import { measured } from '../../src/activities/measured.ts';
+import type { ExecuteToolArgs, ExecuteToolResult } from '../../src/contracts/activities.ts';
+import { sampleSandboxes } from '../../src/metrics/sample-sandboxes.ts';
+import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
+import { createWorkerMetrics } from '../../src/metrics/worker-metrics.ts';
+import { createTestSandboxes, type TestSandboxes } from '../sandbox/docker/support.ts';
+
+const log = pino({ level: 'silent' });
+let parts: TestSandboxes;
+beforeAll(async () => {
+  parts = await createTestSandboxes();
+});
+afterAll(async () => {
+  await parts[Symbol.asyncDispose]();
+});
+
+test('a running sandbox is measured: memory, processors, processes and files, once for all workers of its host', async () => {
+  const { sandboxes, store } = parts;
+  const { samples } = store;
+  const owner = parts.newOwner();
+  const { handle } = await sandboxes.open(owner, { template: 'python' });
+  await handle.run('head -c 20M /dev/urandom > big; for i in 1 2 3; do sleep 600 & done; sync');
+  await handle.start('while :; do :; done');
+  await sampleSandboxes(parts, { disk: true, apartMs: 0 });
+  const first = await samples.newest(owner.sandboxId);
+  expect(first).not.toHaveProperty('cpus');
+  expect(first?.diskBytes).toBeGreaterThan(20 * 1024 * 1024);
+  expect(first?.memoryBytes).toBeGreaterThan(1024 * 1024);
+  await handle.run('for i in $(seq 200000); do :; done', { timeoutMs: 0 });
+  await sampleSandboxes(parts, { disk: false, apartMs: 60_000 });
+  expect(await samples.newest(owner.sandboxId)).toEqual(first);
+  await sampleSandboxes(parts, { disk: false, apartMs: 0 });
+  const second = await samples.newest(owner.sandboxId);
+  expect(second).toMatchObject({ diskBytes: first?.diskBytes, cpus: expect.any(Number) as number });
+  expect(second?.cpus).toBeGreaterThan(0);
+  expect(second?.processes).toBeGreaterThan(2);
+
+  const rendered = await createWorkerMetrics({ store }).render();
+  expect(rendered).toContain('longshore_sandboxes{state="running",template="python"} 1\n');
+  expect(rendered).toMatch(/^longshore_sandbox_memory_bytes\{state="running",template="python"\} \d{7,}$/m);
+  expect(rendered).not.toContain(owner.sandboxId);
+
+  await sandboxes.freeze(owner.sandboxId);
+  await sandboxes.wake(owner.sandboxId);
+  const times = await samples.stateTimes(owner.sandboxId);
+  expect(Object.keys(times).toSorted()).toEqual(['creating', 'frozen', 'running']);
+  expect(times.running).toBeGreaterThan(0);
+});
+
+test('attempts at tool calls are counted by tool and outcome; tools that nobody knows share one name', async () => {
+  const metrics = createWorkerMetrics({ store: parts.store });
+  const registry = { get: (tool: string) => (tool === 'shell:run' ? ({ id: tool } as never) : undefined) };
+  const attempt = async (tool: string, end: Partial<ExecuteToolResult> | Error) => {
+    const execute = measured(async () => (end instanceof Error ? Promise.reject(end) : (end as ExecuteToolResult)), { metrics, registry });
+    await execute({ tool } as ExecuteToolArgs).catch(() => undefined);
+  };
+  await attempt('shell:run', { outcome: 'finished', isError: false });
+  await attempt('shell:run', { outcome: 'finished', isError: true });
+  await attempt('shell:run', new Error('away'));
+  await attempt('made:up', { outcome: 'unknown', why: '' });
+  const rendered = await metrics.render();
+  const counted = rendered.split('\n').filter((line) => line.startsWith('longshore_tool_calls_total{'));
+  expect(counted.toSorted()).toEqual([
+    'longshore_tool_calls_total{tool="shell:run",outcome="failed"} 1',
+    'longshore_tool_calls_total{tool="shell:run",outcome="finished"} 1',
+    'longshore_tool_calls_total{tool="shell:run",outcome="thrown"} 1',
+    'longshore_tool_calls_total{tool="unknown",outcome="unknown"} 1',
+  ]);
+  expect(rendered).toContain('longshore_tool_call_seconds_count{tool="shell:run"} 3\n');
+});
+
+test('metrics and health are served while Postgres answers, and say so when it does not', async () => {
+  const metrics = createWorkerMetrics(parts);
+  let here = true;
+  const store = { ping: async () => here };
+  await using served = await serveMetrics({ address: '127.0.0.1:0', metrics, store, log });
+  const get = async (path: string) => {
+    const response = await fetch(served.url + path);
+    return [response.status, await response.text()] as const;
+  };
+  expect(await get('/healthz')).toEqual([200, 'ok\n']);
+  expect((await get('/metrics'))[1]).toContain('# TYPE longshore_tool_calls_total counter\n');
+  here = false;
+  expect(await get('/healthz')).toEqual([503, 'Postgres does not answer\n']);
+  expect((await get('/other'))[0]).toBe(404);
+  const taken = serveMetrics({ address: new URL(served.url).host, metrics, store, log });
+  await expect(taken).rejects.toThrow(/^LONGSHORE_METRICS_ADDRESS: listen EADDRINUSE.*\. Choose a free port of this machine$/);
+});
