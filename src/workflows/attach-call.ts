@@ -14,6 +14,8 @@ const INTERRUPTED = 'Interrupted: the turn was ended before this call had a resu
 /** What calls that run side by side share. */
 export interface Round {
   freezing?: Promise<void>;
+  /** Scopes of calls that were not cancelled, for the next ones: making one costs several promises. */
+  scopes?: CancellationScope[];
 }
 /** A call under way: what lets go of it, and the interruption that it has to wait for. */
 interface Attached {
@@ -23,8 +25,8 @@ interface Attached {
   interrupting?: Promise<void>;
 }
 
-/** Attaches to a call once. `openMethods`: the calls of its code that are looked after already. */
-export async function attach(
+/** Attaches to a call once. `openMethods`: the calls of its code that are looked after already. Not `async`, which would cost two promises more. */
+export function attach(
   running: RunningConversation,
   { turnId, stepId }: StepPlace,
   call: ProposedCall,
@@ -36,25 +38,34 @@ export async function attach(
   running.show();
   const { conversationId, agentId, userId, tenantId } = data;
   const { callId, tool, hash, timeoutMs, needsSandbox } = call;
-  const attached: Attached = { call, scope: new CancellationScope(), round };
+  const attached: Attached = { call, scope: round.scopes?.pop() ?? new CancellationScope(), round };
   const identity = { conversationId, agentId, userId, tenantId, turnId, stepId, callId, tool, hash, timeoutMs, needsSandbox };
   const args = openMethods.length === 0 ? identity : { ...identity, openMethods };
   const answer = attached.scope.run(() => executeTool(call, args));
   const unwatch = running.watch(() => heed(running, attached));
-  let end: AttachEnd;
-  try {
-    end = await answer;
-    // A tool of the host may have woken it, to put a file there.
-    if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
-  } catch (error) {
-    end = failedAttach(call, error);
-  } finally {
-    unwatch();
-  }
-  if (attached.interrupting) await attached.interrupting;
-  data.runningCalls = data.runningCalls.filter((running) => running.callId !== callId);
-  running.show();
-  return end;
+  return answer.then(
+    (end) => {
+      unwatch();
+      // A tool of the host may have woken it, to put a file there.
+      if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
+      return leave(running, attached, end);
+    },
+    (error: unknown) => {
+      unwatch();
+      return leave(running, attached, failedAttach(call, error));
+    },
+  );
+}
+
+function leave(running: RunningConversation, { call, scope, round, interrupting }: Attached, end: AttachEnd): AttachEnd | Promise<AttachEnd> {
+  const { data } = running;
+  const done = (): AttachEnd => {
+    data.runningCalls = data.runningCalls.filter(({ callId }) => callId !== call.callId);
+    running.show();
+    if (!scope.consideredCancelled) round.scopes?.push(scope);
+    return end;
+  };
+  return interrupting ? interrupting.then(done) : done();
 }
 
 /** Lets go of a running call for a pause `now`, and ends it when the turn has to end. */
