@@ -9,12 +9,15 @@ import { startSampling } from './metrics/sample-sandboxes.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';
 import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
+import type { Plugin } from './plugins/define-plugin.ts';
 import { openIsolates, type Isolates } from './plugins/isolates/load-isolated.ts';
 import { createToolsPlugin } from './plugins/builtin/tools.ts';
 import { loadPlugins } from './plugins/load-plugins.ts';
+import { createLiveRegistry } from './plugins/live-registry.ts';
+import { openMcpServers, type McpServers } from './plugins/mcp/open-servers.ts';
 import { createPluginServices } from './plugins/create-plugin-services.ts';
-import { createRegistry, type Registry } from './plugins/registry.ts';
 import { createSandboxes } from './sandbox/backends.ts';
+import type { Registry } from './plugins/registry.ts';
 import type { Store } from './store/store.ts';
 import { prepareTemplates } from './templates/prepare-templates.ts';
 import { openStore } from './store/open-store.ts';
@@ -29,7 +32,9 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const fenced = pluginNames(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
-  const registry = await loadRegistry({ config, agents, isolates, store, log });
+  const { plugins, taken } = await loadAll({ config, agents, isolates, log });
+  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, log });
+  const registry = fillRegistry({ plugins, mcp, agents, store, log });
   await using sandboxes = await createSandboxes({ config, store, log });
   await using services = createPluginServices(config);
   const pools = await prepareTemplates(config, agents, log);
@@ -57,12 +62,11 @@ interface Loading {
   agents: ReadonlyMap<string, Agent>;
   /** Undefined when no plugin needs one. */
   isolates: Isolates | undefined;
-  store: Store;
   log: Logger;
 }
 
 /** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
-async function loadRegistry({ config, agents, isolates, store, log }: Loading): Promise<Registry> {
+async function loadAll({ config, agents, isolates, log }: Loading): Promise<{ plugins: Plugin[]; taken: string[] }> {
   const names = pluginNames(agents);
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins } = config;
   const { plugins, problems } = await loadPlugins(names, { directory, known: BUILTIN_PLUGINS, isolates, hostPlugins });
@@ -70,8 +74,27 @@ async function loadRegistry({ config, agents, isolates, store, log }: Loading): 
   if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
   for (const { name, error } of problems) log.error({ plugin: name, err: error }, 'a plugin could not be loaded');
+  return { plugins, taken: [...plugins.map(({ id }) => id), 'tools'] };
+}
+
+interface Filling extends Pick<Loading, 'agents' | 'log'> {
+  plugins: Plugin[];
+  mcp: McpServers;
+  store: Store;
+}
+
+/** All tools; those of MCP servers as they come and change. */
+function fillRegistry({ plugins, mcp, agents, store, log }: Filling): Registry {
+  for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
   const tools = createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
-  const registry: Registry = createRegistry([...plugins, tools]);
+  const registry = createLiveRegistry([...plugins, ...mcp.plugins, tools]);
+  mcp.follow((plugin) => {
+    try {
+      registry.replace(plugin);
+    } catch (error) {
+      log.error({ plugin: plugin.id, err: error }, 'the changed tools of an MCP server cannot be used');
+    }
+  });
   for (const agent of agents.values()) {
     try {
       registry.forAgent(agent);

@@ -48,7 +48,9 @@ async function importAgent(path: string): Promise<Agent> {
 }
 
 async function loadAgent(path: string): Promise<Agent> {
-  const { filled, source } = await readDefinition(path, 'AGENT_INVALID', ([root, ...path]) => root === 'sandbox' && isCredential(path));
+  // Secrets of servers are filled in when these are connected to, so that no agent holds them.
+  const keeps = ([root, ...path]: PropertyKey[]) => root === 'mcp' || (root === 'sandbox' && isCredential(path));
+  const { filled, source } = await readDefinition(path, 'AGENT_INVALID', keeps);
   return parseAgent(withId(filled, basename(path, extname(path))), source);
 }
 

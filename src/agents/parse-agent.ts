@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Agent } from '../contracts/agent.ts';
+import type { Agent, McpServer } from '../contracts/agent.ts';
 import { agentSchema } from './agent-schema.ts';
 import { invalidDefinition, type DefinitionSource } from './invalid-definition.ts';
 import { sandboxOptions, withoutUndefined } from './sandbox-options.ts';
@@ -14,13 +14,14 @@ const SCRIPTED = 'scripted/';
 export function parseAgent(definition: unknown, source: DefinitionSource): Agent {
   const parsed = agentSchema.safeParse(definition);
   if (!parsed.success) throw invalidDefinition(agentSchema, parsed.error, source);
-  const { sandbox, budget, approvalTimeout, approval, model, plugins, ...rest } = parsed.data;
+  const { sandbox, budget, approvalTimeout, approval, model, plugins, mcp, ...rest } = parsed.data;
   const { assets } = sandbox;
   const { wallTime, ...counts } = budget;
   return {
     ...rest,
     model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
     plugins: plugins.map((name) => (name.startsWith('.') || isAbsolute(name) ? resolve(source.directory, name) : name)),
+    ...(mcp && { mcp: Object.fromEntries(Object.entries(mcp).map(([name, server]) => [name, serverOf(server, source)])) }),
     sandbox: {
       ...sandboxOptions(sandbox),
       ...(assets && { assets: assets.map(({ from, to }) => ({ from: resolve(source.directory, from), to })) }),
@@ -31,6 +32,14 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     budget: { ...counts, wallTimeMs: wallTime },
   };
 }
+
+function serverOf({ timeout: timeoutMs, ...server }: Server, { directory: base }: DefinitionSource): McpServer {
+  if ('url' in server) return { ...server, timeoutMs };
+  const { directory, ...program } = server;
+  return { ...program, timeoutMs, ...(directory !== undefined && { directory: resolve(base, directory) }) };
+}
+
+type Server = NonNullable<z.output<typeof agentSchema>['mcp']>[string];
 
 function expiryOf(timeout: z.output<typeof agentSchema>['approvalTimeout']): Pick<Agent, 'approvalTimeoutMs' | 'approvalExpiry'> {
   return typeof timeout === 'number'

@@ -58,7 +58,7 @@ export function createRegistry(plugins: Plugin[]): Registry {
     plugin: (id) => pluginsById.get(id),
     forAgent(agent) {
       for (const pattern of agent.tools) {
-        if (!tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
+        if (!tools.some((tool) => matchesPattern(pattern, tool.id)) && !mayComeLater(pattern, pluginsById)) throw unknownPattern(agent.id, pattern, tools);
       }
       return tools.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
     },
@@ -69,6 +69,11 @@ export function createRegistry(plugins: Plugin[]): Registry {
     },
     fromAlias: (alias) => byAlias.get(alias),
   };
+}
+
+/** A server that cannot be reached now has no tools yet, and may change them at any time. */
+function mayComeLater(pattern: string, plugins: Map<string, Plugin>): boolean {
+  return plugins.get(pattern.split(':')[0] ?? '')?.dialect === 'mcp';
 }
 
 const MOST_NAMES = 60;
