@@ -8,9 +8,11 @@ import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
 import { openIsolates, type Isolates } from './plugins/isolates/load-isolated.ts';
 import { createToolsPlugin } from './plugins/builtin/tools.ts';
-import { loadPlugins } from './plugins/load-plugins.ts';
 import { createPluginServices } from './plugins/create-plugin-services.ts';
-import { createRegistry, type Registry } from './plugins/registry.ts';
+import { openPluginManager, type PluginManager } from './plugins/manager/plugin-manager.ts';
+import { sourcesOf } from './plugins/manager/plugin-source.ts';
+import { watchPlugins } from './plugins/manager/watch-plugins.ts';
+import type { Registry } from './plugins/registry.ts';
 import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
 import type { Store } from './store/store.ts';
 import { openStore } from './store/open-store.ts';
@@ -22,12 +24,14 @@ import { createWorker } from './worker.ts';
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS);
-  const fenced = pluginNames(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
+  const fenced = namesOf(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log });
-  const registry = await loadRegistry({ config, agents, isolates, store, log });
+  await using plugins = await openPlugins({ config, agents, isolates, store, log });
+  await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names: namesOf(agents), directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
+  const { registry } = plugins;
   await using sandboxes = createDockerSandboxes({ config, store, log });
-  await using services = createPluginServices(config);
+  await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
@@ -51,17 +55,32 @@ interface Loading {
   log: Logger;
 }
 
+function namesOf(agents: ReadonlyMap<string, Agent>): string[] {
+  return sourcesOf(agents.values()).map(({ name }) => name);
+}
+
 /** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
-async function loadRegistry({ config, agents, isolates, store, log }: Loading): Promise<Registry> {
-  const names = pluginNames(agents);
-  const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins } = config;
-  const { plugins, problems } = await loadPlugins(names, { directory, known: BUILTIN_PLUGINS, isolates, hostPlugins });
-  const inHost = names.filter((name) => hostPlugins.includes(name));
+function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
+  const sources = sourcesOf(agents.values());
+  const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
+  const inHost = sources.map(({ name }) => name).filter((name) => hostPlugins.includes(name));
   if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
-  for (const { name, error } of problems) log.error({ plugin: name, err: error }, 'a plugin could not be loaded');
-  const tools = createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
-  const registry: Registry = createRegistry([...plugins, tools]);
+  return openPluginManager({
+    sources,
+    directory,
+    hostPlugins,
+    isolates,
+    hostId,
+    log,
+    builtins: (registry) => [...BUILTIN_PLUGINS, createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation))],
+    store: store.plugins,
+    environment: readEnvironment,
+    onChange: (registry) => tellBrokenAgents(registry, agents, log),
+  });
+}
+
+function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>, log: Logger): void {
   for (const agent of agents.values()) {
     try {
       registry.forAgent(agent);
@@ -69,11 +88,6 @@ async function loadRegistry({ config, agents, isolates, store, log }: Loading): 
       log.error({ agent: agent.id, err: error }, 'an agent cannot work');
     }
   }
-  return registry;
-}
-
-function pluginNames(agents: ReadonlyMap<string, Agent>): string[] {
-  return [...new Set([...agents.values()].flatMap((agent) => agent.plugins))];
 }
 
 /** Temporal's own log lines go where ours go. Its runtime also turns SIGTERM and SIGINT into a graceful shutdown. */

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Agent } from '../contracts/agent.ts';
+import type { Agent, PluginPin } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import { agentSchema } from './agent-schema.ts';
 import { nearest } from './nearest.ts';
@@ -32,12 +32,23 @@ export function parseAgent(definition: unknown, source: AgentSource): Agent {
   return {
     ...rest,
     model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
-    plugins: plugins.map((name) => (name.startsWith('.') || isAbsolute(name) ? resolve(source.directory, name) : name)),
+    ...pluginsOf(plugins, source.directory),
     sandbox: { ...withoutUndefined(limits), freezeAfterMs: idle.freeze, hibernateAfterMs: idle.hibernate, stopAfterMs: idle.stop },
     approval: approval.map(withoutUndefined),
     ...expiryOf(approvalTimeout),
     budget: { ...counts, wallTimeMs: wallTime },
   };
+}
+
+function pluginsOf(entries: z.output<typeof agentSchema>['plugins'], directory: string): Pick<Agent, 'plugins' | 'pluginPins'> {
+  const located = (name: string) => (name.startsWith('.') || isAbsolute(name) ? resolve(directory, name) : name);
+  const named = entries.map((entry) => {
+    if (typeof entry === 'string') return { name: located(entry), pin: {} };
+    if ('path' in entry) return { name: resolve(directory, entry.path), pin: withoutUndefined({ digest: entry.digest }) };
+    return { name: entry.package, pin: withoutUndefined({ version: entry.version, digest: entry.digest }) };
+  });
+  const pins = named.filter(({ pin }) => Object.keys(pin).length > 0).map(({ name, pin }) => [name, pin]);
+  return { plugins: named.map(({ name }) => name), ...(pins.length > 0 && { pluginPins: Object.fromEntries(pins) as Record<string, PluginPin> }) };
 }
 
 function expiryOf(timeout: z.output<typeof agentSchema>['approvalTimeout']): Pick<Agent, 'approvalTimeoutMs' | 'approvalExpiry'> {

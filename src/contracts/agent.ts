@@ -68,6 +68,13 @@ export interface DeferOptions {
   pin: string[];
 }
 
+export interface PluginPin {
+  /** The version of the package. */
+  version?: string;
+  /** `sha256:…` of all the files of its directory. */
+  digest?: string;
+}
+
 /** An agent as the worker and the workflow see it: parsed, defaults filled in, durations in milliseconds. */
 export interface Agent {
   id: string;
@@ -77,6 +84,8 @@ export interface Agent {
   instructions: string;
   /** Plugin directories or packages, relative to the agent's file. */
   plugins: string[];
+  /** What some of them have to be, by their names in `plugins`; else they are not loaded. */
+  pluginPins?: Record<string, PluginPin>;
   /** Tool ids and patterns (`files:*`) that the agent may call. */
   tools: string[];
   sandbox: SandboxOptions;

@@ -21,6 +21,8 @@ export interface LoadOptions {
   isolates?: Isolates | undefined;
   /** Names, as agents give them, of the plugins that the operator trusts with the worker's own process. */
   hostPlugins?: string[];
+  /** Reads what runs in the host process again, though it was imported before; modules that it imports itself stay as they are. */
+  again?: boolean;
 }
 
 const INDEX_FILES = ['index.js', 'index.mjs', 'index.ts'];
@@ -50,8 +52,8 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
   return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
 }
 
-async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [] }: LoadOptions): Promise<Plugin> {
-  const plugin = hostPlugins.includes(name) ? await importPlugin(name, entry) : await isolatePlugin(name, entry, isolates);
+async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [], again = false }: LoadOptions): Promise<Plugin> {
+  const plugin = hostPlugins.includes(name) ? await importPlugin(name, entry, again) : await isolatePlugin(name, entry, isolates);
   // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
   createRegistry([plugin]);
   return plugin;
@@ -68,10 +70,10 @@ async function isolatePlugin(name: string, entry: string, isolates: Isolates | u
   }
 }
 
-async function importPlugin(name: string, entry: string): Promise<Plugin> {
+async function importPlugin(name: string, entry: string, again: boolean): Promise<Plugin> {
   let module: { default?: unknown };
   try {
-    module = (await import(pathToFileURL(entry).href)) as { default?: unknown };
+    module = (await import(`${pathToFileURL(entry).href}${again ? `?${(await stat(entry)).mtimeMs}` : ''}`)) as { default?: unknown };
   } catch (error) {
     throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
   }
@@ -92,7 +94,8 @@ async function entryOf(name: string, directory: string): Promise<string> {
   throw invalid(name, `${root} has none of ${candidates.join(', ')}`, 'Put the plugin into index.js, index.mjs or index.ts');
 }
 
-async function rootOf(name: string, directory: string): Promise<string> {
+/** The directory of a plugin. @throws PLUGIN_INVALID where there is none. */
+export async function rootOf(name: string, directory: string): Promise<string> {
   if (isAbsolute(name) || name.startsWith('.')) {
     const root = resolve(directory, name);
     if (await isDirectory(root)) return root;

@@ -6,6 +6,7 @@ import { createEvents } from './events.ts';
 import { createListener } from './listener.ts';
 import { createMessages } from './messages.ts';
 import { isMigrated, migrate } from './migrate.ts';
+import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { createSandboxes } from './sandboxes.ts';
 import type { Store } from './store.ts';
@@ -39,6 +40,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     events: createEvents(parts),
     sandboxes: createSandboxes(parts),
     pluginStore: createPluginStore(parts),
+    plugins: createPluginStates(parts),
     async ping() {
       return database.query('ping', 'select 1', []).then(
         () => true,

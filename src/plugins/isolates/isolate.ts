@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import type { Json } from '../../contracts/json.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { createBreaker } from './breaker.ts';
 import { speakWith, type CallRequest, type Limits, type LoadedProcess } from './loaded-process.ts';
@@ -74,7 +74,7 @@ export function createIsolate(options: IsolateOptions): Isolate {
       refuseWhileOpen(request.name);
       const { loaded } = await acquire();
       const value = await loaded.call(request);
-      if ('hook' in request.target && request.target.hook === 'load') loading = request;
+      loading = loadingAfter(request, loading);
       breaker.succeeded();
       return value;
     },
@@ -85,6 +85,15 @@ export function createIsolate(options: IsolateOptions): Isolate {
       await last?.loaded.process.ended;
     },
   };
+}
+
+/** The call of `load` by which a new process comes to where this one is. */
+function loadingAfter({ target, args, ...request }: CallRequest, loading: CallRequest | undefined): CallRequest | undefined {
+  const hook = 'hook' in target && target.hook;
+  if (hook === 'load') return { ...request, target, args };
+  const [scope, config = {}] = args;
+  if (hook !== 'updateConfig' || scope !== 'self' || !loading) return loading;
+  return { ...loading, args: [{ ...(loading.args[0] as JsonObject), config }] };
 }
 
 /** What it says is checked by the one definePlugin; here only that it is an object at all. */

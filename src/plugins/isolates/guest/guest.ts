@@ -79,6 +79,9 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
 async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<null> {
   if (target.hook === 'load') host = args;
   for (const realm of all()) await runHook(realm, target, args);
+  const [scope, config = {}] = args;
+  // A compartment that is made later begins with the configuration of now.
+  if (target.hook === 'updateConfig' && scope === 'self' && host) host = [{ ...(host[0] as JsonObject), config }];
   return null;
 }
 
