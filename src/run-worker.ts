@@ -28,7 +28,8 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log });
   await using plugins = await openPlugins({ config, agents, isolates, store, log });
-  await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names: namesOf(agents), directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
+  await using _watch =
+    config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names: namesOf(agents), directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;
   await using sandboxes = createDockerSandboxes({ config, store, log });
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));

@@ -4,7 +4,9 @@ import { printLine, type Cli } from './cli.ts';
 
 export function devCommand(cli: Cli): Command {
   return new Command('dev')
-    .description('Run the whole stack on this machine: Temporal with its UI, Postgres, sandboxes, a worker. Plugins that change are loaded again. Ctrl-C ends it; conversations are found again')
+    .description(
+      'Run the whole stack on this machine: Temporal with its UI, Postgres, sandboxes, a worker. Plugins that change are loaded again. Ctrl-C ends it; conversations are found again',
+    )
     .action(async () => {
       const config = cli.config();
       const agents = await loadAgents(config.LONGSHORE_AGENTS);

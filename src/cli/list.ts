@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import type { ConversationState } from '../contracts/conversation.ts';
 import type { ConversationRow } from '../store/store.ts';
 import { printJson, printLine, withClient, type Cli } from './cli.ts';
+import { printTable } from './table.ts';
 import { wholeNumber } from './whole-number.ts';
 
 const STATES: ConversationState[] = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'];
@@ -31,34 +32,23 @@ export function listCommand(cli: Cli): Command {
           const rows = await longshore.list(filter);
           if (json) printJson(cli, rows);
           else if (rows.length === 0) printLine(cli, 'No conversations.');
-          else printTable(cli, rows);
+          else printRows(cli, rows);
         },
         { lazy: true },
       ),
     );
 }
 
-function printTable(cli: Cli, rows: ConversationRow[]): void {
+function printRows(cli: Cli, rows: ConversationRow[]): void {
   const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'UPDATED'];
-  const lines = [
-    head,
-    ...rows.map((row) => [
-      row.conversationId,
-      row.agentId,
-      row.userId,
-      row.state,
-      row.status.sandboxTier,
-      String(row.status.turnsUsed),
-      row.updatedAt.slice(0, 19).replace('T', ' '),
-    ]),
-  ];
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  for (const line of lines)
-    printLine(
-      cli,
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    );
+  const lines = rows.map((row) => [
+    row.conversationId,
+    row.agentId,
+    row.userId,
+    row.state,
+    row.status.sandboxTier,
+    String(row.status.turnsUsed),
+    row.updatedAt.slice(0, 19).replace('T', ' '),
+  ]);
+  printTable(cli, head, lines);
 }

@@ -11,6 +11,7 @@ import { exitCodeOf } from './exit-code-of.ts';
 import { interruptCommand } from './interrupt.ts';
 import { listCommand } from './list.ts';
 import { pauseCommand } from './pause.ts';
+import { pluginsCommand } from './plugins.ts';
 import { resumeCommand } from './resume.ts';
 import { runCommand } from './run.ts';
 import { setupCommand } from './setup.ts';
@@ -44,6 +45,7 @@ function createProgram(cli: Cli): Command {
     workerCommand,
     setupCommand,
     doctorCommand,
+    pluginsCommand,
     chatCommand,
     runCommand,
     listCommand,
@@ -55,7 +57,7 @@ function createProgram(cli: Cli): Command {
     closeCommand,
   ];
   for (const make of makers) program.addCommand(make(cli));
-  for (const command of [program, ...program.commands]) {
+  for (const command of [program, ...program.commands.flatMap((child) => [child, ...child.commands])]) {
     command.exitOverride().configureOutput({ writeOut: (text) => cli.out.write(text), writeErr: (text) => cli.err.write(text) });
   }
   return program;

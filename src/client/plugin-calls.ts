@@ -20,7 +20,11 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
   const get = async (id: string) => {
     const states = await list();
     const found = states.find((state) => state.id === id || state.reports.some(({ name }) => name === id));
-    if (!found) throw failure('PLUGIN_NOT_FOUND', { plugin: id, known: states.map((state) => state.id).join(', ') || 'none; a worker tells of its plugins when it starts' });
+    if (!found)
+      throw failure('PLUGIN_NOT_FOUND', {
+        plugin: id,
+        known: states.map((state) => state.id).join(', ') || 'none; a worker tells of its plugins when it starts',
+      });
     return found;
   };
   return {

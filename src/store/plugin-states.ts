@@ -39,7 +39,8 @@ interface SettingsRow extends Omit<PluginSettings, 'updatedAt' | 'configProblem'
 }
 
 export function createPluginStates({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['plugins'] {
-  const settings = async () => (await database.query<SettingsRow>('plugins.settings', `select ${SETTINGS} from plugin_settings order by plugin_id`, [])).map(toSettings);
+  const settings = async () =>
+    (await database.query<SettingsRow>('plugins.settings', `select ${SETTINGS} from plugin_settings order by plugin_id`, [])).map(toSettings);
   const change = async (name: string, sql: string, values: Parameters<Database['query']>[2]) => {
     const [row] = await database.query<SettingsRow>(name, sql, values);
     if (row) announcer.announce(TOPIC);

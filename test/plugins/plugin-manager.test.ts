@@ -82,7 +82,12 @@ test('a new version that fails leaves the old one at work and says why, until on
   await bench.write('p/index.ts', sourceOf('p', `return 'new';`, `load: async () => { throw new Error('no database'); },`));
   await manager.reload('./p');
   expect(reportOf('./p')).toMatchObject({ health: 'loaded', error: 'Plugin "p": its load failed (no database). Mend it, or what it needs' });
-  await bench.write('p/index.ts', sourceOf('p', `return 1`).replace(`'longshore/plugins';`, `'longshore/plugins'; /* schema */`).replace(`{ type: 'object' }`, `{ type: 'object', properties: 7 }`));
+  await bench.write(
+    'p/index.ts',
+    sourceOf('p', `return 1`)
+      .replace(`'longshore/plugins';`, `'longshore/plugins'; /* schema */`)
+      .replace(`{ type: 'object' }`, `{ type: 'object', properties: 7 }`),
+  );
   await manager.reload('./p');
   expect(await call(manager, 'p:run')).toBe('old');
   await bench.write('p/index.ts', sourceOf('p', `return 'new';`));
@@ -169,9 +174,7 @@ test('of a pinned plugin one flipped byte is refused, and another version of a p
     health: 'loaded',
     error: `Plugin "./p": it is pinned to ${digest}, and its files have ${found}. Look at what has changed, then change the pin`,
   });
-  expect(reportOf('packed')?.error).toBe(
-    'Plugin "packed": it is pinned to version 1.2.3, and 1.2.4 is installed. Install packed@1.2.3, or change the pin',
-  );
+  expect(reportOf('packed')?.error).toBe('Plugin "packed": it is pinned to version 1.2.3, and 1.2.4 is installed. Install packed@1.2.3, or change the pin');
 });
 
 test('a watched directory that changes is loaded again, once it is quiet', async () => {

@@ -82,7 +82,10 @@ async function loadAll(household: Household, sources: ManagedSource[], again: bo
         managed.ids = loaded.plugins.map(({ id }) => id);
       } catch (error) {
         managed.problems = [{ error: error as Error }];
-        log.error({ plugin: managed.source.name, err: error }, managed.loaded ? 'a new version of a plugin could not be loaded; the old one stays' : 'a plugin could not be loaded');
+        log.error(
+          { plugin: managed.source.name, err: error },
+          managed.loaded ? 'a new version of a plugin could not be loaded; the old one stays' : 'a plugin could not be loaded',
+        );
       }
     }
   };

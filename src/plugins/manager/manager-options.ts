@@ -16,7 +16,7 @@ export interface ManagerOptions {
   builtins: (registry: Registry) => Plugin[];
   store: Pick<Store['plugins'], 'settings' | 'takeBackConfig' | 'report' | 'forget' | 'follow'>;
   hostId: string;
-  environment(name: string): string | undefined;
+  environment: (name: string) => string | undefined;
   log: Logger;
   /** Told once all sources are loaded, and after each change. */
   onChange?: (registry: Registry) => void;

@@ -12,7 +12,12 @@ export type PreparedConfig = { config: JsonObject } | { problems: string[] };
  * Makes what a plugin is given of what was written: defaults of the schema and the values of variables are filled in, and the whole is checked.
  * Problems name the path and never a secret's value.
  */
-export function prepareConfig(pluginId: string, schema: JsonObject | undefined, written: JsonObject, read: (name: string) => string | undefined): PreparedConfig {
+export function prepareConfig(
+  pluginId: string,
+  schema: JsonObject | undefined,
+  written: JsonObject,
+  read: (name: string) => string | undefined,
+): PreparedConfig {
   const problems = problemsAsWritten(pluginId, schema, written);
   if (problems.length > 0) return { problems };
   try {
@@ -58,10 +63,11 @@ function asSchema(value: Json | undefined): JsonObject {
 
 /** A message may quote a value that does not fit; of a secret only the type is checked, so that none is ever quoted. */
 function withoutSecrets(schema: JsonObject): JsonObject {
-  const plain = schema['x-secret'] === true ? (({ type, description }) => ({ ...(type !== undefined && { type }), ...(description !== undefined && { description }) }))(schema) : schema;
-  return Object.fromEntries(
-    Object.entries(plain).map(([key, value]) => [key, Array.isArray(value) ? value.map(inner) : inner(value)]),
-  );
+  const plain =
+    schema['x-secret'] === true
+      ? (({ type, description }) => ({ ...(type !== undefined && { type }), ...(description !== undefined && { description }) }))(schema)
+      : schema;
+  return Object.fromEntries(Object.entries(plain).map(([key, value]) => [key, Array.isArray(value) ? value.map(inner) : inner(value)]));
 }
 
 function inner(value: Json): Json {

@@ -13,7 +13,7 @@ export interface PluginInstance extends CountedPlugin {
 }
 
 export interface InstanceParts {
-  environment(name: string): string | undefined;
+  environment: (name: string) => string | undefined;
   log: Logger;
 }
 
@@ -49,10 +49,11 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
  * @throws PLUGIN_INVALID as `startInstance` does; the instance then has the configuration that it had.
  */
 export async function configureInstance(instance: PluginInstance, { config: written, configVersion }: Wanted, { environment }: InstanceParts): Promise<void> {
-  const { id, configSchema, updateConfig } = instance.plugin;
+  const { plugin } = instance;
+  const { id, configSchema } = plugin;
   const prepared = prepareConfig(id, configSchema, written, environment);
   if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
-  await run(id, 'updateConfig', () => updateConfig?.('self', prepared.config, String(configVersion)));
+  await run(id, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   instance.config = prepared.config;
   instance.configVersion = configVersion;
 }

@@ -57,7 +57,10 @@ class Manager implements PluginManager, Household {
 
   async start(): Promise<void> {
     const { store, builtins, log } = this.options;
-    await store.forget(this.options.hostId, this.options.sources.map(({ name }) => name));
+    await store.forget(
+      this.options.hostId,
+      this.options.sources.map(({ name }) => name),
+    );
     await this.readSettings();
     this.builtins = builtins(this.registry);
     this.publish();
@@ -94,7 +97,12 @@ class Manager implements PluginManager, Household {
   publish(): void {
     const plugins = [...this.builtins, ...this.sources.flatMap(({ instances }) => instances.map(({ plugin }) => plugin))];
     const disabled = [...this.settings.values()].filter(({ enabled }) => !enabled).map(({ pluginId }) => pluginId);
-    this.registry.replace(createRegistry(plugins.filter(({ id }) => this.isEnabled(id)), { register: this.register, disabled }));
+    this.registry.replace(
+      createRegistry(
+        plugins.filter(({ id }) => this.isEnabled(id)),
+        { register: this.register, disabled },
+      ),
+    );
     if (this.started) this.options.onChange?.(this.registry);
   }
 

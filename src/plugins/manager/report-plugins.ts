@@ -33,7 +33,8 @@ function reportsOf(managed: ManagedSource, household: Household): PluginReport[]
   const atWork = instances.map(({ plugin }) => plugin);
   const absent = described.filter(({ id }) => !atWork.some((plugin) => plugin.id === id));
   const plugins = [...atWork, ...absent];
-  if (plugins.length === 0) return [{ name: source.name, health: 'failed', tools: [], permissions: {}, alerts: [], ...errorOf(problems.map(({ error }) => error)) }];
+  if (plugins.length === 0)
+    return [{ name: source.name, health: 'failed', tools: [], permissions: {}, alerts: [], ...errorOf(problems.map(({ error }) => error)) }];
   return plugins.map((plugin) => {
     const errors = problems.filter(({ pluginId = plugin.id }) => pluginId === plugin.id).map(({ error }) => error);
     const name = plugins.length === 1 ? source.name : `${source.name}#${plugin.id}`;

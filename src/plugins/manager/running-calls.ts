@@ -20,14 +20,13 @@ export function countCalls(plugin: Plugin): CountedPlugin {
       if (running === 0) wake();
     }
   };
-  const { promptText, selectTools } = plugin;
   const tools = plugin.tools.map((tool): Tool => ({ ...tool, execute: (input, context) => counted(() => tool.execute(input, context)) }));
   return {
     plugin: {
       ...plugin,
       tools,
-      ...(promptText && { promptText: (conversation) => counted(() => promptText(conversation)) }),
-      ...(selectTools && { selectTools: (conversation) => counted(() => selectTools(conversation)) }),
+      ...(plugin.promptText && { promptText: (conversation) => counted(async () => plugin.promptText?.(conversation)) }),
+      ...(plugin.selectTools && { selectTools: (conversation) => counted(async () => plugin.selectTools?.(conversation)) }),
     },
     async drained(signal) {
       if (running > 0 && !signal.aborted) {
