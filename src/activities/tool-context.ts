@@ -1,4 +1,4 @@
-import type { ToolContext } from '../plugins/tool-context.ts';
+import type { ToolContext, UserMessage } from '../plugins/tool-context.ts';
 import type { ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
 import { storeFor } from './plugin-store.ts';
@@ -26,8 +26,16 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     store: storeFor(run),
     files: filesFor(run, sandbox, fetch),
     fetch,
+    message: () => messageOf(run),
     ...createMessages(run, signal),
   };
+}
+
+async function messageOf({ store, args }: ToolRun): Promise<UserMessage | undefined> {
+  const found = await store.transcript.messageOf(args.conversationId, args.turnId);
+  if (found?.entry.role !== 'user') return undefined;
+  const { content } = found.entry;
+  return { text: content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n'), content, at: found.at };
 }
 
 function environmentOf({ tool, services }: ToolRun): Readonly<Record<string, string>> {

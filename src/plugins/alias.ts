@@ -7,13 +7,14 @@ const GIVEN = new Map([['tools:search', 'tool_search']]);
 
 /**
  * The name under which a provider is shown a tool: `shell:run` becomes `shell__run`. Plugin ids have no `_`, so the first `__` always parts plugin and tool;
- * what would not survive (a `.`, too long a name) gets a digest of the full id as its tail. The registry keeps the way back.
+ * what would not survive (a scope, a `.`, too long a name) gets a digest of the full id as its tail. The registry keeps the way back.
  */
 export function aliasOf(pluginId: string, toolId: string): string {
   const given = GIVEN.get(`${pluginId}:${toolId}`);
   if (given !== undefined) return given;
   const plain = `${pluginId}__${toolId}`;
-  if (plain.length <= LONGEST && !plain.includes('.')) return plain;
+  if (plain.length <= LONGEST && !/[^\w-]/.test(plain)) return plain;
   const digest = createHash('sha256').update(`${pluginId}:${toolId}`).digest('hex').slice(0, DIGEST_LENGTH);
-  return `${plain.replaceAll('.', '_').slice(0, LONGEST - DIGEST_LENGTH - 1)}_${digest}`;
+  const safe = plain.replace(/^@/, '').replaceAll(/[^\w-]/g, '_');
+  return `${safe.slice(0, LONGEST - DIGEST_LENGTH - 1)}_${digest}`;
 }

@@ -1,8 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { failure, isFailure } from '../contracts/errors.ts';
-import { definePlugin, type Plugin, type PluginDefinition } from './define-plugin.ts';
+import type { Plugin, PluginDefinition } from './define-plugin.ts';
+import { loadPandora } from './dialects/pandora/load-pandora.ts';
+import { MANIFEST_FILE } from './dialects/pandora/manifest.ts';
+import { adoptModule } from './adopt-module.ts';
 import { bundlePlugin } from './isolates/bundle-plugin.ts';
 import type { Isolates } from './isolates/load-isolated.ts';
 import { createRegistry } from './registry.ts';
@@ -53,7 +56,12 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
 }
 
 async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [], again = false }: LoadOptions): Promise<Plugin> {
-  const plugin = hostPlugins.includes(name) ? await importPlugin(name, entry, again) : await isolatePlugin(name, entry, isolates);
+  const trusted = hostPlugins.includes(name);
+  const plugin = await (basename(entry) === MANIFEST_FILE
+    ? loadPandora({ name, root: dirname(entry), isolates, trusted })
+    : trusted
+      ? importPlugin(name, entry, again)
+      : isolatePlugin(name, entry, isolates));
   // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
   createRegistry([plugin]);
   return plugin;
@@ -61,9 +69,9 @@ async function loadEntry(name: string, entry: string, { isolates, hostPlugins = 
 
 async function isolatePlugin(name: string, entry: string, isolates: Isolates | undefined): Promise<Plugin> {
   if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
-  const code = await bundlePlugin(name, entry);
+  const [code, defaults] = await Promise.all([bundlePlugin(name, entry), defaultsOf(entry)]);
   try {
-    return await isolates.load({ name, code });
+    return await isolates.load({ name, code, defaults });
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
     throw invalid(name, `${entry} cannot be loaded (${(error as Error).message})`, 'Mend that file', error);
@@ -77,17 +85,14 @@ async function importPlugin(name: string, entry: string, again: boolean): Promis
   } catch (error) {
     throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
   }
-  if (module.default === null || typeof module.default !== 'object') {
-    throw invalid(name, `${entry} has no plugin as its default export`, 'Write: export default definePlugin({ … })');
-  }
-  return definePlugin(module.default as PluginDefinition);
+  return adoptModule(name, entry, module, await defaultsOf(entry));
 }
 
 /** The file to import: what package.json names, else an index file. */
 async function entryOf(name: string, directory: string): Promise<string> {
   const root = await rootOf(name, directory);
   const candidates = [...(await packageEntries(name, root)), ...INDEX_FILES];
-  for (const candidate of candidates) {
+  for (const candidate of [MANIFEST_FILE, ...candidates]) {
     const path = join(root, candidate);
     if (await isFile(path)) return path;
   }
@@ -108,7 +113,27 @@ export async function rootOf(name: string, directory: string): Promise<string> {
   }
 }
 
+/** What a class plugin is called that does not say it: as its package, else as its directory. */
+async function defaultsOf(entry: string): Promise<Partial<PluginDefinition>> {
+  const root = dirname(entry);
+  const file = await readFile(join(root, 'package.json'), 'utf8').then(
+    (text) => JSON.parse(text) as PackageFile,
+    (): PackageFile => ({}),
+  );
+  const {
+    name = basename(root)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9.-]+/g, '-'),
+    version,
+    description,
+  } = file;
+  return { id: name, ...(version !== undefined && { version }), ...(description !== undefined && { description }) };
+}
+
 interface PackageFile {
+  name?: string;
+  version?: string;
+  description?: string;
   main?: string;
   exports?: string | Record<string, unknown>;
 }

@@ -27,6 +27,13 @@ export interface PluginHost {
   logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
 }
 
+export interface Variable {
+  name: string;
+  required: boolean;
+  /** Given only to those tools whose permissions name it too. */
+  byPermission?: boolean;
+}
+
 /** What a plugin says of itself besides its tools. */
 export interface PluginDetails {
   dialect: Dialect;
@@ -37,7 +44,7 @@ export interface PluginDetails {
   /** Ids of plugins that have to be loaded before it. */
   dependencies?: string[];
   /** Environment variables that its tools are given; without a `required` one it is not loaded. */
-  environment: { name: string; required: boolean }[];
+  environment: Variable[];
   /** JSON Schema of its configuration, an object; secrets are marked `"x-secret": true`. */
   configSchema: JsonObject | undefined;
   /** Whether its tools ask for approval, where they do not say it themselves. */
@@ -47,6 +54,7 @@ export interface PluginDetails {
   promptText?(conversation: PluginConversation): Promise<string | undefined>;
   /** The tools offered in this conversation, by their ids without the plugin's; undefined offers all. */
   selectTools?(conversation: PluginConversation): Promise<string[] | undefined>;
+  /** Code that is fenced may answer with `{ tools, alerts }`, which then stand in the place of those that it was written with. */
   load?(host: PluginHost): Promise<void>;
   unload?(): Promise<void>;
   updateConfig?(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void>;
@@ -62,6 +70,20 @@ export function detailsOf(given: Partial<PluginDetails>): PluginDetails {
   // Bound, so that the hooks of a class's instance keep their `this`.
   const hooks = Object.fromEntries(HOOKS.flatMap((name) => (given[name] ? [[name, given[name].bind(given)]] : [])));
   return { dialect, environment, configSchema, requireApproval, alerts, ...named, ...hooks };
+}
+
+const MAX_ALERTS = 50;
+const MAX_ALERT_LENGTH = 1_000;
+
+/** Alerts as code of a plugin gives them, told now; what is none is left out. */
+export function alertsOf(given: unknown): PluginAlert[] {
+  if (!Array.isArray(given)) return [];
+  const at = new Date().toISOString();
+  return given.slice(0, MAX_ALERTS).flatMap((alert: { level?: unknown; text?: unknown } | null) => {
+    if (typeof alert?.text !== 'string') return [];
+    const level = alert.level === 'error' || alert.level === 'warning' ? alert.level : 'info';
+    return [{ level, text: alert.text.slice(0, MAX_ALERT_LENGTH), at }];
+  });
 }
 
 /** What is wrong with the details of a definition, in words. */

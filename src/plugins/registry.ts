@@ -125,7 +125,7 @@ function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompile
       alias: aliasOf(plugin.id, tool.id),
       pluginId: plugin.id,
       pluginVersion: plugin.version,
-      environment: [...new Set([...plugin.environment.map(({ name }) => name), ...(tool.permissions.env ?? [])])],
+      environment: variablesOf(plugin, tool),
       parameters,
       requireApproval: tool.requireApproval ?? plugin.requireApproval,
       accept,
@@ -134,6 +134,10 @@ function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompile
       execute: (input, context) => tool.execute({ ...input, ...identityOf(fields, context) }, context),
     };
   });
+}
+
+function variablesOf({ environment }: Plugin, { permissions: { env = [] } }: Tool): string[] {
+  return [...new Set([...environment.filter(({ byPermission }) => !byPermission).map(({ name }) => name), ...env])];
 }
 
 function isObject(value: Json): value is JsonObject {

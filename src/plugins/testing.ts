@@ -91,6 +91,7 @@ function contextOf({ sent, notes, ...parts }: Parts, given: Partial<ToolContext>
     files: { put: absent('the sandbox'), get: absent('the sandbox') },
     fetch: absent('the network'),
     send: async (part) => void sent.push(part),
+    message: async () => undefined,
     note: async (text) => void notes.push(text),
     ...parts,
     ...given,

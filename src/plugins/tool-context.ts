@@ -31,8 +31,18 @@ export interface ToolContext {
   fetch(this: void, url: string | URL, init?: RequestInit): Promise<Response>;
   /** Says something to the user at once, before the call has its result. The model learns of it with the tool's result. */
   send(this: void, part: string | ContentPart): Promise<void>;
+  /** The newest message of the user in the turn of this call. */
+  message(this: void): Promise<UserMessage | undefined>;
   /** Tells the model something, with its next step. */
   note(this: void, text: string): Promise<void>;
+}
+
+export interface UserMessage {
+  /** All text of it. */
+  text: string;
+  content: ContentPart[];
+  /** ISO 8601, UTC. */
+  at: string;
 }
 
 export interface ToolSandbox {

@@ -159,6 +159,8 @@ export interface Store {
     /** Idempotent by `key`: the same key of one conversation is stored once. Returns whether it was new. */
     append(conversationId: string, turnId: string, stepId: string | undefined, key: string, entry: TranscriptEntry): Promise<boolean>;
     read(conversationId: string, afterSeq?: number): Promise<StoredEntry[]>;
+    /** The newest message of the user in a turn. */
+    messageOf(conversationId: string, turnId: string): Promise<StoredEntry | undefined>;
   };
   toolCalls: {
     /** Inserts calls of a step; those that exist stay as they are. */

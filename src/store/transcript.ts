@@ -1,5 +1,5 @@
 import { failure } from '../contracts/errors.ts';
-import type { TranscriptEntry } from '../contracts/transcript.ts';
+import type { StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { Database } from './database.ts';
 import { toJsonText } from './json-text.ts';
 import type { Store } from './store.ts';
@@ -16,6 +16,9 @@ const APPEND = `with counter as (
   select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
 
 const READ = 'select seq, turn_id, step_id, at, entry from transcript where conversation_id = $1 and seq > $2 order by seq';
+
+const MESSAGE_OF = `select seq, turn_id, step_id, at, entry from transcript
+  where conversation_id = $1 and turn_id = $2 and entry->>'role' = 'user' order by seq desc limit 1`;
 
 interface Row {
   seq: number;
@@ -35,13 +38,15 @@ export function createTranscript({ database }: { database: Database }): Store['t
     },
     async read(conversationId, afterSeq = 0) {
       const rows = await database.query<Row>('transcript.read', READ, [conversationId, afterSeq]);
-      return rows.map((row) => ({
-        seq: row.seq,
-        turnId: row.turn_id,
-        ...(row.step_id !== null && { stepId: row.step_id }),
-        at: row.at.toISOString(),
-        entry: row.entry,
-      }));
+      return rows.map(entryOf);
+    },
+    async messageOf(conversationId, turnId) {
+      const [row] = await database.query<Row>('transcript.messageOf', MESSAGE_OF, [conversationId, turnId]);
+      return row && entryOf(row);
     },
   };
+}
+
+function entryOf({ seq, turn_id: turnId, step_id: stepId, at, entry }: Row): StoredEntry {
+  return { seq, turnId, ...(stepId !== null && { stepId }), at: at.toISOString(), entry };
 }

@@ -5,7 +5,13 @@ import { build, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-const OWN = fileURLToPath(new URL(`../define-plugin${EXTENSION}`, import.meta.url));
+const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
+/** What plugins import by these names is taken from here, whatever is installed beside them. */
+const OWN: [name: RegExp, path: string][] = [
+  [/^longshore(\/plugins)?$/, own('define-plugin')],
+  [/^longshore\/maibot$/, own('dialects/maibot/maibot')],
+  [/^@pandorakit\/sdk(\/tools)?$/, own('dialects/pandora/sdk/tools')],
+];
 const GLOBAL = 'longshorePlugin';
 /** What a compartment refuses to evaluate, wherever it stands: in strings and comments too. */
 const REFUSED = /\bimport\s*(?:\(|\/[/*])|<!--|-->|(?<![.\w$])eval\s*\(/;
@@ -31,11 +37,12 @@ const INSTEAD: Record<string, string> = {
 /**
  * Bundles a plugin, written in TypeScript or JavaScript, with all that it imports into one script whose value is an object with its exports.
  * @param name as the agent names it, for messages.
+ * @param wrapper a module to begin with instead of the entry; it is resolved as if it stood beside it.
  * @throws PLUGIN_INVALID naming the file, the import and what to use instead.
  */
-export async function bundlePlugin(name: string, entry: string): Promise<string> {
+export async function bundlePlugin(name: string, entry: string, wrapper?: string): Promise<string> {
   const built = await build({
-    entryPoints: [entry],
+    ...(wrapper === undefined ? { entryPoints: [entry] } : { stdin: { contents: wrapper, resolveDir: dirname(entry), sourcefile: 'wrapper.js' } }),
     absWorkingDir: dirname(entry),
     bundle: true,
     write: false,
@@ -73,11 +80,11 @@ export async function bundlePlugin(name: string, entry: string): Promise<string>
   );
 }
 
-/** Plugins import their builders from here, whatever is installed beside them; with another copy of zod these would not know its types. */
+/** With another copy of zod the builders would not know its types. */
 const resolveOwn: EsbuildPlugin = {
   name: 'own',
   setup(bundler) {
-    bundler.onResolve({ filter: /^longshore(\/plugins)?$/ }, () => ({ path: OWN }));
+    for (const [filter, path] of OWN) bundler.onResolve({ filter }, () => ({ path }));
     bundler.onResolve({ filter: /^zod(\/v4)?$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)), sideEffects: false }));
   },
 };

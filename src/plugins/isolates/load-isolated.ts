@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
-import { definePlugin, type Permissions, type Plugin, type Tool, type ToolContext } from '../define-plugin.ts';
-import type { PluginConversation, PluginDetails } from '../plugin-details.ts';
+import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
+import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
 import type { Limits } from './loaded-process.ts';
 import { openProcesses } from './processes.ts';
@@ -16,9 +16,20 @@ export interface Isolates extends AsyncDisposable {
    * it is loaded; those of the tools are for their calls.
    * @throws PLUGIN_INVALID as definePlugin does; an Error with the message of what the code threw.
    */
-  load(plugin: { name: string; code: string; permissions?: Permissions }): Promise<Plugin>;
+  load(plugin: IsolatedCode): Promise<Plugin>;
   /** Isolates of the same kind that end by themselves: disposing them ends the processes that were started through them. */
   group(): Isolates;
+}
+
+export interface IsolatedCode {
+  name: string;
+  /** A script whose value is an object with the exports of the plugin. */
+  code: string;
+  permissions?: Permissions;
+  /** What is true of a class plugin that does not say it itself. */
+  defaults?: Partial<PluginDefinition>;
+  /** What is true of a tool, whatever the code says; asked whenever the code describes its tools. */
+  settle?: (described: JsonObject) => Partial<Tool>;
 }
 
 export interface IsolatesOptions extends Partial<Limits> {
@@ -30,7 +41,7 @@ const HOOK_TIMEOUT_MS = 10_000;
 
 export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise<Isolates> {
   const processes = await openProcesses();
-  const start = ({ name, code, permissions = {} }: Parameters<Isolates['load']>[0]) =>
+  const start = ({ name, code, permissions = {} }: IsolatedCode) =>
     createIsolate({
       plugin: name,
       code,
@@ -51,7 +62,7 @@ export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise
 }
 
 /** Knows what was started through it and through its groups, so that it can end all of that. */
-function groupOf(fence: string, start: (plugin: Parameters<Isolates['load']>[0]) => Isolate): Isolates {
+function groupOf(fence: string, start: (plugin: IsolatedCode) => Isolate): Isolates {
   const isolates = new Set<Isolate>();
   const groups = new Set<Isolates>();
   return {
@@ -71,9 +82,10 @@ function groupOf(fence: string, start: (plugin: Parameters<Isolates['load']>[0])
     async load(given) {
       const isolate = start(given);
       isolates.add(isolate);
+      const { permissions = {}, defaults = {}, settle = () => ({}) } = given;
       try {
         const { plugin, hooks } = await isolate.describe();
-        return pluginOf(plugin, hooks, isolate, grantsOf(given.permissions ?? {}));
+        return pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle });
       } catch (error) {
         isolates.delete(isolate);
         await isolate.close();
@@ -86,16 +98,44 @@ function groupOf(fence: string, start: (plugin: Parameters<Isolates['load']>[0])
   };
 }
 
-function pluginOf(described: JsonObject, hooks: string[], isolate: Isolate, grants: Grants): Plugin {
-  const id = textOf(described['id']);
-  const given = Array.isArray(described['tools']) ? described['tools'] : undefined;
-  const tools = given?.map((tool) => (isObject(tool) ? toolOf(id, tool, isolate) : tool));
-  const definition = { ...described, tools, ...hooksOf(id, hooks, isolate, grants) };
-  return definePlugin(definition as unknown as Parameters<typeof definePlugin>[0]);
+interface Making extends Required<Pick<IsolatedCode, 'defaults' | 'settle'>> {
+  isolate: Isolate;
+  grants: Grants;
 }
 
-function toolOf(pluginId: string, described: JsonObject, isolate: Isolate): Tool {
-  const permissions = isObject(described['permissions']) ? (described['permissions'] as Permissions) : {};
+function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugin {
+  const id = textOf(described['id'] ?? making.defaults.id);
+  const define = (given: JsonObject): Plugin => {
+    const tools = Array.isArray(given['tools']) ? given['tools'].map((tool) => (isObject(tool) ? toolOf(id, tool, making) : tool)) : undefined;
+    const definition = {
+      ...(described['dialect'] !== undefined && described['dialect'] !== 'longshore' && making.defaults),
+      ...given,
+      tools,
+      alerts: alertsOf(given['alerts']),
+      ...hooksOf(id, hooks, making),
+    };
+    return definePlugin(definition as unknown as PluginDefinition);
+  };
+  const plugin = define(described);
+  if (!hooks.includes('load')) return plugin;
+  return Object.assign(plugin, {
+    async load({ env, config }: PluginHost) {
+      const found = await callHook(id, 'load', [{ env: { ...env }, config }], making);
+      if (!isObject(found) || !Array.isArray(found['tools'])) return;
+      const made = define({ ...described, ...found });
+      Object.assign(plugin, { tools: made.tools, alerts: made.alerts });
+    },
+  });
+}
+
+/** A call without capabilities. */
+function callHook(id: string, hook: string, args: Json[], { isolate, grants }: Making, conversation = ''): Promise<Json> {
+  return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: HOOK_TIMEOUT_MS });
+}
+
+function toolOf(pluginId: string, described: JsonObject, { isolate, settle }: Making): Tool {
+  const settled = settle(described);
+  const permissions = settled.permissions ?? (isObject(described['permissions']) ? described['permissions'] : {});
   const toolId = textOf(described['id']);
   const call = (input: JsonObject, context: ToolContext): Promise<Json> =>
     isolate.call({
@@ -109,13 +149,12 @@ function toolOf(pluginId: string, described: JsonObject, isolate: Isolate): Tool
     });
   // Where its effects are is the plugin's to say only between the two that are fenced.
   const isolation = described['isolation'] === 'container' ? 'container' : 'compartment';
-  return { ...(described as unknown as Tool), permissions, isolation, execute: call };
+  return { ...(described as unknown as Tool), ...settled, permissions, isolation, execute: call };
 }
 
-/** Functions of the plugin itself; each is a call without capabilities. */
-function hooksOf(id: string, hooks: string[], isolate: Isolate, grants: Grants): Partial<PluginDetails> {
-  const call = (hook: string, args: Json[], conversation = '') =>
-    isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: HOOK_TIMEOUT_MS });
+/** Functions of the plugin itself. */
+function hooksOf(id: string, hooks: string[], making: Making): Partial<PluginDetails> {
+  const call = (hook: string, args: Json[], conversation?: string) => callHook(id, hook, args, making, conversation);
   const about = ({ conversationId, userId, tenantId, agentId }: PluginConversation): JsonObject => ({ conversationId, userId, tenantId, agentId });
   const all: Partial<PluginDetails> = {
     async promptText(conversation) {
@@ -126,7 +165,6 @@ function hooksOf(id: string, hooks: string[], isolate: Isolate, grants: Grants):
       const ids = await call('selectTools', [about(conversation)], conversation.conversationId);
       return Array.isArray(ids) ? ids.filter((tool) => typeof tool === 'string') : undefined;
     },
-    load: async ({ env, config }) => void (await call('load', [{ env: { ...env }, config }])),
     unload: async () => void (await call('unload', [])),
     updateConfig: async (scope, data, version) => void (await call('updateConfig', [scope, data, version])),
   };

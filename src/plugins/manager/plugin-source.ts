@@ -51,8 +51,10 @@ export async function loadSource({ name, pins }: PluginSource, { isolates, ...op
     await group?.[Symbol.asyncDispose]();
     throw errors[0] ?? new Error(`${name} has no plugin`);
   }
+  // Not copied: `load` may change what a plugin says of itself.
+  for (const plugin of plugins) plugin.source ??= name;
   return {
-    plugins: plugins.map((plugin) => ({ source: name, ...plugin })),
+    plugins,
     problems: errors,
     async [Symbol.asyncDispose]() {
       await group?.[Symbol.asyncDispose]();

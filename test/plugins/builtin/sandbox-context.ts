@@ -33,7 +33,7 @@ export async function createToolBench(): Promise<ToolBench> {
 }
 
 /** What no built-in tool asks for. */
-const unused = {} as Pick<ToolContext, 'store' | 'files' | 'fetch'>;
+const unused = {} as Pick<ToolContext, 'store' | 'files' | 'fetch' | 'message'>;
 
 function contextOf(handle: SandboxHandle, callId: string): ToolContext {
   let execs = 0;

@@ -71,6 +71,7 @@ export function contextOf(conversationId: string, more: Partial<ToolContext> = {
     heartbeat: (line: string) => told.push(`heartbeat ${line}`),
     fetch: async () => new Response('fetched', { status: 201, headers: { 'x-a': 'b' } }),
     send: async (part: unknown) => void told.push(`send ${JSON.stringify(part)}`),
+    message: async () => undefined,
     note: async (text: string) => void told.push(`note ${text}`),
     store: {
       get: async (key: string) => values.get(key),

@@ -1,3 +1,4 @@
+import { pluginOfExports } from '../../plugin-of-exports.ts';
 import type { Grants } from '../protocol.ts';
 import { createGlobals, type Outside } from './globals.ts';
 
@@ -16,13 +17,21 @@ export interface Compartments {
   all: () => Realm[];
 }
 
+/** What is done for each compartment. */
+interface Ways {
+  outsideOf: (realm: Realm) => Outside;
+  /** Before anything of it is called. */
+  attach: (realm: Realm) => void;
+  load: (realm: Realm) => Promise<unknown>;
+}
+
 const MAX_REALMS = 64;
 
 /**
  * The compartments of one plugin: one for each conversation, and within it one for each set of grants that its tools have. Those unused for longest are
  * dropped, so state kept in the plugin's variables lasts a while at most; what has to last belongs into the store.
  */
-export function createCompartments(code: string, outsideOf: (realm: Realm) => Outside, load: (realm: Realm) => Promise<unknown>): Compartments {
+export function createCompartments(code: string, { outsideOf, attach, load }: Ways): Compartments {
   const realms = new Map<string, Realm>();
   const realmFor = (conversation: string, grants: Grants): Realm => {
     const { time, random, network, files } = grants;
@@ -36,7 +45,8 @@ export function createCompartments(code: string, outsideOf: (realm: Realm) => Ou
     }
     const realm: Realm = { plugin: {}, active: [], loaded: Promise.resolve() };
     const compartment = new Compartment({ globals: createGlobals(grants, outsideOf(realm)), __options__: true });
-    realm.plugin = pluginOf(compartment.evaluate(code) as Record<string, unknown> | undefined);
+    realm.plugin = pluginOfExports(compartment.evaluate(code) as Record<string, unknown> | undefined);
+    attach(realm);
     realm.loaded = load(realm);
     realms.set(key, realm);
     for (const [other, { active }] of realms) {
@@ -46,10 +56,4 @@ export function createCompartments(code: string, outsideOf: (realm: Realm) => Ou
     return realm;
   };
   return { realmFor, all: () => [...realms.values()] };
-}
-
-function pluginOf(exports: Record<string, unknown> | undefined): Record<string, unknown> {
-  const plugin = exports?.['default'];
-  if (plugin === null || typeof plugin !== 'object') throw new Error('it has no plugin as its default export; write: export default definePlugin({ … })');
-  return plugin as Record<string, unknown>;
 }

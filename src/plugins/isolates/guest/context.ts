@@ -24,6 +24,7 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal, { ask,
     heartbeat: (progress: unknown) => tell('heartbeat', textOf(progress)),
     fetch: (url: unknown, init?: unknown) => fetchThrough(ask, url, init),
     send: async (part: unknown) => void (await ask('send', [part])),
+    message: async () => (await ask('message', [])) ?? undefined,
     note: async (text: unknown, options?: unknown) => void (await ask('note', [text, options])),
     store: {
       get: async (key: unknown, scope?: unknown) => presentOf(await ask('store.get', [key, scope])),

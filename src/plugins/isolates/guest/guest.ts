@@ -1,5 +1,6 @@
 // oxlint-disable-next-line import/no-unassigned-import -- it has to be done before anything else is evaluated
 import './lockdown.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { createLineReader } from '../line-reader.ts';
 import { MAX_LINE_BYTES, type CallTarget, type Description, type FromGuest, type ToGuest } from '../protocol.ts';
@@ -15,6 +16,8 @@ type Call = Extract<ToGuest, { type: 'call' }>;
 
 const controllers = new Map<number, GuestAbortController>();
 const asked = new Map<number, { resolve(value: Json): void; reject(error: Error): void }>();
+/** The call that a piece of asynchronous work belongs to: tools of one conversation may run side by side. */
+const flow = new AsyncLocalStorage<{ call: number; context: object | undefined }>();
 let lastAsk = 0;
 let compartments: Compartments | undefined;
 /** What `load` was given; it runs again in each compartment that is made later. */
@@ -41,17 +44,18 @@ function lineOf(call: number): Line {
   };
 }
 
-/** Global functions belong to no call; they speak for the one that began last in their compartment. */
+/** Global functions speak for the call that uses them; where that cannot be told, for the one that began last in their compartment. */
 function outsideOf(realm: Realm): Outside {
+  const caller = () => flow.getStore()?.call ?? realm.active.at(-1);
   const line = (what: string): Line => {
-    const call = realm.active.at(-1);
+    const call = caller();
     if (call === undefined) throw new Error(`${what} works only while a tool of this conversation runs`);
     return lineOf(call);
   };
   return {
     fetch: async (url, init) => fetchThrough(line('fetch').ask, url, init),
     readFile: async (path) => line('readFile').ask('readFile', [path]),
-    log: (what, text) => lineOf(realm.active.at(-1) ?? 0).tell(what, text),
+    log: (what, text) => lineOf(caller() ?? 0).tell(what, text),
   };
 }
 
@@ -66,8 +70,9 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
     try {
       await realm.loaded;
       const [self, run] = functionOf(realm.plugin, target);
-      const given = facts ? [...args, createContext(facts, controller.signal, lineOf(id))] : args;
-      return ((await run.apply(self, given)) ?? null) as Json;
+      const context = facts ? createContext(facts, controller.signal, lineOf(id)) : undefined;
+      const given = context ? [...args, context] : args;
+      return ((await flow.run({ call: id, context }, () => run.apply(self, given))) ?? null) as Json;
     } finally {
       realm.active.splice(realm.active.indexOf(id), 1);
     }
@@ -76,22 +81,34 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
   }
 }
 
-async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<null> {
+/** What the first compartment gives is the answer; it is the same code everywhere. */
+async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<Json> {
+  let first: Json | undefined;
+  for (const realm of all()) {
+    const value = await runHook(realm, target, args);
+    first ??= value;
+  }
   if (target.hook === 'load') host = args;
-  for (const realm of all()) await runHook(realm, target, args);
   const [scope, config = {}] = args;
   // A compartment that is made later begins with the configuration of now.
   if (target.hook === 'updateConfig' && scope === 'self' && host) host = [{ ...(host[0] as JsonObject), config }];
-  return null;
+  return first ?? null;
 }
 
-async function runHook(realm: Realm, target: { hook: string }, args: Json[]): Promise<void> {
+/** Lets a plugin know which of its calls is under way wherever its code is. */
+function attach({ plugin }: Realm): void {
+  const attachTo = plugin['attach'];
+  if (typeof attachTo === 'function') attachTo.call(plugin, () => flow.getStore()?.context);
+}
+
+async function runHook(realm: Realm, target: { hook: string }, args: Json[]): Promise<Json> {
   const [self, run] = functionOf(realm.plugin, target);
   const line = lineOf(0);
   const logger = { info: (text: unknown) => line.tell('info', textOf(text)), warn: (text: unknown) => line.tell('warn', textOf(text)) };
-  await run.apply(self, target.hook === 'load' ? [{ ...(args[0] as JsonObject), logger }] : args);
+  return ((await run.apply(self, target.hook === 'load' ? [{ ...(args[0] as JsonObject), logger }] : args)) ?? null) as Json;
 }
 
+/** A compartment for a conversation is made when it is first needed, long after the plugin was loaded. */
 async function loadRealm(realm: Realm): Promise<void> {
   if (host) await runHook(realm, { hook: 'load' }, host);
 }
@@ -139,7 +156,7 @@ function handle(message: ToGuest): void {
     case 'load': {
       const { id, code, grants } = message;
       void answer(id, () => {
-        compartments = createCompartments(code, outsideOf, loadRealm);
+        compartments = createCompartments(code, { outsideOf, attach, load: loadRealm });
         return describe(compartments.realmFor('', grants).plugin) as unknown as Json;
       });
       return;

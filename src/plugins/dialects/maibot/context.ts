@@ -1,0 +1,74 @@
+import type { JsonObject } from '../../../contracts/json.ts';
+import type { ContentPart } from '../../../contracts/transcript.ts';
+import type { PluginHost } from '../../plugin-details.ts';
+import type { ToolContext } from '../../tool-context.ts';
+
+type Write = (message: string, values?: object) => void;
+
+/** What a plugin finds in `this.ctx`. All but `config` and `logger` works while one of its tools runs, and is about that call. */
+export interface MaiBotContext extends Pick<ToolContext, 'env' | 'store' | 'files' | 'fetch' | 'sandbox'> {
+  /** Says something to the user at once. The stream is that of the call; another one is refused. */
+  send: {
+    text(text: string, streamId?: string): Promise<void>;
+    /** `data`: base 64. */
+    image(data: string, streamId?: string, mediaType?: string): Promise<void>;
+    file(file: { name: string; data: string; mediaType?: string }, streamId?: string): Promise<void>;
+  };
+  config: JsonObject;
+  logger: { debug: Write; info: Write; warning: Write; warn: Write; error: Write };
+}
+
+/** What is known about the plugin whose context it is. */
+export interface PluginState {
+  /** What it was loaded with. */
+  host: PluginHost | undefined;
+  config: JsonObject;
+  /** The call that is under way where this is asked. */
+  current: () => ToolContext | undefined;
+}
+
+export function createContext(state: PluginState): MaiBotContext {
+  const call = (what: string): ToolContext => {
+    const context = state.current();
+    if (!context) throw new Error(`ctx.${what} works only while a tool runs`);
+    return context;
+  };
+  const send = async (part: ContentPart, streamId: string | undefined): Promise<void> => {
+    const context = call('send');
+    if (streamId !== undefined && streamId !== context.conversationId) throw new Error(`ctx.send: the stream "${streamId}" is not the one of this call`);
+    await context.send(part);
+  };
+  return {
+    send: {
+      text: (text, streamId) => send({ type: 'text', text }, streamId),
+      image: (data, streamId, mediaType = 'image/png') => send({ type: 'image', mediaType, data }, streamId),
+      file: ({ name, data, mediaType = 'application/octet-stream' }, streamId) => send({ type: 'file', mediaType, name, data }, streamId),
+    },
+    logger: createLogger(state),
+    get config() {
+      return state.config;
+    },
+    get env() {
+      return call('env').env;
+    },
+    get store() {
+      return call('store').store;
+    },
+    get files() {
+      return call('files').files;
+    },
+    get sandbox() {
+      return call('sandbox').sandbox;
+    },
+    get fetch() {
+      return call('fetch').fetch;
+    },
+  };
+}
+
+function createLogger(state: PluginState): MaiBotContext['logger'] {
+  const logger = () => state.current()?.logger ?? state.host?.logger;
+  const info: Write = (message, values) => logger()?.info(message, values);
+  const warn: Write = (message, values) => logger()?.warn(message, values);
+  return { debug: info, info, warning: warn, warn, error: warn };
+}

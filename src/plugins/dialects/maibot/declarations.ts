@@ -1,0 +1,89 @@
+import type { Json, JsonObject } from '../../../contracts/json.ts';
+import type { Permissions, ToolAnnotations, Visibility } from '../../define-plugin.ts';
+import type { ToolParameters } from './parameters.ts';
+
+/** What a tool says of itself besides its parameters; all of it is read, and what is not known here is kept as its metadata. */
+export interface ToolMetadata {
+  /** Default `visible`. */
+  visibility?: Visibility;
+  /** Default 60 000. */
+  timeoutMs?: number;
+  /** In which conversations it is offered. Those of Longshore have one user each, so they are private. */
+  chatScope?: 'all' | 'group' | 'private';
+  /** Ids of the conversations in which it is offered; all where it is left out. */
+  allowedSession?: string[];
+  annotations?: ToolAnnotations;
+  permissions?: Permissions;
+  requireApproval?: boolean;
+  [name: string]: unknown;
+}
+
+export interface ToolOptions extends ToolMetadata {
+  /** Older name of `briefDescription`. */
+  description?: string;
+  /** One line, by which a model judges whether it needs the tool. */
+  briefDescription?: string;
+  detailedDescription?: string;
+  parameters?: ToolParameters;
+}
+
+export interface ActionOptions extends ToolMetadata {
+  description?: string;
+  /** Descriptions by name; all of them are texts that may be left out. */
+  actionParameters?: Record<string, string>;
+  activationType?: string;
+  activationKeywords?: string[];
+}
+
+export interface Declaration {
+  name: string;
+  options: ToolOptions;
+  /** Name of the method. */
+  method: string | symbol;
+  legacy: boolean;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- each handler names the parameters that its own tool declares
+type Handler = (this: any, parameters: any) => unknown;
+type Decorate = (handler: Handler, context: ClassMethodDecoratorContext) => void;
+
+const declared = new WeakMap<object, Declaration[]>();
+
+/** What was declared for an object, by its own class and those it extends. */
+export function declarationsOf(plugin: object): Declaration[] {
+  return declared.get(plugin) ?? [];
+}
+
+/**
+ * Makes a method of a plugin a tool. The method gets one object with the parameters by name, and what the host says: `stream_id`, `chat_id`, `group_id`,
+ * `user_id`, `platform` and the `message` that set off the turn.
+ */
+export function tool(name: string, options: ToolOptions = {}): Decorate {
+  return declare(name, options, false);
+}
+
+/** The older way to declare a tool; each use of it is told as an alert of the plugin. */
+export function action(name: string, options: ActionOptions = {}): Decorate {
+  const { actionParameters = {}, activationType, activationKeywords, ...rest } = options;
+  const parameters: Record<string, JsonObject> = Object.fromEntries(
+    Object.entries(actionParameters).map(([parameter, description]): [string, JsonObject] => [parameter, { type: 'string', description }]),
+  );
+  const activation: Record<string, Json> = {
+    ...(activationType !== undefined && { activationType }),
+    ...(activationKeywords !== undefined && { activationKeywords }),
+  };
+  return declare(name, { ...rest, ...activation, legacyAction: true, parameters }, true);
+}
+
+function declare(name: string, options: ToolOptions, legacy: boolean): Decorate {
+  return (_handler, context) => {
+    if (context?.kind !== 'method')
+      throw new Error(`@${legacy ? 'action' : 'tool'}("${name}") does not stand before a method, or tsconfig.json has experimentalDecorators`);
+    context.addInitializer(function initialize(this: unknown) {
+      const plugin = this as object;
+      // A method that overrides another one with the same declaration takes its place.
+      const others = declarationsOf(plugin).filter((other) => other.method !== context.name || other.name !== name);
+      declared.set(plugin, [...others, { name, options, method: context.name, legacy }]);
+    });
+  };
+}

@@ -1,0 +1,118 @@
+import type { JsonObject } from '../../../contracts/json.ts';
+import type { Tool } from '../../define-plugin.ts';
+import { identityFieldsOf, identityOf } from '../../identity-fields.ts';
+import type { PluginConversation, PluginDetails } from '../../plugin-details.ts';
+import type { ToolContext } from '../../tool-context.ts';
+import { createContext, type PluginState } from './context.ts';
+import { declarationsOf, type Declaration, type ToolOptions } from './declarations.ts';
+import type { MaiBotPlugin } from './maibot.ts';
+import { describeParameters, schemaOf, withDefaults } from './parameters.ts';
+import { resultOf } from './results.ts';
+
+const HOOKS = ['onLoad', 'onUnload', 'onConfigUpdate'] as const;
+/** What the host says in each call, whatever the model sent under these names. */
+const SAID_BY_HOST = ['stream_id', 'chat_id', 'group_id', 'user_id', 'platform'];
+
+/** A canonical plugin that learns which of its calls is under way. */
+interface AttachedPlugin extends Partial<PluginDetails> {
+  tools: Partial<Tool>[];
+  attach(current: PluginState['current']): void;
+}
+
+/**
+ * The canonical form of a class plugin.
+ * @throws an Error that names what is missing or wrong.
+ */
+export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
+  const missing = HOOKS.filter((hook) => typeof plugin[hook] !== 'function');
+  if (missing.length > 0) throw new Error(`it has no ${missing.join(', no ')}; a MaiBot plugin has ${HOOKS.join(', ')}, even where they do nothing`);
+  const state: PluginState = { host: undefined, config: {}, current: () => undefined };
+  plugin.ctx = createContext(state);
+  const declarations = declarationsOf(plugin);
+  const scoped = declarations.some(({ options }) => options.chatScope !== undefined || options.allowedSession !== undefined);
+  return {
+    dialect: 'maibot',
+    ...describedBy(plugin),
+    alerts: declarations.filter(({ legacy }) => legacy).map((declaration) => ({ level: 'warning', text: deprecation(declaration), at: '' })),
+    tools: declarations.map((declaration) => toolOf(plugin, declaration)),
+    attach(current) {
+      state.current = current;
+    },
+    async load(host) {
+      Object.assign(state, { host, config: host.config });
+      await plugin.onLoad();
+    },
+    unload: async () => plugin.onUnload(),
+    async updateConfig(scope, data, version) {
+      const before = state.config;
+      if (scope === 'self') state.config = data;
+      try {
+        await plugin.onConfigUpdate(scope, data, version);
+      } catch (error) {
+        state.config = before;
+        throw error;
+      }
+    },
+    ...(scoped && { selectTools: async (conversation: PluginConversation) => declarations.filter(isOfferedIn(conversation)).map(({ name }) => name) }),
+  };
+}
+
+/** What the class says of itself; what it leaves unsaid is left out. */
+function describedBy({ id, version, description, environment, configSchema }: MaiBotPlugin): object {
+  return Object.fromEntries(Object.entries({ id, version, description, environment, configSchema }).filter(([, value]) => value !== undefined));
+}
+
+function deprecation({ name, method }: Declaration): string {
+  return `"${name}" is declared with @action, which is deprecated; declare ${String(method)} with @tool, which knows types of parameters.`;
+}
+
+/** A conversation has one user: it is private. */
+function isOfferedIn({ conversationId }: PluginConversation): (declaration: Declaration) => boolean {
+  return ({ options: { chatScope = 'all', allowedSession } }) => chatScope !== 'group' && (allowedSession?.includes(conversationId) ?? true);
+}
+
+function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): Partial<Tool> {
+  const { visibility = 'visible', timeoutMs = 60_000, annotations = {}, permissions = {}, requireApproval } = options;
+  const brief = options.briefDescription ?? options.description;
+  const parameters = parametersOf(name, options);
+  return {
+    id: name,
+    description: [brief, options.detailedDescription, describeParameters(parameters, identityFieldsOf(parameters))].filter(Boolean).join('\n\n'),
+    parameters,
+    kind: 'tool',
+    annotations,
+    timeoutMs,
+    isolation: 'compartment',
+    permissions,
+    visibility,
+    ...(brief !== undefined && brief !== '' && { brief }),
+    ...(requireApproval !== undefined && { requireApproval }),
+    metadata: metadataOf(options),
+    async execute(input, context) {
+      const handler = plugin[method as keyof MaiBotPlugin] as unknown as (given: JsonObject) => unknown;
+      return resultOf(await handler.call(plugin, await argumentsOf(parameters, input, context)));
+    },
+  };
+}
+
+function parametersOf(name: string, { parameters }: ToolOptions): JsonObject {
+  try {
+    return schemaOf(parameters);
+  } catch (error) {
+    throw new Error(`tool "${name}": ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** A tool may have a parameter of its own called `message`; the ids it cannot have. */
+async function argumentsOf(schema: JsonObject, input: JsonObject, context: ToolContext): Promise<JsonObject> {
+  const own = withDefaults(schema, input);
+  const declaresMessage = Object.hasOwn((schema['properties'] ?? {}) as JsonObject, 'message');
+  const message = declaresMessage ? {} : { message: { ...(await context.message()) } };
+  return { ...own, ...message, ...identityOf([...identityFieldsOf(schema), ...SAID_BY_HOST], context) };
+}
+
+const READ = new Set(['description', 'briefDescription', 'detailedDescription', 'parameters', 'annotations', 'permissions', 'requireApproval']);
+
+function metadataOf(options: ToolOptions): JsonObject {
+  return JSON.parse(JSON.stringify(Object.fromEntries(Object.entries(options).filter(([name]) => !READ.has(name))))) as JsonObject;
+}

@@ -1,0 +1,138 @@
+import type { Json, JsonObject } from '../../../contracts/json.ts';
+import type { PluginHost } from '../../plugin-details.ts';
+import type { ToolContext } from '../../tool-context.ts';
+import type { ResolveToolsContext, Tool, ToolExecuteContext } from './sdk/tools.ts';
+
+/** A module that the manifest names as an entry. */
+export interface EntryModule {
+  /** Its place in the manifest's list. */
+  entry: number;
+  /** The names of the variables that it may see. */
+  env: string[];
+  exports: Record<string, unknown>;
+}
+
+export interface AdaptedAlert {
+  level: string;
+  text: string;
+}
+
+/** The tools of entries, in the canonical form but for what the manifest says of them. */
+export interface AdaptedEntries {
+  dialect: 'pandora';
+  tools: JsonObject[];
+  alerts: AdaptedAlert[];
+  /** Only where an entry resolves tools. Makes them anew and gives them together with the static ones; when it throws, those from before stay. */
+  load?: (host: Pick<PluginHost, 'env' | 'config'>) => Promise<Pick<AdaptedEntries, 'tools' | 'alerts'>>;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/**
+ * Runs beside the plugin's code, in its compartment or in the worker, and needs nothing but the language.
+ * @throws an Error that names the tool and what is wrong with it.
+ */
+export function adaptEntries(modules: EntryModule[]): AdaptedEntries {
+  const given = modules.map((module) => adaptList(module, module.exports['tools'] ?? []));
+  const fixed = joined(given);
+  const dynamic = modules.filter(({ exports }) => typeof exports['resolveTools'] === 'function');
+  if (dynamic.length === 0) return fixed;
+  const adapted: AdaptedEntries = {
+    ...fixed,
+    async load({ env, config }) {
+      const resolved = await Promise.all(dynamic.map((module) => resolveEntry(module, { pluginConfig: { ...config }, env: pick(env, module.env) })));
+      const all = joined([fixed, ...resolved]);
+      adapted.tools = all.tools;
+      return all;
+    },
+  };
+  return adapted;
+}
+
+async function resolveEntry(module: EntryModule, context: ResolveToolsContext): Promise<AdaptedEntries> {
+  const resolve = module.exports['resolveTools'] as (context: ResolveToolsContext) => unknown;
+  const result = (await resolve(context)) as { tools?: unknown; alerts?: unknown } | null | undefined;
+  if (!Array.isArray(result?.tools)) throw new Error('resolveTools gave no object with a list of tools');
+  const { tools, alerts } = adaptList(module, result.tools);
+  return { dialect: 'pandora', tools, alerts: [...alerts, ...alertsOf(result.alerts)] };
+}
+
+function joined(parts: AdaptedEntries[]): AdaptedEntries {
+  return { dialect: 'pandora', tools: parts.flatMap(({ tools }) => tools), alerts: parts.flatMap(({ alerts }) => alerts) };
+}
+
+function alertsOf(given: unknown): AdaptedAlert[] {
+  if (!Array.isArray(given)) return [];
+  return given.map((alert: { level?: unknown; message?: unknown } | null) => ({ level: String(alert?.level), text: String(alert?.message) }));
+}
+
+function adaptList(module: EntryModule, tools: unknown): AdaptedEntries {
+  if (!Array.isArray(tools)) throw new Error('its export "tools" is not a list');
+  const alerts = tools
+    .filter((tool: Tool | null) => tool?.sandbox !== undefined || tool?.permissions !== undefined)
+    .map(({ id }: Tool) => ({
+      level: 'warning',
+      text: `Tool "${id}" says itself in which sandbox and with which permissions it runs; what the manifest says counts.`,
+    }));
+  return { dialect: 'pandora', tools: tools.map((tool: Partial<Tool> | null, index) => adaptTool(module, tool ?? {}, index)), alerts };
+}
+
+function adaptTool({ entry, env }: EntryModule, tool: Partial<Tool>, index: number): JsonObject {
+  const problem = problemOf(tool);
+  if (problem) throw new Error(`${typeof tool.id === 'string' && tool.id !== '' ? `tool "${tool.id}"` : `tool ${index + 1}`} ${problem}`);
+  const { annotations, execute } = tool;
+  const adapted = {
+    entry,
+    id: tool.id,
+    description: tool.description,
+    parameters: { type: 'object', ...tool.parameters },
+    kind: 'tool',
+    annotations: { title: tool.name, ...annotations },
+    timeoutMs: tool.timeout ?? DEFAULT_TIMEOUT_MS,
+    isolation: 'compartment',
+    execute: async (input: JsonObject, context: ToolContext) => ((await execute?.call(tool, input, contextOf(context, env))) ?? null) as Json,
+  };
+  return adapted as unknown as JsonObject;
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
+const isHint = (value: unknown): boolean => value === undefined || typeof value === 'boolean';
+
+/** What is said of a tool for which the check does not hold. */
+const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
+  ['has no id without a colon', ({ id }) => isText(id) && id?.includes(':') === false],
+  ['has no name', ({ name }) => isText(name)],
+  ['has no description', ({ description }) => isText(description)],
+  ['has no execute function', ({ execute }) => typeof execute === 'function'],
+  ['does not say in annotations.readOnlyHint whether it only reads', ({ annotations }) => typeof annotations?.readOnlyHint === 'boolean'],
+  [
+    'has an annotation that is neither true nor false',
+    ({ annotations }) =>
+      isHint(annotations?.destructiveHint) && isHint(annotations?.idempotentHint) && ['undefined', 'string'].includes(typeof annotations?.title),
+  ],
+  ['has a timeout that is not a number of milliseconds above 0', ({ timeout = 1 }) => typeof timeout === 'number' && timeout > 0],
+  [
+    'has parameters that are no JSON Schema of an object',
+    ({ parameters = {} }) => parameters !== null && typeof parameters === 'object' && (parameters['type'] ?? 'object') === 'object',
+  ],
+];
+
+function problemOf(tool: Partial<Tool>): string | undefined {
+  return CHECKS.find(([, holds]) => !holds(tool))?.[0];
+}
+
+function contextOf({ env, logger, signal }: ToolContext, names: string[]): ToolExecuteContext {
+  const lineOf = (values: unknown[]) => values.map(textOf).join(' ');
+  const say = (...values: unknown[]) => logger.info(lineOf(values));
+  const complain = (...values: unknown[]) => logger.warn(lineOf(values));
+  return { env: pick(env, names), logger: { log: say, debug: say, info: say, warn: complain, error: complain }, signal };
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value instanceof Error ? value.message : (JSON.stringify(value) ?? String(value));
+}
+
+function pick(env: Readonly<Record<string, string>>, names: string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
+}

@@ -1,0 +1,111 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { satisfies, validRange } from 'semver';
+import { z } from 'zod';
+import { failure } from '../../../contracts/errors.ts';
+import { VARIABLE } from '../../plugin-details.ts';
+
+export const MANIFEST_FILE = 'pandora.manifest.json';
+
+/** The version of Pandora whose plugin interface is spoken here; manifests say with `pandora` which they need. */
+export const PANDORA_VERSION = '1.0.0';
+
+const text = z.string().min(1);
+const HOST = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i;
+
+const permissions = z.strictObject({
+  time: z.boolean().optional(),
+  network: z.array(z.string().regex(HOST, 'has to be an exact host name')).optional(),
+  env: z.array(z.string().regex(VARIABLE, 'has to be the name of a variable')).optional(),
+  fs: z.array(z.string().startsWith('/', 'has to be an absolute path')).optional(),
+  random: z.boolean().optional(),
+});
+
+const entry = z.strictObject({
+  entry: text.refine((path) => !path.startsWith('/') && !path.split(/[/\\]/).includes('..'), 'has to be a path within the plugin'),
+  sandbox: z.enum(['compartment', 'host']).default('compartment'),
+  permissions: permissions.default({}),
+  requireApproval: z.boolean().optional(),
+});
+
+const entries = z.union([entry.transform((one) => [one]), z.array(entry).min(1)]);
+
+const configField = z
+  .strictObject({
+    key: text.regex(/^[A-Za-z_][\w.-]*$/, 'has to be a name'),
+    label: text,
+    type: z.enum(['text', 'number', 'password', 'enum']),
+    required: z.boolean().default(false),
+    placeholder: z.string().optional(),
+    description: z.string().optional(),
+    options: z.array(z.strictObject({ value: z.string(), label: z.string() })).optional(),
+  })
+  .refine(({ type, options }) => type !== 'enum' || (options?.length ?? 0) > 0, { path: ['options'], message: 'an enum needs options' });
+
+const manifest = z.strictObject({
+  $schema: z.string().optional(),
+  manifestVersion: z.literal(1),
+  id: text.regex(/^[^:]+$/, 'has to be without a colon'),
+  name: text,
+  description: z.string().optional(),
+  author: z.union([z.string(), z.strictObject({ name: z.string(), email: z.string().optional(), url: z.string().optional() })]).optional(),
+  icon: z.string().optional(),
+  version: z.string().optional(),
+  homepage: z.string().optional(),
+  repository: z.string().optional(),
+  license: z.string().optional(),
+  pandora: z
+    .string()
+    .regex(/^[><=~^]/, 'has to start with one of > < = ~ ^')
+    .refine((range) => validRange(range) !== null, 'has to be a range of versions'),
+  provides: z.strictObject({
+    tools: entries.optional(),
+    channels: entries.optional(),
+    agents: z.strictObject({ entry: text, useTools: z.json().optional(), modelTools: z.json().optional() }).optional(),
+  }),
+  envVars: z.array(z.strictObject({ name: z.string().regex(VARIABLE, 'has to be the name of a variable'), required: z.boolean().default(true) })).default([]),
+  configFields: z.array(configField).default([]),
+});
+
+export type Manifest = z.output<typeof manifest>;
+export type ToolEntry = z.output<typeof entry>;
+export type ConfigField = z.output<typeof configField>;
+
+/**
+ * Reads and checks the manifest of a plugin.
+ * @param name as the agent names the plugin, for messages.
+ * @throws PLUGIN_INVALID naming each field that is wrong, or the versions that do not fit.
+ */
+export async function readManifest(name: string, root: string): Promise<Manifest> {
+  const path = join(root, MANIFEST_FILE);
+  const invalid = (problem: string, fix: string, cause?: unknown): Error => failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+  let given: unknown;
+  try {
+    given = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw invalid(`${path} is not JSON (${(error as Error).message})`, 'Mend that file', error);
+  }
+  const parsed = manifest.safeParse(given);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.flatMap(problemsOf).join('; ');
+    throw invalid(`${MANIFEST_FILE}: ${problems}`, 'See docs/guides/plugins.md for the fields of a manifest');
+  }
+  const { pandora } = parsed.data;
+  if (satisfies(PANDORA_VERSION, pandora, { includePrerelease: true })) return parsed.data;
+  throw invalid(`it needs Pandora ${pandora}, and ${PANDORA_VERSION} is what is spoken here`, 'Use a version of the plugin that takes it');
+}
+
+function problemsOf(issue: z.core.$ZodIssue): string[] {
+  const at = `/${issue.path.join('/')}`;
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${at === '/' ? '' : at}/${key}: not known`);
+  // Of the two forms that an entry may have, the one that it comes nearest to is told.
+  if (issue.code === 'invalid_union')
+    return (issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a))[0] ?? []).flatMap((inner) =>
+      problemsOf({ ...inner, path: [...issue.path, ...inner.path] }),
+    );
+  return [`${at}: ${issue.message}`];
+}
+
+function depthOf(issues: z.core.$ZodIssue[]): number {
+  return Math.max(...issues.map(({ path, code }) => path.length + Number(code === 'unrecognized_keys')));
+}
