@@ -7,7 +7,19 @@ import { loadConfig, type Config } from './config.ts';
 import { createLogger } from './log.ts';
 import { openStore } from './store/open-store.ts';
 
-export type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, Longshore, SendOptions, SentMessage, StartOptions } from './client/types.ts';
+export type {
+  ApproveOptions,
+  Chat,
+  ConnectOptions,
+  EventOptions,
+  ListFilter,
+  Longshore,
+  Plugins,
+  PluginState,
+  SendOptions,
+  SentMessage,
+  StartOptions,
+} from './client/types.ts';
 export type { ConversationStatus, PendingApproval } from './contracts/conversation.ts';
 export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';
 export type { StoredEntry } from './contracts/transcript.ts';

@@ -38,6 +38,8 @@ const schema = z.object({
   LONGSHORE_SANDBOX_IMAGE: text.default('longshore-sandbox:latest'),
   /** Whether a checkpoint may be copied to a fresh container by a helper that mounts the engine's checkpoint directories of both. */
   LONGSHORE_COPY_CHECKPOINTS: z.enum(['yes', 'no']).default('no'),
+  /** Whether workers load plugins again whose directories change. For development. */
+  LONGSHORE_WATCH: z.enum(['yes', 'no']).default('no'),
   /** A directory whose files tools may forward into sandboxes. */
   LONGSHORE_FILES: text.optional(),
   /** Where archived sandboxes are kept: `file:///directory` or `s3://bucket/prefix`; in Postgres when absent. */

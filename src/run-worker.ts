@@ -9,13 +9,13 @@ import { startSampling } from './metrics/sample-sandboxes.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';
 import { createModels } from './models/create-models.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin/builtin-plugins.ts';
-import type { Plugin } from './plugins/define-plugin.ts';
 import { openIsolates, type Isolates } from './plugins/isolates/load-isolated.ts';
 import { createToolsPlugin } from './plugins/builtin/tools.ts';
-import { loadPlugins } from './plugins/load-plugins.ts';
-import { createLiveRegistry } from './plugins/live-registry.ts';
-import { openMcpServers, type McpServers } from './plugins/mcp/open-servers.ts';
 import { createPluginServices } from './plugins/create-plugin-services.ts';
+import { openPluginManager, type PluginManager } from './plugins/manager/plugin-manager.ts';
+import { sourcesOf } from './plugins/manager/plugin-source.ts';
+import { watchPlugins } from './plugins/manager/watch-plugins.ts';
+import { openMcpServers, type McpServers } from './plugins/mcp/open-servers.ts';
 import { createSandboxes } from './sandbox/backends.ts';
 import type { Registry } from './plugins/registry.ts';
 import type { Store } from './store/store.ts';
@@ -29,14 +29,16 @@ import { createWorker } from './worker.ts';
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
-  const fenced = pluginNames(agents).some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
+  const names = sourcesOf(agents.values()).map(({ name }) => name);
+  const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
-  const { plugins, taken } = await loadAll({ config, agents, isolates, log });
-  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, log });
-  const registry = fillRegistry({ plugins, mcp, agents, store, log });
+  await using mcp = await openServers(config, agents, log);
+  await using plugins = await openPlugins({ config, agents, isolates, mcp, store, log });
+  await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
+  const { registry } = plugins;
   await using sandboxes = await createSandboxes({ config, store, log });
-  await using services = createPluginServices(config);
+  await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const pools = await prepareTemplates(config, agents, log);
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
@@ -62,39 +64,48 @@ interface Loading {
   agents: ReadonlyMap<string, Agent>;
   /** Undefined when no plugin needs one. */
   isolates: Isolates | undefined;
+  mcp: McpServers;
+  store: Store;
   log: Logger;
 }
 
-/** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
-async function loadAll({ config, agents, isolates, log }: Loading): Promise<{ plugins: Plugin[]; taken: string[] }> {
-  const names = pluginNames(agents);
-  const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins } = config;
-  const { plugins, problems } = await loadPlugins(names, { directory, known: BUILTIN_PLUGINS, isolates, hostPlugins });
-  const inHost = names.filter((name) => hostPlugins.includes(name));
+function openServers({ LONGSHORE_HOST_PLUGINS: hostPlugins }: Config, agents: ReadonlyMap<string, Agent>, log: Logger): Promise<McpServers> {
+  const taken = [...BUILTIN_PLUGINS.map(({ id }) => id), 'tools'];
+  return openMcpServers({ agents: agents.values(), taken, hostPlugins, readEnvironment, log });
+}
+
+/** The agents' plugins beside the built-in ones and the MCP servers, whose tools come and change as they please. */
+async function openPlugins({ config, agents, isolates, mcp, store, log }: Loading): Promise<PluginManager> {
+  const sources = sourcesOf(agents.values());
+  const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
+  const inHost = sources.map(({ name }) => name).filter((name) => hostPlugins.includes(name));
   if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
-  for (const { name, error } of problems) log.error({ plugin: name, err: error }, 'a plugin could not be loaded');
-  return { plugins, taken: [...plugins.map(({ id }) => id), 'tools'] };
-}
-
-interface Filling extends Pick<Loading, 'agents' | 'log'> {
-  plugins: Plugin[];
-  mcp: McpServers;
-  store: Store;
-}
-
-/** All tools; those of MCP servers as they come and change. */
-function fillRegistry({ plugins, mcp, agents, store, log }: Filling): Registry {
   for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
-  const tools = createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
-  const registry = createLiveRegistry([...plugins, ...mcp.plugins, tools]);
+  const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
+  const plugins = await openPluginManager({
+    sources,
+    directory,
+    hostPlugins,
+    isolates,
+    hostId,
+    log,
+    builtins: (registry) => [...BUILTIN_PLUGINS, ...mcp.plugins, searched(registry)],
+    store: store.plugins,
+    environment: readEnvironment,
+    onChange: (registry) => tellBrokenAgents(registry, agents, log),
+  });
   mcp.follow((plugin) => {
     try {
-      registry.replace(plugin);
+      plugins.put(plugin);
     } catch (error) {
       log.error({ plugin: plugin.id, err: error }, 'the changed tools of an MCP server cannot be used');
     }
   });
+  return plugins;
+}
+
+function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>, log: Logger): void {
   for (const agent of agents.values()) {
     try {
       registry.forAgent(agent);
@@ -102,11 +113,6 @@ function fillRegistry({ plugins, mcp, agents, store, log }: Filling): Registry {
       log.error({ agent: agent.id, err: error }, 'an agent cannot work');
     }
   }
-  return registry;
-}
-
-function pluginNames(agents: ReadonlyMap<string, Agent>): string[] {
-  return [...new Set([...agents.values()].flatMap((agent) => agent.plugins))];
 }
 
 /** Temporal's own log lines go where ours go. Its runtime also turns SIGTERM and SIGINT into a graceful shutdown. */

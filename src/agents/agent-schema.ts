@@ -131,6 +131,19 @@ const mcpServer = z.union([
     timeout: callTimeout,
   }),
 ]);
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'has to be sha256: and 64 hexadecimal digits');
+const plugin = z.union(
+  [
+    z.string().min(1),
+    z.strictObject({
+      package: z.string().min(1),
+      version: z.string().min(1).optional().describe('Exactly this version.'),
+      digest: digest.optional(),
+    }),
+    z.strictObject({ path: z.string().min(1), digest: digest.optional().describe('Of all its files, as longshore plugins check prints it.') }),
+  ],
+  'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }',
+);
 
 /** An agent as it is written, in YAML or with `defineAgent`. */
 export const agentSchema = z.strictObject({
@@ -144,7 +157,7 @@ export const agentSchema = z.strictObject({
     .describe('provider/model; openai-compatible/<model> with modelOptions.baseUrl; scripted/<file> for tests and demos (relative to this file).'),
   modelOptions: z.record(z.string(), z.json()).default({}).describe('Given to the provider: temperature, maxOutputTokens, baseUrl and the like.'),
   instructions: z.string().default('').describe('The system prompt.'),
-  plugins: z.array(z.string().min(1)).default([]).describe('Plugin directories (relative to this file) or npm packages.'),
+  plugins: z.array(plugin).default([]).describe('Plugin directories (relative to this file) or npm packages, and which version or digest of them.'),
   mcp: z
     .record(z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'has to be a lower-case letter, then letters, digits and -, 40 at most'), mcpServer)
     .optional()

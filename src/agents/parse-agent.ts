@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Agent, McpServer } from '../contracts/agent.ts';
+import type { Agent, McpServer, PluginPin } from '../contracts/agent.ts';
 import { agentSchema } from './agent-schema.ts';
 import { invalidDefinition, type DefinitionSource } from './invalid-definition.ts';
 import { sandboxOptions, withoutUndefined } from './sandbox-options.ts';
@@ -20,7 +20,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
   return {
     ...rest,
     model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
-    plugins: plugins.map((name) => (name.startsWith('.') || isAbsolute(name) ? resolve(source.directory, name) : name)),
+    ...pluginsOf(plugins, source.directory),
     ...(mcp && { mcp: Object.fromEntries(Object.entries(mcp).map(([name, server]) => [name, serverOf(server, source)])) }),
     sandbox: {
       ...sandboxOptions(sandbox),
@@ -40,6 +40,17 @@ function serverOf({ timeout: timeoutMs, ...server }: Server, { directory: base }
 }
 
 type Server = NonNullable<z.output<typeof agentSchema>['mcp']>[string];
+
+function pluginsOf(entries: z.output<typeof agentSchema>['plugins'], directory: string): Pick<Agent, 'plugins' | 'pluginPins'> {
+  const located = (name: string) => (name.startsWith('.') || isAbsolute(name) ? resolve(directory, name) : name);
+  const named = entries.map((entry) => {
+    if (typeof entry === 'string') return { name: located(entry), pin: {} };
+    if ('path' in entry) return { name: resolve(directory, entry.path), pin: withoutUndefined({ digest: entry.digest }) };
+    return { name: entry.package, pin: withoutUndefined({ version: entry.version, digest: entry.digest }) };
+  });
+  const pins = named.filter(({ pin }) => Object.keys(pin).length > 0).map(({ name, pin }) => [name, pin]);
+  return { plugins: named.map(({ name }) => name), ...(pins.length > 0 && { pluginPins: Object.fromEntries(pins) as Record<string, PluginPin> }) };
+}
 
 function expiryOf(timeout: z.output<typeof agentSchema>['approvalTimeout']): Pick<Agent, 'approvalTimeoutMs' | 'approvalExpiry'> {
   return typeof timeout === 'number'

@@ -11,6 +11,7 @@ import { exitCodeOf } from './exit-code-of.ts';
 import { interruptCommand } from './interrupt.ts';
 import { listCommand } from './list.ts';
 import { pauseCommand } from './pause.ts';
+import { pluginsCommand } from './plugins.ts';
 import { resumeCommand } from './resume.ts';
 import { runCommand } from './run.ts';
 import { sandboxCommand } from './sandbox/sandbox.ts';
@@ -50,6 +51,7 @@ function createProgram(cli: Cli): Command {
     doctorCommand,
     templateCommand,
     sandboxCommand,
+    pluginsCommand,
     chatCommand,
     runCommand,
     listCommand,

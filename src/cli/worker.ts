@@ -5,8 +5,10 @@ import type { Cli } from './cli.ts';
 export function workerCommand(cli: Cli): Command {
   return new Command('worker')
     .description('Run a worker until it is told to stop (SIGTERM, Ctrl-C); running commands go on in their sandboxes')
-    .action(async () => {
+    .option('--watch', 'load plugins again whose directories change; for development')
+    .action(async ({ watch = false }: { watch?: boolean }) => {
       const config = cli.config();
+      if (watch) config.LONGSHORE_WATCH = 'yes';
       // Loaded here: no other command needs Temporal's native core.
       const { runWorker } = await import('../run-worker.ts');
       await runWorker(config, createLogger(config));

@@ -2,6 +2,7 @@ import { failure } from '../contracts/errors.ts';
 import type { Store } from '../store/store.ts';
 import { awaitReply } from './await-reply.ts';
 import { createConversationCalls } from './conversation-calls.ts';
+import { createPluginCalls } from './plugin-calls.ts';
 import { readEvents } from './read-events.ts';
 import { startConversation, type AgentSource } from './start-conversation.ts';
 import type { TemporalLink } from './temporal.ts';
@@ -61,6 +62,7 @@ export function createLongshore(parts: ClientParts): Longshore {
     stopAfterStep: (conversation) => calls.signal(idOf(conversation), 'stopAfterStep'),
     cancel: (conversation) => calls.signal(idOf(conversation), 'cancel'),
     close: (conversation) => calls.close(idOf(conversation)),
+    plugins: createPluginCalls(store),
     async [Symbol.asyncDispose]() {
       closing.abort();
       await Promise.all([parts.temporal.close(), store[Symbol.asyncDispose]()]);

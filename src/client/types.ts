@@ -13,7 +13,7 @@ import type { ConversationEvent } from '../contracts/events.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Logger } from '../log.ts';
-import type { ConversationRow } from '../store/store.ts';
+import type { ConversationRow, PluginReport } from '../store/store.ts';
 
 /** Everything has a default from the environment: see the variables named here in the README. */
 export interface ConnectOptions {
@@ -107,6 +107,35 @@ export interface Chat extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** A plugin of the installation. */
+export interface PluginState {
+  id: string;
+  enabled: boolean;
+  /** As it was written: secrets are references, `${env.NAME}`. */
+  config: JsonObject;
+  /** Grows by one with each change; 0 was never configured. */
+  configVersion: number;
+  /** Why the newest change of the configuration was taken back. */
+  configProblem?: string;
+  /** What the workers of each host say of it. */
+  reports: (PluginReport & { hostId: string; at: string })[];
+}
+
+/** Plugins of the installation. Workers follow a change within seconds. A plugin that no worker has told of is a `PLUGIN_NOT_FOUND`. */
+export interface Plugins {
+  list(): Promise<PluginState[]>;
+  get(id: string): Promise<PluginState>;
+  /** Takes a plugin away from all agents, or gives it back. */
+  enable(id: string, enabled: boolean): Promise<void>;
+  /** Loads it again, by its id or by the name that agents give it. */
+  reload(id: string): Promise<void>;
+  /**
+   * Replaces its configuration and gives the new version; with `ifVersion` only over that one. What its schema does not take is an `INVALID_ARGUMENT`;
+   * what a worker cannot work with is taken back later, see `configProblem`.
+   */
+  configure(id: string, config: JsonObject, options?: { ifVersion?: number }): Promise<number>;
+}
+
 /** The same for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
 export interface Longshore extends AsyncDisposable {
   start(options: StartOptions): Promise<Chat>;
@@ -125,4 +154,5 @@ export interface Longshore extends AsyncDisposable {
   stopAfterStep(conversation: string | Chat): Promise<void>;
   cancel(conversation: string | Chat): Promise<void>;
   close(conversation: string | Chat): Promise<void>;
+  readonly plugins: Plugins;
 }

@@ -136,6 +136,13 @@ export interface McpRemote extends McpLimits {
   headers: Record<string, string>;
 }
 
+export interface PluginPin {
+  /** The version of the package. */
+  version?: string;
+  /** `sha256:…` of all the files of its directory. */
+  digest?: string;
+}
+
 /** An agent as the worker and the workflow see it: parsed, defaults filled in, durations in milliseconds. */
 export interface Agent {
   id: string;
@@ -147,6 +154,8 @@ export interface Agent {
   plugins: string[];
   /** Servers whose tools are a plugin each, by the plugin's id. Absent: none. */
   mcp?: Record<string, McpServer>;
+  /** What some of them have to be, by their names in `plugins`; else they are not loaded. */
+  pluginPins?: Record<string, PluginPin>;
   /** Tool ids and patterns (`files:*`) that the agent may call. */
   tools: string[];
   sandbox: SandboxOptions;

@@ -3,11 +3,14 @@ import { createGuardedFetch, type GuardedFetch } from '../network/guarded-fetch.
 import type { PluginServices } from './plugin-services.ts';
 
 /** What a worker lends to its plugins. Connections are shared by the calls that may reach the same hosts, and end with the disposal. */
-export function createPluginServices({ LONGSHORE_FILES: filesDirectory }: Pick<Config, 'LONGSHORE_FILES'>): PluginServices & AsyncDisposable {
+export function createPluginServices(
+  { LONGSHORE_FILES: filesDirectory }: Pick<Config, 'LONGSHORE_FILES'>,
+  configOf: PluginServices['configOf'] = () => ({}),
+): PluginServices & AsyncDisposable {
   const fetches = new Map<string, GuardedFetch>();
   return {
     environment: readEnvironment,
-    configOf: () => ({}),
+    configOf,
     fetchFor(hosts) {
       const key = hosts.toSorted().join(' ');
       const guarded = fetches.get(key) ?? createGuardedFetch({ hosts });

@@ -24,6 +24,8 @@ export interface LoadOptions {
   isolates?: Isolates | undefined;
   /** Names, as agents give them, of the plugins that the operator trusts with the worker's own process. */
   hostPlugins?: string[];
+  /** Reads what runs in the host process again, though it was imported before; modules that it imports itself stay as they are. */
+  again?: boolean;
 }
 
 const INDEX_FILES = ['index.js', 'index.mjs', 'index.ts'];
@@ -53,12 +55,12 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
   return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
 }
 
-async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [] }: LoadOptions): Promise<Plugin> {
+async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [], again = false }: LoadOptions): Promise<Plugin> {
   const trusted = hostPlugins.includes(name);
   const plugin = await (basename(entry) === MANIFEST_FILE
     ? loadPandora({ name, root: dirname(entry), isolates, trusted })
     : trusted
-      ? importPlugin(name, entry)
+      ? importPlugin(name, entry, again)
       : isolatePlugin(name, entry, isolates));
   // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
   createRegistry([plugin]);
@@ -76,10 +78,10 @@ async function isolatePlugin(name: string, entry: string, isolates: Isolates | u
   }
 }
 
-async function importPlugin(name: string, entry: string): Promise<Plugin> {
+async function importPlugin(name: string, entry: string, again: boolean): Promise<Plugin> {
   let module: { default?: unknown };
   try {
-    module = (await import(pathToFileURL(entry).href)) as { default?: unknown };
+    module = (await import(`${pathToFileURL(entry).href}${again ? `?${(await stat(entry)).mtimeMs}` : ''}`)) as { default?: unknown };
   } catch (error) {
     throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
   }
@@ -97,7 +99,8 @@ async function entryOf(name: string, directory: string): Promise<string> {
   throw invalid(name, `${root} has none of ${candidates.join(', ')}`, 'Put the plugin into index.js, index.mjs or index.ts');
 }
 
-async function rootOf(name: string, directory: string): Promise<string> {
+/** The directory of a plugin. @throws PLUGIN_INVALID where there is none. */
+export async function rootOf(name: string, directory: string): Promise<string> {
   if (isAbsolute(name) || name.startsWith('.')) {
     const root = resolve(directory, name);
     if (await isDirectory(root)) return root;

@@ -41,6 +41,8 @@ export interface PluginDetails {
   source?: string;
   /** One line that stands for all its tools where they are deferred. */
   brief?: string;
+  /** Ids of plugins that have to be loaded before it. */
+  dependencies?: string[];
   /** Environment variables that its tools are given; without a `required` one it is not loaded. */
   environment: Variable[];
   /** JSON Schema of its configuration, an object; secrets are marked `"x-secret": true`. */
@@ -63,8 +65,8 @@ const HOOKS = ['promptText', 'selectTools', 'load', 'unload', 'updateConfig'] as
 
 /** The details with their defaults; those that are functions or names are left out where they are not given. */
 export function detailsOf(given: Partial<PluginDetails>): PluginDetails {
-  const { dialect = 'longshore', environment = [], configSchema, requireApproval, alerts = [], source, brief } = given;
-  const named = { ...(source !== undefined && { source }), ...(brief !== undefined && { brief }) };
+  const { dialect = 'longshore', environment = [], configSchema, requireApproval, alerts = [], source, brief, dependencies } = given;
+  const named = { ...(source !== undefined && { source }), ...(brief !== undefined && { brief }), ...(dependencies !== undefined && { dependencies }) };
   // Bound, so that the hooks of a class's instance keep their `this`.
   const hooks = Object.fromEntries(HOOKS.flatMap((name) => (given[name] ? [[name, given[name].bind(given)]] : [])));
   return { dialect, environment, configSchema, requireApproval, alerts, ...named, ...hooks };
@@ -86,11 +88,12 @@ export function alertsOf(given: unknown): PluginAlert[] {
 
 /** What is wrong with the details of a definition, in words. */
 export function problemOfDetails(given: Partial<PluginDetails>): string | undefined {
-  const { environment = [], configSchema, brief = '' } = given;
+  const { environment = [], configSchema, brief = '', dependencies = [] } = given;
   if (!Array.isArray(environment) || !environment.every((variable) => VARIABLE.test(variable?.name) && typeof variable.required === 'boolean')) {
     return '"environment" is not a list of { name, required }';
   }
   if (configSchema !== undefined && configSchema['type'] !== 'object') return '"configSchema" is not the JSON Schema of an object ("type": "object")';
+  if (!Array.isArray(dependencies) || !dependencies.every((id) => typeof id === 'string')) return '"dependencies" is not a list of plugin ids';
   if (typeof brief !== 'string') return '"brief" is not a text';
   const hook = HOOKS.find((name) => given[name] !== undefined && typeof given[name] !== 'function');
   return hook && `"${hook}" is not a function`;

@@ -41,14 +41,31 @@ export interface Registry {
   fromAlias(alias: string): string | undefined;
 }
 
+export interface RegistryOptions {
+  /** Gives the tools of a plugin; one that is used for several registries spares them the work that they share. */
+  register?: (plugin: Plugin) => RegisteredTool[];
+  /** Ids of plugins that an operator took away: agents that name their tools go on without them. */
+  disabled?: string[];
+}
+
+/** Registers plugins, each once. */
+export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
+  const known = new WeakMap<Plugin, RegisteredTool[]>();
+  const compile = createCompiler();
+  return (plugin) => {
+    const tools = known.get(plugin) ?? registerPlugin(plugin, compile);
+    known.set(plugin, tools);
+    return tools;
+  };
+}
+
 /**
  * Puts the tools of plugins under their full ids.
  * @throws PLUGIN_COLLISION when two plugins have the same id, PLUGIN_INVALID when a tool's JSON Schema cannot be compiled.
  */
-export function createRegistry(plugins: Plugin[]): Registry {
+export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [] }: RegistryOptions = {}): Registry {
   refuseCollisions(plugins);
-  const compile = createCompiler();
-  const tools = plugins.flatMap((plugin) => registerPlugin(plugin, compile)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const tools = plugins.flatMap(register).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map(tools.map((tool) => [tool.id, tool]));
   const byAlias = indexAliases(tools);
   const pluginsById = new Map(plugins.map((plugin) => [plugin.id, plugin]));
@@ -58,7 +75,9 @@ export function createRegistry(plugins: Plugin[]): Registry {
     plugin: (id) => pluginsById.get(id),
     forAgent(agent) {
       for (const pattern of agent.tools) {
-        if (!tools.some((tool) => matchesPattern(pattern, tool.id)) && !mayComeLater(pattern, pluginsById)) throw unknownPattern(agent.id, pattern, tools);
+        const [plugin = ''] = pattern.split(':');
+        const mayBeThere = disabled.includes(plugin) || mayComeLater(plugin, pluginsById);
+        if (!mayBeThere && !tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
       }
       return tools.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
     },
@@ -72,8 +91,8 @@ export function createRegistry(plugins: Plugin[]): Registry {
 }
 
 /** A server that cannot be reached now has no tools yet, and may change them at any time. */
-function mayComeLater(pattern: string, plugins: Map<string, Plugin>): boolean {
-  return plugins.get(pattern.split(':')[0] ?? '')?.dialect === 'mcp';
+function mayComeLater(pluginId: string, plugins: Map<string, Plugin>): boolean {
+  return plugins.get(pluginId)?.dialect === 'mcp';
 }
 
 const MOST_NAMES = 60;

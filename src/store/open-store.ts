@@ -7,6 +7,7 @@ import { createEvents } from './events.ts';
 import { createListener } from './listener.ts';
 import { createMessages } from './messages.ts';
 import { isMigrated, migrate } from './migrate.ts';
+import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { createPools } from './pools.ts';
 import { createSandboxes } from './sandboxes.ts';
@@ -55,6 +56,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     snapshots: createSnapshots(parts),
     samples: createSamples(parts),
     blobs,
+    plugins: createPluginStates(parts),
     async ping() {
       return database.query('ping', 'select 1', []).then(
         () => true,

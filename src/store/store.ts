@@ -160,6 +160,43 @@ export interface SnapshotFilter {
   hostId?: string;
 }
 
+/** What operators want of a plugin. */
+export interface PluginSettings {
+  pluginId: string;
+  enabled: boolean;
+  /** As it was written: secrets are references to variables, `${env.NAME}`. */
+  config: JsonObject;
+  /** Grows by one with each change; 0 was never configured. */
+  configVersion: number;
+  /** Why the newest change of the configuration was taken back. */
+  configProblem?: string;
+  /** Grows with each wish to load the plugin again. */
+  reloads: number;
+  updatedAt: string;
+}
+
+/** `failed`: its tools cannot be called. A `loaded` one may have an error too: that of a newer version which could not take its place. */
+export type PluginHealth = 'loaded' | 'disabled' | 'failed';
+
+/** What a host's workers say of a plugin. */
+export interface PluginReport {
+  /** As agents name it. */
+  name: string;
+  health: PluginHealth;
+  /** Absent where the plugin could not even say its id. */
+  pluginId?: string;
+  version?: string;
+  dialect?: string;
+  description?: string;
+  tools: string[];
+  permissions: JsonObject;
+  configSchema?: JsonObject;
+  /** Version of the configuration that it works with. */
+  configVersion?: number;
+  alerts: { level: 'info' | 'warning' | 'error'; text: string; at: string }[];
+  error?: string;
+}
+
 export interface Store {
   conversations: {
     /** Inserts the row and the `conversation.started` event; does nothing when the id exists. */
@@ -295,6 +332,23 @@ export interface Store {
   };
   /** Where archives are kept. */
   blobs: BlobStore;
+  /** Plugins as operators want them, and as the workers have them. */
+  plugins: {
+    /** Those of plugins that have any. */
+    settings(): Promise<PluginSettings[]>;
+    enable(pluginId: string, enabled: boolean): Promise<PluginSettings>;
+    /** Replaces the configuration; with `ifVersion` only that version's. Undefined when it is another one. */
+    configure(pluginId: string, config: JsonObject, ifVersion?: number): Promise<PluginSettings | undefined>;
+    /** Goes back to the configuration before `version`, under a new version, if that one is still the newest. What was taken back is not taken back again. */
+    takeBackConfig(pluginId: string, version: number, problem: string): Promise<void>;
+    reload(pluginId: string): Promise<PluginSettings>;
+    report(hostId: string, report: PluginReport): Promise<void>;
+    /** Removes a host's reports but those of these names. */
+    forget(hostId: string, names: string[]): Promise<void>;
+    reports(): Promise<(PluginReport & { hostId: string; at: string })[]>;
+    /** Yields at once, and then whenever the settings may have changed, until `signal` aborts or the store closes. */
+    follow(signal: AbortSignal): AsyncIterable<void>;
+  };
   /** True when the database answers. */
   ping(): Promise<boolean>;
   [Symbol.asyncDispose](): Promise<void>;

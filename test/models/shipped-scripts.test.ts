@@ -4,7 +4,7 @@ import { readScript } from '../../src/models/script-file.ts';
 const root = new URL('../../', import.meta.url).pathname;
 
 describe('what comes with Longshore', () => {
-  test.each(['agents', 'bench/agents', 'examples/demo/agents'])('the agents of %s load, and their scripts with them', async (directory) => {
+  test.each(['agents', 'bench/agents', 'examples/demo/agents', 'examples/agents'])('the agents of %s load, and their scripts with them', async (directory) => {
     process.env.LONGSHORE_DEMO_MODEL = 'scripted/../script.yaml';
     const agents = [...(await loadAgents(root + directory)).values()];
     expect(agents.length).toBeGreaterThan(0);

@@ -17,6 +17,8 @@ export interface Isolates extends AsyncDisposable {
    * @throws PLUGIN_INVALID as definePlugin does; an Error with the message of what the code threw.
    */
   load(plugin: IsolatedCode): Promise<Plugin>;
+  /** Isolates of the same kind that end by themselves: disposing them ends the processes that were started through them. */
+  group(): Isolates;
 }
 
 export interface IsolatedCode {
@@ -39,25 +41,59 @@ const HOOK_TIMEOUT_MS = 10_000;
 
 export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise<Isolates> {
   const processes = await openProcesses();
-  const isolates: Isolate[] = [];
+  const start = ({ name, code, permissions = {} }: IsolatedCode) =>
+    createIsolate({
+      plugin: name,
+      code,
+      grants: grantsOf(permissions),
+      processes,
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      log,
+      now: () => performance.now(),
+    });
+  const all = groupOf(processes.fence, start);
   return {
-    fence: processes.fence,
-    async load({ name, code, permissions = {}, defaults = {}, settle = () => ({}) }) {
-      const grants = grantsOf(permissions);
-      const isolate = createIsolate({ plugin: name, code, grants, processes, limits: { ...DEFAULT_LIMITS, ...limits }, log, now: () => performance.now() });
+    ...all,
+    async [Symbol.asyncDispose]() {
+      await all[Symbol.asyncDispose]();
+      await processes[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Knows what was started through it and through its groups, so that it can end all of that. */
+function groupOf(fence: string, start: (plugin: IsolatedCode) => Isolate): Isolates {
+  const isolates = new Set<Isolate>();
+  const groups = new Set<Isolates>();
+  return {
+    fence,
+    group() {
+      const group = groupOf(fence, start);
+      const made: Isolates = {
+        ...group,
+        async [Symbol.asyncDispose]() {
+          groups.delete(made);
+          await group[Symbol.asyncDispose]();
+        },
+      };
+      groups.add(made);
+      return made;
+    },
+    async load(given) {
+      const isolate = start(given);
+      isolates.add(isolate);
+      const { permissions = {}, defaults = {}, settle = () => ({}) } = given;
       try {
         const { plugin, hooks } = await isolate.describe();
-        const made = pluginOf(plugin, hooks, { isolate, grants, defaults, settle });
-        isolates.push(isolate);
-        return made;
+        return pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle });
       } catch (error) {
+        isolates.delete(isolate);
         await isolate.close();
         throw error;
       }
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(isolates.map((isolate) => isolate.close()));
-      await processes[Symbol.asyncDispose]();
+      await Promise.all([...[...groups].map((group) => group[Symbol.asyncDispose]()), ...[...isolates].map((isolate) => isolate.close())]);
     },
   };
 }

@@ -1,0 +1,96 @@
+import { Argument, Command } from 'commander';
+import type { Longshore } from '../client.ts';
+import { checkPlugin } from './check-plugin.ts';
+import { printJson, printLine, withClient, type Cli } from './cli.ts';
+import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
+import { DIALECTS, newPlugin, type NewDialect } from './new-plugin.ts';
+import { describePlugin, listPlugins } from './show-plugins.ts';
+import { wholeNumber } from './whole-number.ts';
+
+interface Json {
+  json?: boolean;
+}
+
+export function pluginsCommand(cli: Cli): Command {
+  const command = new Command('plugins').description('List, check, configure and write plugins');
+  addViews(command, cli);
+  addChanges(command, cli);
+  command
+    .command('check')
+    .description('Load the plugin of a directory in a compartment and show its tools, what it asks for and what is wrong with it')
+    .argument('<directory>', 'directory or package')
+    .option('--json', 'as JSON')
+    .action((directory: string, { json = false }: Json) => checkPlugin(cli, directory, json));
+  command
+    .command('new')
+    .description('Write a plugin that works, with its test')
+    .addArgument(new Argument('<dialect>').choices(DIALECTS))
+    .argument('<name>', 'its id, and the name of its directory')
+    .option('--directory <path>', 'where to make it', '.')
+    .action((dialect: NewDialect, name: string, { directory }: { directory: string }) => newPlugin(cli, dialect, name, directory));
+  return command;
+}
+
+function addViews(command: Command, cli: Cli): void {
+  command
+    .command('ls')
+    .description('List the plugins of all workers')
+    .option('--json', 'as JSON')
+    .action(({ json = false }: Json) => lazily(cli, (longshore) => listPlugins(cli, longshore, json)));
+  command
+    .command('show')
+    .description('Show a plugin: its tools, permissions, configuration, alerts and errors')
+    .argument('<id>', 'id, or the name that agents give it')
+    .option('--json', 'as JSON')
+    .action((id: string, { json = false }: Json) => lazily(cli, (longshore) => describePlugin(cli, longshore, id, json)));
+}
+
+function addChanges(command: Command, cli: Cli): void {
+  for (const [name, enabled, description] of [
+    ['enable', true, 'Give a plugin back to the agents that name it'],
+    ['disable', false, 'Take a plugin away from all agents; calls under way end by themselves'],
+  ] as const) {
+    command
+      .command(name)
+      .description(description)
+      .argument('<id>')
+      .option('--json', 'as JSON')
+      .action((id: string, { json = false }: Json) =>
+        lazily(cli, async (longshore) => {
+          await longshore.plugins.enable(id, enabled);
+          tell(cli, json, { plugin: id, enabled }, `${id} is ${name}d; the workers follow within seconds.`);
+        }),
+      );
+  }
+  command
+    .command('config')
+    .description('Show the configuration of a plugin, or change it; secrets are written as ${env.NAME}')
+    .argument('<id>')
+    .option('--set <key=value...>', 'a value by its key (deeper: a.b=1); JSON where it is JSON, else text')
+    .option('--unset <key...>', 'take a key out')
+    .option('--replace <json>', 'the whole configuration')
+    .option('--if-version <number>', 'only when it is still this version', wholeNumber)
+    .option('--json', 'as JSON')
+    .action((id: string, options: ConfigOptions) => lazily(cli, (longshore) => configurePlugin(cli, longshore, id, options)));
+  command
+    .command('reload')
+    .description('Let the workers load plugins again; a version that cannot be loaded leaves the old one at work')
+    .argument('<ids...>')
+    .option('--json', 'as JSON')
+    .action((ids: string[], { json = false }: Json) =>
+      lazily(cli, async (longshore) => {
+        for (const id of ids) await longshore.plugins.reload(id);
+        tell(cli, json, { reloaded: ids }, `The workers load ${ids.join(', ')} again. See what came of it: longshore plugins ls`);
+      }),
+    );
+}
+
+/** All of it is in Postgres; Temporal may be away. */
+function lazily(cli: Cli, work: (longshore: Longshore) => Promise<void>): Promise<void> {
+  return withClient(cli, work, { lazy: true });
+}
+
+function tell(cli: Cli, json: boolean, value: object, line: string): void {
+  if (json) printJson(cli, value);
+  else printLine(cli, line);
+}

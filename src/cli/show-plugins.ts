@@ -1,0 +1,51 @@
+import type { Longshore, PluginState } from '../client.ts';
+import { printJson, printLine, type Cli } from './cli.ts';
+import { printTable } from './table.ts';
+
+export async function listPlugins(cli: Cli, longshore: Longshore, json: boolean): Promise<void> {
+  const states = await longshore.plugins.list();
+  if (json) return printJson(cli, states);
+  if (states.length === 0) return printLine(cli, 'No plugins. Workers tell of those that agents name when they start.');
+  const rows = states.map((state) => {
+    const [report] = state.reports;
+    const healths = new Set(state.reports.map(({ health }) => health));
+    const permissions = Object.keys(report?.permissions ?? {}).join(' ') || 'none';
+    return [state.id, report?.version ?? '', report?.dialect ?? '', [...healths].join('/'), String(report?.tools.length ?? 0), permissions, noteOf(state)];
+  });
+  printTable(cli, ['PLUGIN', 'VERSION', 'DIALECT', 'HEALTH', 'TOOLS', 'PERMISSIONS', 'NOTE'], rows);
+}
+
+const NOTE_LENGTH = 100;
+
+/** The first thing that is worth looking at. */
+function noteOf({ reports, configProblem }: PluginState): string {
+  const error = reports.map((report) => report.error).find((text) => text !== undefined);
+  const alert = reports.flatMap(({ alerts }) => alerts).find(({ level }) => level !== 'info')?.text;
+  const text = (error ?? (configProblem === undefined ? alert : `configuration taken back: ${configProblem}`) ?? '').split('\n')[0] ?? '';
+  return text.length <= NOTE_LENGTH ? text : `${text.slice(0, NOTE_LENGTH)}…`;
+}
+
+export async function describePlugin(cli: Cli, longshore: Longshore, id: string, json: boolean): Promise<void> {
+  const state = await longshore.plugins.get(id);
+  if (json) return printJson(cli, state);
+  const { config, configVersion, configProblem, enabled, reports } = state;
+  printLine(cli, `${state.id}: ${enabled ? 'enabled' : 'disabled'}`);
+  printLine(cli, `configuration (version ${configVersion}): ${JSON.stringify(config)}`);
+  if (configProblem !== undefined) printLine(cli, `the newest change was taken back: ${configProblem}`);
+  for (const report of reports) for (const line of reportLines(report)) printLine(cli, line);
+}
+
+function reportLines(report: PluginState['reports'][number]): string[] {
+  const { hostId, health, name, version = '', dialect = 'unknown dialect', description = '', tools, permissions, alerts, error, configSchema, at } = report;
+  return [
+    '',
+    `on ${hostId}: ${health}, since ${at.slice(0, 19).replace('T', ' ')}`,
+    `  from         ${name}`,
+    `  what         ${[dialect, version, description].filter((part) => part !== '').join(', ')}`,
+    `  tools        ${tools.join(', ') || 'none'}`,
+    `  permissions  ${Object.keys(permissions).length === 0 ? 'none' : JSON.stringify(permissions)}`,
+    ...(configSchema ? [`  takes        ${JSON.stringify(configSchema)}`] : []),
+    ...alerts.map(({ level, text, at: when }) => `  ${level.padEnd(12)} ${when}: ${text}`),
+    ...(error === undefined ? [] : error.split('\n').map((line) => `  error        ${line}`)),
+  ];
+}

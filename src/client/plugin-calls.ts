@@ -1,0 +1,69 @@
+import { failure } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import { problemsAsWritten } from '../plugins/manager/plugin-config.ts';
+import type { PluginSettings, Store } from '../store/store.ts';
+import type { PluginState, Plugins } from './types.ts';
+
+/** Plugins of the installation, as the workers have told of them and as operators want them. */
+export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
+  const list = async () => {
+    const settings = new Map((await store.plugins.settings()).map((row) => [row.pluginId, row]));
+    const states = new Map<string, PluginState>();
+    for (const report of await store.plugins.reports()) {
+      const id = report.pluginId ?? report.name;
+      const state = states.get(id) ?? stateOf(id, settings.get(id));
+      state.reports.push(report);
+      states.set(id, state);
+    }
+    return [...states.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  };
+  const get = async (id: string) => {
+    const states = await list();
+    const found = states.find((state) => state.id === id || state.reports.some(({ name }) => name === id));
+    if (!found)
+      throw failure('PLUGIN_NOT_FOUND', {
+        plugin: id,
+        known: states.map((state) => state.id).join(', ') || 'none; a worker tells of its plugins when it starts',
+      });
+    return found;
+  };
+  return {
+    list,
+    get,
+    async enable(id, enabled) {
+      await store.plugins.enable((await get(id)).id, enabled);
+    },
+    async reload(id) {
+      await store.plugins.reload((await get(id)).id);
+    },
+    async configure(id, config, { ifVersion } = {}) {
+      const state = await get(id);
+      refuseUnfit(state, config);
+      const written = await store.plugins.configure(state.id, config, ifVersion);
+      if (written) return written.configVersion;
+      const problem = `its configuration was changed by somebody else (it is not version ${ifVersion} any more)`;
+      throw failure('INVALID_ARGUMENT', { what: `plugin "${state.id}"`, problem, fix: `Look at it and try again: longshore plugins show ${state.id}` });
+    },
+  };
+}
+
+function stateOf(id: string, settings: PluginSettings | undefined): PluginState {
+  const { enabled = true, config = {}, configVersion = 0, configProblem } = settings ?? {};
+  return { id, enabled, config, configVersion, ...(configProblem !== undefined && { configProblem }), reports: [] };
+}
+
+/** What the plugin's schema forbids is refused here; what depends on a worker's variables, by the workers. */
+function refuseUnfit({ id, reports }: PluginState, config: JsonObject): void {
+  const described = reports.filter(({ pluginId }) => pluginId !== undefined);
+  if (described.length === 0) {
+    const problem = 'no worker could read it yet, so nobody knows what its configuration looks like';
+    throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix: `Mend it first: longshore plugins show ${id}` });
+  }
+  const problems = new Set(described.flatMap(({ configSchema }) => problemsAsWritten(id, configSchema, config)));
+  if (problems.size === 0) return;
+  throw failure('INVALID_ARGUMENT', {
+    what: `configuration of plugin "${id}"`,
+    problem: [...problems].join('; '),
+    fix: `See its fields: longshore plugins show ${id}`,
+  });
+}

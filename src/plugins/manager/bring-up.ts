@@ -1,0 +1,169 @@
+import { failure } from '../../contracts/errors.ts';
+import type { PluginSettings } from '../../store/store.ts';
+import type { Plugin } from '../define-plugin.ts';
+import { loadOrder } from './load-order.ts';
+import type { ManagerOptions } from './manager-options.ts';
+import { permissionsOf } from './permissions-of.ts';
+import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
+import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
+
+/** A source with what is at work of it. */
+export interface ManagedSource {
+  source: PluginSource;
+  /** Ids of the plugins it had when it could be read last. */
+  ids: string[];
+  /** Those plugins, at work or not; for the reports. */
+  described?: Plugin[];
+  instances: PluginInstance[];
+  loaded?: LoadedSource;
+  /** Why not all of it, or not its newest version, is at work. */
+  problems: { pluginId?: string; error: Error }[];
+}
+
+/** What bringing plugins up works on. */
+export interface Household {
+  readonly options: ManagerOptions;
+  readonly sources: ManagedSource[];
+  readonly settings: ReadonlyMap<string, PluginSettings>;
+  readonly builtins: Plugin[];
+  isEnabled(pluginId: string): boolean;
+  publish(): void;
+  retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void;
+}
+
+/** A source on its way: loaded, and then plugin by plugin set to work. */
+interface Candidate {
+  managed: ManagedSource;
+  loaded: LoadedSource;
+  instances: PluginInstance[];
+  problems: ManagedSource['problems'];
+}
+
+interface Item {
+  plugin: Plugin;
+  candidate: Candidate;
+}
+
+/** Sources that are loaded at a time. */
+const AT_ONCE = 4;
+
+/**
+ * Loads sources and puts them to work in the order of their dependencies. One that was at work is replaced only by a whole new version;
+ * of a new one whatever can work does.
+ */
+export async function bringUp(household: Household, sources: ManagedSource[], { again = false } = {}): Promise<void> {
+  const candidates = await loadAll(household, sources, again);
+  const others = household.sources.filter((managed) => !sources.includes(managed));
+  const present = new Set([...household.builtins, ...others.flatMap(({ instances }) => instances.map(({ plugin }) => plugin))].map(({ id }) => id));
+  const items = candidates.flatMap((candidate) => candidate.loaded.plugins.map((plugin): Item => ({ plugin, candidate })));
+  const enabled = items.filter(({ plugin }) => household.isEnabled(plugin.id));
+  const { distinct, colliding } = withoutCollisions(enabled, household, others);
+  for (const [item, error] of colliding) blame(item, error);
+  const { ordered, problems } = loadOrder(distinct, new Set([...present].filter((id) => household.isEnabled(id))));
+  for (const [item, problem] of problems) blame(item, invalid(item.plugin.id, problem));
+  for (const item of ordered) {
+    const started = await start(household, item, present);
+    if (started) present.add(item.plugin.id);
+  }
+  for (const candidate of candidates) await settle(household, candidate);
+}
+
+async function loadAll(household: Household, sources: ManagedSource[], again: boolean): Promise<Candidate[]> {
+  const { directory, hostPlugins, isolates, log } = household.options;
+  const waiting = [...sources.entries()];
+  const candidates: (Candidate | undefined)[] = sources.map(() => undefined);
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const [index, managed] = next;
+      try {
+        const loaded = await loadSource(managed.source, { directory, hostPlugins, isolates, again });
+        candidates[index] = { managed, loaded, instances: [], problems: loaded.problems.map((error) => ({ error })) };
+        managed.described = loaded.plugins;
+        managed.ids = loaded.plugins.map(({ id }) => id);
+      } catch (error) {
+        managed.problems = [{ error: error as Error }];
+        log.error(
+          { plugin: managed.source.name, err: error },
+          managed.loaded ? 'a new version of a plugin could not be loaded; the old one stays' : 'a plugin could not be loaded',
+        );
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return candidates.filter((candidate) => candidate !== undefined);
+}
+
+function withoutCollisions(items: Item[], { builtins }: Household, others: ManagedSource[]): { distinct: Item[]; colliding: Map<Item, Error> } {
+  const taken = new Map(builtins.map(({ id }) => [id, 'a built-in plugin']));
+  for (const { source, instances } of others) for (const { plugin } of instances) taken.set(plugin.id, source.name);
+  const colliding = new Map<Item, Error>();
+  for (const item of items) {
+    const { id } = item.plugin;
+    const { name } = item.candidate.managed.source;
+    const first = taken.get(id);
+    if (first === undefined) taken.set(id, name);
+    else colliding.set(item, failure('PLUGIN_COLLISION', { id, first, second: name }));
+  }
+  return { distinct: items.filter((item) => !colliding.has(item)), colliding };
+}
+
+/** Dependencies are looked at again: one may have failed since the order was made. */
+async function start({ options, settings }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
+  const { plugin, candidate } = item;
+  const missing = (plugin.dependencies ?? []).find((id) => !present.has(id));
+  try {
+    if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
+    const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
+    candidate.instances.push(await startInstance(plugin, { config, configVersion }, options));
+    return true;
+  } catch (error) {
+    blame(item, error as Error);
+    return false;
+  }
+}
+
+function blame({ plugin, candidate }: Item, error: Error): void {
+  candidate.problems.push({ pluginId: plugin.id, error });
+}
+
+/** Puts a candidate in its source's place, or drops it where the old version is better than what came of the new one. */
+async function settle(household: Household, { managed, loaded, instances, problems }: Candidate): Promise<void> {
+  const { log } = household.options;
+  const { instances: former, loaded: formerLoaded } = managed;
+  for (const { pluginId, error } of problems) log.error({ plugin: pluginId ?? managed.source.name, err: error }, 'a plugin cannot work');
+  managed.problems = problems;
+  if (problems.length > 0 && former.some(({ plugin }) => household.isEnabled(plugin.id))) {
+    log.warn({ plugin: managed.source.name }, 'the old version of a plugin stays');
+    return discard(household, instances, loaded);
+  }
+  managed.instances = instances;
+  managed.loaded = loaded;
+  try {
+    household.publish();
+  } catch (error) {
+    managed.problems = [...problems, { error: error as Error }];
+    managed.instances = former;
+    if (formerLoaded) managed.loaded = formerLoaded;
+    else delete managed.loaded;
+    return discard(household, instances, loaded);
+  }
+  if (instances.length > 0) log.info({ source: managed.source.name, plugins: instances.map(({ plugin }) => describe(plugin)) }, 'plugins loaded');
+  household.retire(former, formerLoaded);
+  // Without anything at work it needs no process.
+  if (instances.length > 0) return;
+  delete managed.loaded;
+  await loaded[Symbol.asyncDispose]();
+}
+
+async function discard({ options }: Household, instances: PluginInstance[], loaded: LoadedSource): Promise<void> {
+  for (const instance of instances) await stopInstance(instance, options.log);
+  await loaded[Symbol.asyncDispose]();
+}
+
+function describe({ id, version, tools }: Plugin): object {
+  return { id, version, tools: tools.length, permissions: permissionsOf(tools) };
+}
+
+function invalid(id: string, problem: string): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(id), problem, fix: 'Mend that one first' });
+}

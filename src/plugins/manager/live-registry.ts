@@ -1,0 +1,23 @@
+import type { Registry } from '../registry.ts';
+
+/** A registry whose plugins may be replaced while it is used: each question is answered by the newest snapshot. */
+export interface LiveRegistry extends Registry {
+  replace(snapshot: Registry): void;
+}
+
+export function createLiveRegistry(first: Registry): LiveRegistry {
+  let snapshot = first;
+  return {
+    get tools() {
+      return snapshot.tools;
+    },
+    get: (id) => snapshot.get(id),
+    plugin: (id) => snapshot.plugin(id),
+    forAgent: (agent) => snapshot.forAgent(agent),
+    toAlias: (id) => snapshot.toAlias(id),
+    fromAlias: (alias) => snapshot.fromAlias(alias),
+    replace(next) {
+      snapshot = next;
+    },
+  };
+}

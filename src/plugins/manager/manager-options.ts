@@ -1,0 +1,25 @@
+import type { Logger } from '../../log.ts';
+import type { Store } from '../../store/store.ts';
+import type { Plugin } from '../define-plugin.ts';
+import type { Isolates } from '../isolates/load-isolated.ts';
+import type { Registry } from '../registry.ts';
+import type { PluginSource } from './plugin-source.ts';
+
+export interface ManagerOptions {
+  sources: PluginSource[];
+  /** Where the names of sources are looked for. */
+  directory: string;
+  hostPlugins: string[];
+  /** Where plugins run; without it only those of `hostPlugins` can be loaded. */
+  isolates: Isolates | undefined;
+  /** Plugins that are part of the worker; they may ask the registry that they become part of. */
+  builtins: (registry: Registry) => Plugin[];
+  store: Pick<Store['plugins'], 'settings' | 'takeBackConfig' | 'report' | 'forget' | 'follow'>;
+  hostId: string;
+  environment: (name: string) => string | undefined;
+  log: Logger;
+  /** Told once all sources are loaded, and after each change. */
+  onChange?: (registry: Registry) => void;
+  /** How long a plugin that was replaced may go on with its calls. Default one hour. */
+  drainMs?: number;
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import type { PluginPin } from '../../contracts/agent.ts';
+import { failure } from '../../contracts/errors.ts';
+
+/**
+ * Checks that a plugin's directory is what its pin says.
+ * @throws PLUGIN_INVALID that tells what was found.
+ */
+export async function checkPin(name: string, root: string, { version, digest }: PluginPin): Promise<void> {
+  if (version !== undefined) {
+    const found = await versionOf(root);
+    if (found !== version) {
+      throw unlike(name, `it is pinned to version ${version}, and ${found ?? 'none'} is installed`, `Install ${name}@${version}, or change the pin`);
+    }
+  }
+  if (digest !== undefined) {
+    const found = await digestOf(root);
+    if (found !== digest) throw unlike(name, `it is pinned to ${digest}, and its files have ${found}`, 'Look at what has changed, then change the pin');
+  }
+}
+
+/** `sha256:…` of the names and contents of all files of a directory. What git keeps for itself does not count, links count by where they lead. */
+export async function digestOf(root: string): Promise<string> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => ({ path: join(entry.parentPath, entry.name), isLink: entry.isSymbolicLink() }))
+    .map((file) => ({ ...file, name: relative(root, file.path).split(sep).join('/') }))
+    .filter(({ name }) => !/(^|\/)\.git(\/|$)/.test(name))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const hash = createHash('sha256');
+  for (const { path, isLink, name } of files) {
+    const content = isLink ? await readlink(path) : await readFile(path);
+    // Lengths part names and contents, so that no two trees write the same.
+    hash.update(`${isLink ? 'link' : 'file'} ${Buffer.byteLength(name)} ${name} ${Buffer.byteLength(content)} `).update(content);
+  }
+  return `sha256:${hash.digest('hex')}`;
+}
+
+async function versionOf(root: string): Promise<string | undefined> {
+  try {
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version?: unknown };
+    return typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unlike(name: string, problem: string, fix: string): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix });
+}

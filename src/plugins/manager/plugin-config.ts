@@ -1,0 +1,92 @@
+import { fillInEnvironment } from '../../agents/fill-in-environment.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
+import { createCompiler } from '../validate-arguments.ts';
+
+const REFERENCE = /^\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}$/;
+const ANY_REFERENCE = /\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}/;
+
+/** A configuration with its secrets filled in, or what is wrong with it. */
+export type PreparedConfig = { config: JsonObject } | { problems: string[] };
+
+/**
+ * Makes what a plugin is given of what was written: defaults of the schema and the values of variables are filled in, and the whole is checked.
+ * Problems name the path and never a secret's value.
+ */
+export function prepareConfig(
+  pluginId: string,
+  schema: JsonObject | undefined,
+  written: JsonObject,
+  read: (name: string) => string | undefined,
+): PreparedConfig {
+  const problems = problemsAsWritten(pluginId, schema, written);
+  if (problems.length > 0) return { problems };
+  try {
+    const filled = fillInEnvironment(written, read, (name, path) => new Error(`/${path.join('/')}: the variable ${name} is not set for the worker`));
+    const config = withDefaults(schema, filled as JsonObject);
+    const found = schema ? createCompiler()(pluginId, 'config', 'parameters', withoutSecrets(schema))(config) : [];
+    return found.length > 0 ? { problems: found.map((problem) => unquoted(problem, pathsOfReferences(written, ''))) } : { config };
+  } catch (error) {
+    return { problems: [(error as Error).message] };
+  }
+}
+
+/** What can be said of a configuration without the variables of the worker. */
+export function problemsAsWritten(pluginId: string, schema: JsonObject | undefined, written: JsonObject): string[] {
+  if (!schema) return Object.keys(written).map((key) => `/${key}: this plugin takes no configuration`);
+  const plain = plainSecrets(schema, written, '');
+  if (plain.length > 0) return plain;
+  const check = createCompiler()(pluginId, 'config', 'parameters', withoutSecrets(schema));
+  // What a reference stands for is not known here: the check of the worker decides about these.
+  const unknown = pathsOfReferences(written, '');
+  return check(withDefaults(schema, written)).filter((problem) => !unknown.some((path) => problem.startsWith(`${path}:`)));
+}
+
+function plainSecrets(schema: JsonObject, value: Json | undefined, path: string): string[] {
+  if (schema['x-secret'] === true) {
+    const isReference = value === undefined || (typeof value === 'string' && REFERENCE.test(value));
+    return isReference ? [] : [`${path}: it is a secret, and those are not kept in plain text; set a variable for the worker and write \${env.ITS_NAME}`];
+  }
+  if (Array.isArray(value)) return value.flatMap((item, index) => plainSecrets(asSchema(schema['items']), item, `${path}/${index}`));
+  if (value === null || typeof value !== 'object') return [];
+  const properties = asSchema(schema['properties']);
+  return Object.entries(value).flatMap(([key, inner]) => plainSecrets(asSchema(properties[key] ?? schema['additionalProperties']), inner, `${path}/${key}`));
+}
+
+/** What a variable holds is not told. */
+function unquoted(problem: string, references: string[]): string {
+  return references.some((path) => problem.startsWith(`${path}:`)) ? problem.replace(/, got .*$/s, '') : problem;
+}
+
+function asSchema(value: Json | undefined): JsonObject {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) ? value : {};
+}
+
+/** A message may quote a value that does not fit; of a secret only the type is checked, so that none is ever quoted. */
+function withoutSecrets(schema: JsonObject): JsonObject {
+  const plain =
+    schema['x-secret'] === true
+      ? (({ type, description }) => ({ ...(type !== undefined && { type }), ...(description !== undefined && { description }) }))(schema)
+      : schema;
+  return Object.fromEntries(Object.entries(plain).map(([key, value]) => [key, Array.isArray(value) ? value.map(inner) : inner(value)]));
+}
+
+function inner(value: Json): Json {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) ? withoutSecrets(value) : value;
+}
+
+function pathsOfReferences(value: Json, path: string): string[] {
+  if (typeof value === 'string') return ANY_REFERENCE.test(value) ? [path] : [];
+  if (value === null || typeof value !== 'object') return [];
+  return Object.entries(value).flatMap(([key, item]) => pathsOfReferences(item, `${path}/${key}`));
+}
+
+function withDefaults(schema: JsonObject | undefined, value: JsonObject): JsonObject {
+  const filled = { ...value };
+  for (const [key, property] of Object.entries(asSchema(schema?.['properties']))) {
+    const { default: byDefault, ...rest } = asSchema(property);
+    const given = filled[key] ?? byDefault;
+    if (given === undefined) continue;
+    filled[key] = rest['type'] === 'object' && typeof given === 'object' && !Array.isArray(given) && given !== null ? withDefaults(rest, given) : given;
+  }
+  return filled;
+}

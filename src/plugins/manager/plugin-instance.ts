@@ -1,0 +1,84 @@
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { JsonObject } from '../../contracts/json.ts';
+import type { Logger } from '../../log.ts';
+import type { PluginSettings } from '../../store/store.ts';
+import type { Plugin } from '../define-plugin.ts';
+import { prepareConfig } from './plugin-config.ts';
+import { countCalls, type CountedPlugin } from './running-calls.ts';
+
+/** A plugin at work. */
+export interface PluginInstance extends CountedPlugin {
+  config: JsonObject;
+  configVersion: number;
+}
+
+export interface InstanceParts {
+  environment: (name: string) => string | undefined;
+  log: Logger;
+}
+
+const HOOK_TIMEOUT_MS = 30_000;
+
+type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
+
+/**
+ * Sets a plugin to work: with its variables, its configuration, and its own `load`.
+ * @throws PLUGIN_INVALID naming the variable or the part of the configuration that is missing, or with what `load` threw.
+ */
+export async function startInstance(plugin: Plugin, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<PluginInstance> {
+  const { id } = plugin;
+  const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
+  if (missing.length > 0) throw invalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
+  const prepared = prepareConfig(id, plugin.configSchema, written, parts.environment);
+  if ('problems' in prepared) {
+    throw invalid(id, `its configuration is not usable (${prepared.problems.join('; ')})`, `Mend it: longshore plugins config ${id} --set key=value`);
+  }
+  const declared = plugin.environment.map(({ name }) => [name, parts.environment(name)] as const);
+  const env = Object.freeze(Object.fromEntries(declared.filter((pair): pair is [string, string] => pair[1] !== undefined)));
+  const log = parts.log.child({ plugin: id });
+  const logger = {
+    info: (message: string, values: object = {}) => log.info(values, message),
+    warn: (message: string, values: object = {}) => log.warn(values, message),
+  };
+  await run(id, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
+  return { ...countCalls(plugin), config: prepared.config, configVersion };
+}
+
+/**
+ * Gives a plugin that is at work another configuration. Until it has taken it, its calls go on with the old one.
+ * @throws PLUGIN_INVALID as `startInstance` does; the instance then has the configuration that it had.
+ */
+export async function configureInstance(instance: PluginInstance, { config: written, configVersion }: Wanted, { environment }: InstanceParts): Promise<void> {
+  const { plugin } = instance;
+  const { id, configSchema } = plugin;
+  const prepared = prepareConfig(id, configSchema, written, environment);
+  if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
+  await run(id, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
+  instance.config = prepared.config;
+  instance.configVersion = configVersion;
+}
+
+/** Lets a plugin clean up. */
+export async function stopInstance({ plugin }: PluginInstance, log: Logger): Promise<void> {
+  await run(plugin.id, 'unload', () => plugin.unload?.()).catch((error: unknown) => log.warn({ plugin: plugin.id, err: error }, 'a plugin failed to unload'));
+}
+
+/** A hook is a plugin's code, which may throw anything or take for ever. */
+async function run(id: string, hook: string, work: () => Promise<void> | undefined): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it took longer than ${HOOK_TIMEOUT_MS} ms`)), HOOK_TIMEOUT_MS);
+  });
+  try {
+    await Promise.race([work(), late]);
+  } catch (error) {
+    if (isFailure(error, 'PLUGIN_INVALID')) throw error;
+    throw invalid(id, `its ${hook} failed (${(error as Partial<Error> | undefined)?.message ?? String(error)})`, 'Mend it, or what it needs', error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function invalid(id: string, problem: string, fix: string, cause?: unknown): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(id), problem, fix }, cause);
+}

@@ -1,0 +1,203 @@
+import type { JsonObject } from '../../contracts/json.ts';
+import type { PluginSettings } from '../../store/store.ts';
+import type { Plugin } from '../define-plugin.ts';
+import { createRegistrar, createRegistry, type Registry } from '../registry.ts';
+import { bringUp, type Household, type ManagedSource } from './bring-up.ts';
+import { createLiveRegistry } from './live-registry.ts';
+import type { ManagerOptions } from './manager-options.ts';
+import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
+import type { LoadedSource } from './plugin-source.ts';
+import { createReporter } from './report-plugins.ts';
+
+/** The plugins of a worker, which come, change and go while it runs. */
+export interface PluginManager extends AsyncDisposable {
+  /** Of the moment: it answers for what is loaded now. */
+  registry: Registry;
+  configOf(pluginId: string): JsonObject;
+  /**
+   * Puts a plugin that is part of the worker in the place of the one with its id.
+   * @throws PLUGIN_INVALID, PLUGIN_COLLISION; then nothing is changed
+   */
+  put(plugin: Plugin): void;
+  /**
+   * Loads a source again, by the name that agents give it. Calls that are under way end with the version they began with; a version that cannot be
+   * loaded leaves the old one at work, and its error in the reports and the log.
+   */
+  reload(name: string): Promise<void>;
+  /** Does what operators have written into the settings since the last time. */
+  follow(): Promise<void>;
+}
+
+const DRAIN_MS = 3_600_000;
+
+/** Loads all sources and keeps them as the settings say. A source that fails is told and stops no other. */
+export async function openPluginManager(options: ManagerOptions): Promise<PluginManager> {
+  const manager = new Manager(options);
+  await manager.start();
+  return manager;
+}
+
+class Manager implements PluginManager, Household {
+  readonly registry;
+  readonly sources: ManagedSource[];
+  readonly options: ManagerOptions;
+  settings = new Map<string, PluginSettings>();
+  builtins: Plugin[] = [];
+  private readonly register = createRegistrar();
+  private readonly closing = new AbortController();
+  private readonly retiring = new Set<Promise<void>>();
+  private readonly report;
+  /** Before that the registry is not whole. */
+  private started = false;
+  /** Changes come one after the other. */
+  private queue: Promise<unknown> = Promise.resolve();
+  private following: Promise<void> = Promise.resolve();
+
+  constructor(options: ManagerOptions) {
+    this.options = options;
+    this.sources = options.sources.map((source) => ({ source, ids: [], instances: [], problems: [] }));
+    this.report = createReporter({ ...options, household: this });
+    this.registry = createLiveRegistry(createRegistry([]));
+  }
+
+  async start(): Promise<void> {
+    const { store, builtins, log } = this.options;
+    await store.forget(
+      this.options.hostId,
+      this.options.sources.map(({ name }) => name),
+    );
+    await this.readSettings();
+    this.builtins = builtins(this.registry);
+    this.publish();
+    await bringUp(this, this.sources);
+    this.started = true;
+    this.options.onChange?.(this.registry);
+    await this.report();
+    this.following = this.followSettings().catch((error: unknown) => log.error({ err: error }, 'the settings of plugins are not followed any more'));
+  }
+
+  configOf(pluginId: string): JsonObject {
+    return this.instanceOf(pluginId)?.config ?? {};
+  }
+
+  put(plugin: Plugin): void {
+    const before = this.builtins;
+    this.builtins = before.map((old) => (old.id === plugin.id ? plugin : old));
+    try {
+      this.publish();
+    } catch (error) {
+      this.builtins = before;
+      throw error;
+    }
+  }
+
+  reload(name: string): Promise<void> {
+    return this.inTurn(() => this.bringAgain(this.sources.filter(({ source }) => source.name === name)));
+  }
+
+  follow(): Promise<void> {
+    return this.inTurn(async () => {
+      const before = this.settings;
+      await this.readSettings();
+      const changed = [...this.settings.values()].filter((now) => differs(before.get(now.pluginId), now));
+      for (const now of changed) await this.obey(before.get(now.pluginId), now);
+      await this.report();
+    });
+  }
+
+  isEnabled(pluginId: string): boolean {
+    return this.settings.get(pluginId)?.enabled ?? true;
+  }
+
+  /** Puts what is loaded and enabled into the registry. @throws PLUGIN_COLLISION; then the registry is as it was. */
+  publish(): void {
+    const plugins = [...this.builtins, ...this.sources.flatMap(({ instances }) => instances.map(({ plugin }) => plugin))];
+    const disabled = [...this.settings.values()].filter(({ enabled }) => !enabled).map(({ pluginId }) => pluginId);
+    this.registry.replace(
+      createRegistry(
+        plugins.filter(({ id }) => this.isEnabled(id)),
+        { register: this.register, disabled },
+      ),
+    );
+    if (this.started) this.options.onChange?.(this.registry);
+  }
+
+  /** Ends plugins once nothing of them runs any more; nobody waits for it. */
+  retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void {
+    const { log, drainMs = DRAIN_MS } = this.options;
+    const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(drainMs)]);
+    const end = async () => {
+      for (const instance of instances) {
+        const running = await instance.drained(signal);
+        if (running > 0) log.warn({ plugin: instance.plugin.id, running }, 'a plugin that was replaced is ended with calls under way');
+        await stopInstance(instance, log);
+      }
+      await loaded?.[Symbol.asyncDispose]();
+    };
+    const ending = end()
+      .catch((error: unknown) => log.warn({ err: error }, 'a plugin that was replaced did not end'))
+      .finally(() => this.retiring.delete(ending));
+    this.retiring.add(ending);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.closing.abort();
+    await this.following;
+    await this.queue;
+    for (const { instances, loaded } of this.sources.toReversed()) this.retire(instances.toReversed(), loaded);
+    await Promise.all(this.retiring);
+  }
+
+  private instanceOf(pluginId: string): PluginInstance | undefined {
+    return this.sources.flatMap(({ instances }) => instances).find(({ plugin }) => plugin.id === pluginId);
+  }
+
+  private async bringAgain(sources: ManagedSource[]): Promise<void> {
+    await bringUp(this, sources, { again: true });
+    await this.report();
+  }
+
+  private async obey(before: PluginSettings | undefined, now: PluginSettings): Promise<void> {
+    const named = this.sources.filter(({ ids, source }) => ids.includes(now.pluginId) || source.name === now.pluginId);
+    if ((before?.enabled ?? true) !== now.enabled || (before?.reloads ?? 0) !== now.reloads) {
+      this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
+      // At once, whatever becomes of loading it.
+      this.publish();
+      return bringUp(this, named, { again: true });
+    }
+    const instance = this.instanceOf(now.pluginId);
+    // It may have been its configuration that kept it from being loaded.
+    return instance ? this.configure(instance, now) : bringUp(this, named, { again: true });
+  }
+
+  private async configure(instance: PluginInstance, now: PluginSettings): Promise<void> {
+    const { log, store } = this.options;
+    try {
+      await configureInstance(instance, now, this.options);
+      log.info({ plugin: now.pluginId, configVersion: now.configVersion }, 'a plugin works with another configuration');
+    } catch (error) {
+      log.error({ plugin: now.pluginId, configVersion: now.configVersion, err: error }, 'a plugin refused its configuration');
+      await store.takeBackConfig(now.pluginId, now.configVersion, (error as Error).message);
+    }
+  }
+
+  private async readSettings(): Promise<void> {
+    this.settings = new Map((await this.options.store.settings()).map((settings) => [settings.pluginId, settings]));
+  }
+
+  private async followSettings(): Promise<void> {
+    for await (const _ of this.options.store.follow(this.closing.signal)) {
+      await this.follow().catch((error: unknown) => this.options.log.warn({ err: error }, 'the settings of plugins could not be followed'));
+    }
+  }
+
+  private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.queue.then(work);
+    this.queue = result.catch(() => undefined);
+    return result;
+  }
+}
+
+function differs(before: PluginSettings | undefined, now: PluginSettings): boolean {
+  return (before?.enabled ?? true) !== now.enabled || (before?.reloads ?? 0) !== now.reloads || (before?.configVersion ?? 0) !== now.configVersion;
+}

@@ -1,0 +1,63 @@
+import type { Agent, PluginPin } from '../../contracts/agent.ts';
+import type { Plugin } from '../define-plugin.ts';
+import type { Isolates } from '../isolates/load-isolated.ts';
+import { loadPlugins, rootOf, type LoadOptions } from '../load-plugins.ts';
+import { checkPin } from './pins.ts';
+
+/** A plugin as agents name it. */
+export interface PluginSource {
+  name: string;
+  /** What the agents that name it say it has to be. */
+  pins: PluginPin[];
+}
+
+/** The code of a source, loaded, but not yet at work. */
+export interface LoadedSource extends AsyncDisposable {
+  /** Several where a directory holds several. */
+  plugins: Plugin[];
+  /** What else of it could not be loaded. */
+  problems: Error[];
+}
+
+export type SourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again'> & { isolates: Isolates | undefined };
+
+/** The sources that agents name, each once, in the order of their first mention. */
+export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>>): PluginSource[] {
+  const sources = new Map<string, PluginSource>();
+  for (const { plugins, pluginPins = {} } of agents) {
+    for (const name of plugins) {
+      const source = sources.get(name) ?? { name, pins: [] };
+      const pin = pluginPins[name];
+      if (pin) source.pins.push(pin);
+      sources.set(name, source);
+    }
+  }
+  return [...sources.values()];
+}
+
+/**
+ * Loads a source. Disposing it ends its processes.
+ * @throws PLUGIN_INVALID and what else `loadPlugins` tells as a problem, when nothing of it can be loaded.
+ */
+export async function loadSource({ name, pins }: PluginSource, { isolates, ...options }: SourceOptions): Promise<LoadedSource> {
+  if (pins.length > 0) {
+    const root = await rootOf(name, options.directory);
+    for (const pin of pins) await checkPin(name, root, pin);
+  }
+  const group = isolates?.group();
+  const { plugins, problems } = await loadPlugins([name], { ...options, isolates: group });
+  const errors = problems.map(({ error }) => error);
+  if (plugins.length === 0) {
+    await group?.[Symbol.asyncDispose]();
+    throw errors[0] ?? new Error(`${name} has no plugin`);
+  }
+  // Not copied: `load` may change what a plugin says of itself.
+  for (const plugin of plugins) plugin.source ??= name;
+  return {
+    plugins,
+    problems: errors,
+    async [Symbol.asyncDispose]() {
+      await group?.[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import type { PluginReport } from '../../store/store.ts';
+import type { Plugin } from '../define-plugin.ts';
+import type { Household, ManagedSource } from './bring-up.ts';
+import type { ManagerOptions } from './manager-options.ts';
+import { permissionsOf } from './permissions-of.ts';
+
+type Parts = Pick<ManagerOptions, 'store' | 'hostId' | 'log'> & { household: Household };
+
+/** Writes down how the plugins are, where that has changed since it was last called. */
+export function createReporter({ store, hostId, log, household }: Parts): () => Promise<void> {
+  const written = new Map<string, string>();
+  return async () => {
+    const reports = household.sources.flatMap((managed) => reportsOf(managed, household));
+    try {
+      const names = reports.map(({ name }) => name);
+      if ([...written.keys()].some((name) => !names.includes(name))) await store.forget(hostId, names);
+      for (const name of written.keys()) if (!names.includes(name)) written.delete(name);
+      for (const report of reports) {
+        const text = JSON.stringify(report);
+        if (written.get(report.name) === text) continue;
+        await store.report(hostId, report);
+        written.set(report.name, text);
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'the state of plugins could not be written down');
+    }
+  };
+}
+
+/** One for each plugin of a source; one for the source where it has not even told its plugins. */
+function reportsOf(managed: ManagedSource, household: Household): PluginReport[] {
+  const { source, described = [], instances, problems } = managed;
+  const atWork = instances.map(({ plugin }) => plugin);
+  const absent = described.filter(({ id }) => !atWork.some((plugin) => plugin.id === id));
+  const plugins = [...atWork, ...absent];
+  if (plugins.length === 0)
+    return [{ name: source.name, health: 'failed', tools: [], permissions: {}, alerts: [], ...errorOf(problems.map(({ error }) => error)) }];
+  return plugins.map((plugin) => {
+    const errors = problems.filter(({ pluginId = plugin.id }) => pluginId === plugin.id).map(({ error }) => error);
+    const name = plugins.length === 1 ? source.name : `${source.name}#${plugin.id}`;
+    return { name, ...factsOf(plugin, managed), health: healthOf(plugin, household, atWork), ...errorOf(errors) };
+  });
+}
+
+function healthOf({ id }: Plugin, household: Household, atWork: Plugin[]): PluginReport['health'] {
+  if (!household.isEnabled(id)) return 'disabled';
+  return atWork.some((plugin) => plugin.id === id) ? 'loaded' : 'failed';
+}
+
+function factsOf(plugin: Plugin, { instances }: ManagedSource): Omit<PluginReport, 'name' | 'health'> {
+  const { id, version, dialect, description, tools, alerts, configSchema } = plugin;
+  const instance = instances.find((candidate) => candidate.plugin === plugin);
+  return {
+    pluginId: id,
+    version,
+    dialect,
+    description,
+    tools: tools.map((tool) => tool.id),
+    permissions: permissionsOf(tools),
+    alerts,
+    ...(configSchema && { configSchema }),
+    ...(instance && { configVersion: instance.configVersion }),
+  };
+}
+
+function errorOf(errors: Error[]): { error?: string } {
+  return errors.length > 0 ? { error: errors.map(({ message }) => message).join('\n') } : {};
+}

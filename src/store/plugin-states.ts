@@ -1,0 +1,109 @@
+import type { JsonObject } from '../contracts/json.ts';
+import type { Announcer } from './announcer.ts';
+import type { Database } from './database.ts';
+import { toJsonText } from './json-text.ts';
+import { delay, type Listener } from './listener.ts';
+import type { PluginReport, PluginSettings, Store } from './store.ts';
+
+/** Announced like a conversation's events; no conversation has such an id. */
+const TOPIC = ':plugins';
+/** How long a worker stays in the dark when an announcement is lost. */
+const POLL_MS = 5_000;
+
+const SETTINGS =
+  'plugin_id as "pluginId", enabled, config, config_version as "configVersion", config_problem as "configProblem", reloads, updated_at as "updatedAt"';
+
+const ENABLE = `insert into plugin_settings (plugin_id, enabled) values ($1, $2)
+  on conflict (plugin_id) do update set enabled = excluded.enabled, updated_at = clock_timestamp() returning ${SETTINGS}`;
+
+/** With a version only over that one; 0 is that of a plugin without a row. */
+const CONFIGURE = `insert into plugin_settings (plugin_id, config, config_version) select $1, $2, 1 where coalesce($3::integer, 0) = 0 or exists (select 1 from plugin_settings where plugin_id = $1)
+  on conflict (plugin_id) do update set config = excluded.config, config_version = plugin_settings.config_version + 1, former_config = plugin_settings.config,
+    config_problem = null, updated_at = clock_timestamp()
+  where $3::integer is null or plugin_settings.config_version = $3 returning ${SETTINGS}`;
+
+const TAKE_BACK = `update plugin_settings set config = former_config, config_version = config_version + 1, config_problem = $3, updated_at = clock_timestamp()
+  where plugin_id = $1 and config_version = $2 and config_problem is null returning 1`;
+
+const RELOAD = `insert into plugin_settings (plugin_id, reloads) values ($1, 1)
+  on conflict (plugin_id) do update set reloads = plugin_settings.reloads + 1, updated_at = clock_timestamp() returning ${SETTINGS}`;
+
+const REPORT = `insert into plugin_reports (host_id, name, plugin_id, health, report) values ($1, $2, $3, $4, $5)
+  on conflict (host_id, name) do update set plugin_id = excluded.plugin_id, health = excluded.health, report = excluded.report, reported_at = clock_timestamp()`;
+
+const FORGET = 'delete from plugin_reports where host_id = $1 and not name = any($2::text[])';
+
+interface SettingsRow extends Omit<PluginSettings, 'updatedAt' | 'configProblem'> {
+  configProblem: string | null;
+  updatedAt: Date;
+}
+
+export function createPluginStates({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['plugins'] {
+  const settings = async () =>
+    (await database.query<SettingsRow>('plugins.settings', `select ${SETTINGS} from plugin_settings order by plugin_id`, [])).map(toSettings);
+  const change = async (name: string, sql: string, values: Parameters<Database['query']>[2]) => {
+    const [row] = await database.query<SettingsRow>(name, sql, values);
+    if (row) announcer.announce(TOPIC);
+    return row && toSettings(row);
+  };
+  const changed = (row: PluginSettings | undefined): PluginSettings => {
+    if (!row) throw new Error('the settings of a plugin were not written');
+    return row;
+  };
+  return {
+    settings,
+    enable: async (pluginId, enabled) => changed(await change('plugins.enable', ENABLE, [pluginId, enabled])),
+    configure: (pluginId, config, ifVersion) => change('plugins.configure', CONFIGURE, [pluginId, toJsonText(config), ifVersion ?? null]),
+    async takeBackConfig(pluginId, version, problem) {
+      const taken = await database.query('plugins.takeBack', TAKE_BACK, [pluginId, version, problem]);
+      if (taken.length > 0) announcer.announce(TOPIC);
+    },
+    reload: async (pluginId) => changed(await change('plugins.reload', RELOAD, [pluginId])),
+    async report(hostId, { name, pluginId, health, ...report }) {
+      await database.query('plugins.report', REPORT, [hostId, name, pluginId ?? null, health, toJsonText(report)]);
+    },
+    async forget(hostId, names) {
+      await database.query('plugins.forget', FORGET, [hostId, names]);
+    },
+    async reports() {
+      const rows = await database.query<ReportRow>('plugins.reports', 'select * from plugin_reports order by plugin_id, name, host_id', []);
+      return rows.map(toReport);
+    },
+    async *follow(signal) {
+      let news = new AbortController();
+      const unsubscribe = listener.subscribe(TOPIC, () => news.abort());
+      const stop = () => news.abort();
+      signal.addEventListener('abort', stop);
+      try {
+        while (!signal.aborted && !listener.closed) {
+          // Armed before the caller reads: what is announced meanwhile ends the wait after it.
+          news = new AbortController();
+          yield;
+          if (!signal.aborted && !listener.closed) await delay(POLL_MS, news.signal);
+        }
+      } finally {
+        unsubscribe();
+        signal.removeEventListener('abort', stop);
+      }
+    },
+  };
+}
+
+interface ReportRow {
+  host_id: string;
+  name: string;
+  plugin_id: string | null;
+  health: PluginReport['health'];
+  report: JsonObject;
+  reported_at: Date;
+}
+
+function toSettings({ updatedAt, configProblem, ...row }: SettingsRow): PluginSettings {
+  return { ...row, ...(configProblem !== null && { configProblem }), updatedAt: updatedAt.toISOString() };
+}
+
+function toReport(row: ReportRow): PluginReport & { hostId: string; at: string } {
+  const { name, health } = row;
+  const report = row.report as unknown as Omit<PluginReport, 'name' | 'health' | 'pluginId'>;
+  return { ...report, hostId: row.host_id, name, health, ...(row.plugin_id !== null && { pluginId: row.plugin_id }), at: row.reported_at.toISOString() };
+}

@@ -1,0 +1,48 @@
+import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { installAgents, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from './support.ts';
+
+let installation: Installation;
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'longshore-e2e-plugins-'));
+  await writeFile(join(directory, 'index.ts'), plugin('one'));
+  const read = async (path: string) => parse(await readFile(join('examples/agents', path), 'utf8')) as Record<string, unknown>;
+  const { plugins, tools, approval } = await read('secretary.yaml');
+  const { steps } = (await read('scripts/secretary.yaml')) as { steps: ScriptedStep[] };
+  const secretary: ScriptedAgent = { tools, approval, plugins: (plugins as string[]).map((path) => resolve('examples/agents', path)), steps };
+  const call = (expect: string) => ({ call: 'changing:tell', expect: { text: expect } });
+  const caller: ScriptedAgent = { plugins: [directory], tools: ['changing:*'], steps: [call('one'), { say: 'First.' }, call('two'), { say: 'Second.' }] };
+  installation = await installAgents({ secretary, caller });
+  installation.environment['LONGSHORE_WATCH'] = 'yes';
+  await installation.startWorker().ready;
+});
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+function plugin(text: string): string {
+  return `import { definePlugin, defineTool } from 'longshore/plugins';
+    export default definePlugin({ id: 'changing', version: '${text}', tools: [defineTool({ id: 'tell', description: 'Tells', parameters: { type: 'object' },
+      async execute() { return '${text}'; } })] });`;
+}
+
+test('the example agent notes, reads and draws with the example plugins', async () => {
+  const chat = await installation.longshore.start({ agent: 'secretary', user: 'user-1', message: 'Note my week.' });
+  expect(await chat.reply()).toBe('Your numbers are noted, and there is a chart of them.');
+  const sent = await untilEvent(chat, (event) => event.type === 'message.sent');
+  expect(JSON.stringify(sent.data)).toContain('image/png');
+});
+
+test('a plugin that changes on disk is loaded again under a conversation that uses it', async () => {
+  const { longshore } = installation;
+  const chat = await longshore.start({ agent: 'caller', user: 'user-1', message: 'Tell.' });
+  expect(await chat.reply()).toBe('First.');
+  await writeFile(join(directory, 'index.ts'), plugin('two'));
+  await until(async () => (await longshore.plugins.get('changing')).reports[0]?.version === 'two', 'the worker has the new version');
+  const { turnId } = await chat.send('Again.');
+  expect(await chat.reply(turnId)).toBe('Second.');
+});

@@ -1,0 +1,71 @@
+import type { PluginReport, Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { openTestStore, silent } from './support.ts';
+
+let stack: Awaited<ReturnType<typeof openTestStore>>;
+let store: Store;
+beforeAll(async () => {
+  stack = await openTestStore();
+  store = stack.store;
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+});
+
+const settingsOf = async (id: string) => (await store.plugins.settings()).find(({ pluginId }) => pluginId === id);
+
+test('a wish makes the row of a plugin; without one there is none', async () => {
+  expect(await settingsOf('wished')).toBeUndefined();
+  expect(await store.plugins.enable('wished', false)).toMatchObject({ pluginId: 'wished', enabled: false, config: {}, configVersion: 0, reloads: 0 });
+  expect(await store.plugins.reload('wished')).toMatchObject({ enabled: false, reloads: 1 });
+  expect(await store.plugins.configure('wished', { a: 1 })).toMatchObject({ enabled: false, reloads: 1, config: { a: 1 }, configVersion: 1 });
+});
+
+test('a configuration is written over the version that was read, or not at all', async () => {
+  expect(await store.plugins.configure('versioned', { a: 1 }, 3)).toBeUndefined();
+  expect(await store.plugins.configure('versioned', { a: 1 }, 0)).toMatchObject({ configVersion: 1 });
+  expect(await store.plugins.configure('versioned', { a: 2 }, 0)).toBeUndefined();
+  expect(await store.plugins.configure('versioned', { a: 2 }, 1)).toMatchObject({ configVersion: 2, config: { a: 2 } });
+});
+
+test('of many workers that refuse a configuration one takes it back, and only while it is the newest', async () => {
+  await store.plugins.configure('refused', { a: 1 });
+  await store.plugins.configure('refused', { a: 2 });
+  await Promise.all([1, 2, 3].map((worker) => store.plugins.takeBackConfig('refused', 2, `no, says ${worker}`)));
+  expect(await settingsOf('refused')).toMatchObject({ config: { a: 1 }, configVersion: 3, configProblem: expect.stringMatching(/^no, says \d$/) as string });
+  await store.plugins.takeBackConfig('refused', 3, 'nor the one before');
+  expect(await settingsOf('refused')).toMatchObject({ config: { a: 1 }, configVersion: 3 });
+  const written = await store.plugins.configure('refused', { a: 3 });
+  expect(written).toMatchObject({ config: { a: 3 }, configVersion: 4 });
+  expect(written).not.toHaveProperty('configProblem');
+});
+
+test('each host reports for itself, and what it does not name any more is forgotten', async () => {
+  const report: PluginReport = { name: './p', health: 'loaded', pluginId: 'p', version: '1', tools: ['run'], permissions: { env: ['A'] }, alerts: [] };
+  await store.plugins.report('host-1', report);
+  await store.plugins.report('host-1', { ...report, health: 'failed', error: 'no licence' });
+  await store.plugins.report('host-1', { name: './broken', health: 'failed', tools: [], permissions: {}, alerts: [] });
+  await store.plugins.report('host-2', report);
+  const at = expect.any(String) as string;
+  const reports = await store.plugins.reports();
+  expect(reports.filter(({ pluginId }) => pluginId === 'p')).toEqual([
+    { ...report, hostId: 'host-1', health: 'failed', error: 'no licence', at },
+    { ...report, hostId: 'host-2', at },
+  ]);
+  await store.plugins.forget('host-1', ['./p']);
+  expect((await store.plugins.reports()).map(({ hostId, name }) => `${hostId} ${name}`)).toEqual(['host-1 ./p', 'host-2 ./p']);
+});
+
+test('a change by another process wakes those who follow, and an abort ends them', async () => {
+  const stop = new AbortController();
+  const other = await openStore({ url: stack.url, log: silent, poolSize: 1 });
+  const seen: boolean[] = [];
+  for await (const _ of store.plugins.follow(stop.signal)) {
+    const followed = await settingsOf('followed');
+    seen.push(followed !== undefined);
+    if (followed) stop.abort();
+    else await other.plugins.enable('followed', false);
+  }
+  expect(seen.at(-1)).toBe(true);
+  await other[Symbol.asyncDispose]();
+});
