@@ -34,33 +34,38 @@ const DEFAULT_PIDS = 256;
  * @param known why it has no processes, when the caller knows better than its row and container
  */
 export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
-  let cause = known;
+  const cause = { text: known };
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
     try {
-      switch (row.state) {
-        case 'destroyed':
-          throw failure('SANDBOX_DESTROYED', { sandboxId });
-        case 'creating':
-        case 'warm':
-          return purpose === 'open' ? await build(context, row) : { tier: 'none' };
-        case 'lost':
-          return purpose === 'open' ? await rebuild(context, row, cause) : { tier: 'lost' };
-        case 'stopped':
-          return await startAgain(context, row, cause);
-        case 'archived':
-          cause = (await unarchive(context, row, (volumeName) => specOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
-          return undefined;
-        case 'hibernated':
-          return await wakeUp(context, row);
-        default:
-          return await resume(context, row);
-      }
+      return await stepUp(context, row, purpose, cause);
     } catch (error) {
       if (isFailure(error, 'DOCKER_FAILED') && (await wasChanged(context, row))) return undefined;
       throw error;
     }
   });
+}
+
+/** One step towards a running sandbox; undefined when another has to follow. `cause` gathers why it has no processes. */
+async function stepUp(context: DockerContext, row: SandboxRow, purpose: 'open' | 'wake', cause: { text: string | undefined }): Promise<BroughtUp | undefined> {
+  switch (row.state) {
+    case 'destroyed':
+      throw failure('SANDBOX_DESTROYED', { sandboxId: row.sandboxId });
+    case 'creating':
+    case 'warm':
+      return purpose === 'open' ? build(context, row) : { tier: 'none' };
+    case 'lost':
+      return purpose === 'open' ? rebuild(context, row, cause.text) : { tier: 'lost' };
+    case 'stopped':
+      return startAgain(context, row, cause.text);
+    case 'archived':
+      cause.text = (await unarchive(context, row, (volumeName) => specOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
+      return undefined;
+    case 'hibernated':
+      return wakeUp(context, row);
+    default:
+      return resume(context, row);
+  }
 }
 
 /** What the engine refused is somebody else's doing, who has removed or changed the sandbox meanwhile. */
