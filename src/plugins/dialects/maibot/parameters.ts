@@ -71,21 +71,26 @@ function schemaOfList(list: ToolParameterFields[]): JsonObject {
   return objectOf(list.map((fields) => ({ name: fields.name, schema: schemaOfOne(fields), required: fields.required ?? true })));
 }
 
+const KNOWN: string[] = Object.values(ToolParamType);
+
 function schemaOfOne(fields: ToolParameterFields): JsonObject {
-  const { name, paramType, description, enumValues, itemsSchema, properties, requiredProperties, additionalProperties } = fields;
-  const known: string[] = Object.values(ToolParamType);
-  if (!known.includes(paramType)) throw new Error(`parameter "${name}" has the type ${JSON.stringify(paramType)}; known are ${known.join(', ')}`);
+  const { name, paramType, description, enumValues = [], itemsSchema } = fields;
+  if (!KNOWN.includes(paramType)) throw new Error(`parameter "${name}" has the type ${JSON.stringify(paramType)}; known are ${KNOWN.join(', ')}`);
   return {
     type: paramType === 'float' ? 'number' : paramType,
     ...(description !== undefined && { description }),
-    ...(enumValues !== undefined && enumValues.length > 0 && { enum: enumValues }),
+    ...(enumValues.length > 0 && { enum: enumValues }),
     ...(fields.default !== undefined && { default: fields.default }),
     ...(paramType === 'array' && itemsSchema !== undefined && { items: itemsSchema }),
-    ...(paramType === 'object' && {
-      ...(properties !== undefined && { properties }),
-      ...(requiredProperties !== undefined && requiredProperties.length > 0 && { required: requiredProperties }),
-      ...(additionalProperties !== undefined && { additionalProperties }),
-    }),
+    ...(paramType === 'object' && fieldsOf(fields)),
+  };
+}
+
+function fieldsOf({ properties, requiredProperties = [], additionalProperties }: ToolParameterFields): JsonObject {
+  return {
+    ...(properties !== undefined && { properties }),
+    ...(requiredProperties.length > 0 && { required: requiredProperties }),
+    ...(additionalProperties !== undefined && { additionalProperties }),
   };
 }
 
@@ -119,7 +124,7 @@ export function describeParameters(schema: JsonObject, hidden: string[]): string
   if (properties.length === 0) return '';
   const lines = properties.map(([name, { type, description, enum: choices, default: preset }]) => {
     const parts = [
-      `${name}: ${[type ?? 'any'].flat().join(' or ')}, ${required.includes(name) ? 'required' : 'optional'}`,
+      `${name}: ${Array.isArray(type) ? type.map(textOf).join(' or ') : textOf(type ?? 'any')}, ${required.includes(name) ? 'required' : 'optional'}`,
       ...(typeof description === 'string' && description.trim() !== '' ? [description.trim().replace(/\.$/, '')] : []),
       ...(Array.isArray(choices) ? [`One of: ${choices.map(textOf).join(', ')}`] : []),
       ...(preset === undefined ? [] : [`Default: ${textOf(preset)}`]),

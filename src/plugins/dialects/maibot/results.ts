@@ -30,19 +30,31 @@ function failureOf(result: JsonObject): string {
   return usual && typeof text === 'string' && text !== '' ? text : JSON.stringify(result);
 }
 
+const DATA_URL = /^data:(?<type>[^;,]+);base64,(?<data>.*)$/s;
+
+/** Items name their fields in either case. */
 function partOf(item: Json, index: number): ContentPart {
-  const { content_type, contentType = content_type, mime_type, mimeType = mime_type, data, text, uri, name } = (item ?? {}) as JsonObject;
-  const body = typeof data === 'string' ? data : undefined;
-  if (contentType === 'text') return textPart(body ?? (typeof text === 'string' ? text : ''));
-  if (body === undefined) {
-    if (typeof uri === 'string') return textPart(uri);
-    throw new Error(`item ${index + 1} of its result has neither data nor uri`);
-  }
-  const [, urlType, urlData] = /^data:([^;,]+);base64,(.*)$/s.exec(body) ?? [];
-  const mediaType = typeof mimeType === 'string' ? mimeType : urlType;
-  if (contentType === 'image') return { type: 'image', mediaType: mediaType ?? 'image/png', data: urlData ?? body };
-  const fileName = [name, typeof uri === 'string' ? uri.split('/').at(-1) : undefined].find((each) => typeof each === 'string' && each !== '');
-  return { type: 'file', mediaType: mediaType ?? 'application/octet-stream', name: String(fileName ?? `item-${index + 1}`), data: urlData ?? body };
+  const given = (item ?? {}) as JsonObject;
+  const kind = textIn(given, 'content_type', 'contentType');
+  if (kind === 'text') return textPart(textIn(given, 'data', 'text') ?? '');
+  const data = textIn(given, 'data');
+  if (data !== undefined) return dataPart(given, kind === 'image', data, index);
+  const uri = textIn(given, 'uri');
+  if (uri === undefined) throw new Error(`item ${index + 1} of its result has neither data nor uri`);
+  return textPart(uri);
+}
+
+function dataPart(given: JsonObject, isImage: boolean, data: string, index: number): ContentPart {
+  const { type, data: body = data } = DATA_URL.exec(data)?.groups ?? {};
+  const mediaType = textIn(given, 'mime_type', 'mimeType') ?? type;
+  if (isImage) return { type: 'image', mediaType: mediaType ?? 'image/png', data: body };
+  const name = textIn(given, 'name') ?? textIn(given, 'uri')?.split('/').at(-1);
+  return { type: 'file', mediaType: mediaType ?? 'application/octet-stream', name: name || `item-${index + 1}`, data: body };
+}
+
+/** The first of these keys that has a text. */
+function textIn(given: JsonObject, ...keys: string[]): string | undefined {
+  return keys.map((key) => given[key]).find((value) => typeof value === 'string');
 }
 
 function textPart(text: string): ContentPart {

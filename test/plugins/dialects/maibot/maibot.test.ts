@@ -1,7 +1,9 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { JsonObject } from '../../../../src/contracts/json.ts';
 import type { Plugin } from '../../../../src/plugins/define-plugin.ts';
 import { createRegistry, type Registry } from '../../../../src/plugins/registry.ts';
-import { contextOf, openWorkbench, problemOf, type Workbench } from '../../isolates/support.ts';
+import { contextOf, openWorkbench, problemOf, run, type Workbench } from '../../isolates/support.ts';
 import { hostOf, loadFixture } from '../support.ts';
 
 let bench: Workbench;
@@ -212,4 +214,47 @@ test('a class without the mandatory hooks, with two tools of one name or with a 
       `${hooks} @tool('a', { description: 'A', parameters: [{ name: 'x', paramType: 'string' }, { name: 'x', paramType: 'string' }] }) a() {}`,
     ),
   ).toBe('tool "a": two parameters have the name "x"');
+});
+
+test('a tsconfig.json with experimentalDecorators is an error that says so', async () => {
+  await mkdir(join(bench.directory, 'legacy'), { recursive: true });
+  await writeFile(join(bench.directory, 'legacy/tsconfig.json'), '{ "compilerOptions": { "experimentalDecorators": true } }');
+  const source = `${header}\nclass P extends MaiBotPlugin { ${hooks} @tool('a') a() {} }\nexport const createPlugin = () => new P();`;
+  expect(await problemOf(bench.load('legacy', source))).toBe('@tool("a") does not stand before a method, or tsconfig.json has experimentalDecorators');
+});
+
+test('the plugin of the guide works', async () => {
+  const guide = await readFile(new URL('../../../../docs/guides/plugins.md', import.meta.url), 'utf8');
+  const [, source = ''] = /```ts\n(import \{ MaiBotPlugin.*?)```/s.exec(guide) ?? [];
+  const search = await bench.load('guide', source.replace('extends MaiBotPlugin {', "extends MaiBotPlugin { id = 'guide';"));
+  const context = contextOf('conv-1');
+  expect(await run(search, 'search', { query: 'ships' }, context)).toEqual({ results: ['ships'] });
+  expect(context.told).toEqual(['send {"type":"text","text":"Searching …"}']);
+});
+
+test('two calls side by side in one conversation speak and log each for themselves', async () => {
+  const source = `${header}
+    class P extends MaiBotPlugin { id = 'aside'; ${hooks}
+      @tool('say', { description: 'Says', parameters: { text: { type: 'string' }, ms: { type: 'number' } } })
+      async say({ text, ms }) { await new Promise((go) => setTimeout(go, ms)); await this.ctx.send.text(text); this.ctx.logger.info(text); return text; } }
+    export const createPlugin = () => new P();`;
+  const aside = await bench.load('aside', source);
+  const [slow, fast] = [contextOf('conv-1'), contextOf('conv-1')];
+  await Promise.all([run(aside, 'say', { text: 'slow', ms: 60 }, slow), run(aside, 'say', { text: 'fast', ms: 1 }, fast)]);
+  expect([slow.told, fast.told]).toEqual(['slow', 'fast'].map((text) => [`send {"type":"text","text":"${text}"}`, `info ${text}`]));
+});
+
+test('in the worker itself, where the operator trusts it, a class plugin works the same', async () => {
+  const source = `import { MaiBotPlugin, tool } from ${JSON.stringify(new URL('../../../../src/plugins/dialects/maibot/maibot.ts', import.meta.url).pathname)};
+    class P extends MaiBotPlugin { onLoad() {} onUnload() {} onConfigUpdate() {}
+      async say({ stream_id }) { await this.ctx.send.text(typeof process, stream_id); return [true, 'said']; } }
+    tool('say', { description: 'Says' })(P.prototype.say, { kind: 'method', name: 'say', addInitializer: (each) => { P.initialize = each; } });
+    export const createPlugin = () => { const plugin = new P(); P.initialize.call(plugin); return plugin; };`;
+  await mkdir(join(bench.directory, 'Trusted_One'), { recursive: true });
+  await writeFile(join(bench.directory, 'Trusted_One/index.mjs'), source);
+  const trusted = await loadFixture('Trusted_One', undefined, { directory: bench.directory, trusted: true });
+  expect(trusted.id).toBe('trusted-one');
+  const context = contextOf('conv-1');
+  expect(await run(trusted, 'say', {}, context)).toEqual({ content: [{ type: 'text', text: 'said' }], isError: false });
+  expect(context.told).toEqual(['send {"type":"text","text":"object"}']);
 });

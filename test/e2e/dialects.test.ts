@@ -1,0 +1,43 @@
+import { fileURLToPath } from 'node:url';
+import { installAgents, type Installation } from './support.ts';
+
+const plugins = ['pandora-weather', 'maibot-search'].map((name) => fileURLToPath(new URL(`../fixtures/plugins/${name}`, import.meta.url)));
+let installation: Installation;
+
+beforeAll(async () => {
+  installation = await installAgents({
+    speaker: {
+      plugins,
+      tools: ['@pandorakit/weather:*', 'maibot-search:*'],
+      steps: [
+        { call: '@pandorakit/weather:globals', with: {}, expect: { works: [], missing: [] } },
+        {
+          call: 'maibot-search:search_web',
+          with: { query: 'ports', user_id: 'somebody-else' },
+          expect: { results: ['ports 5'], said: { user_id: 'user-1', platform: 'longshore', message: { text: 'Find ports.' } } },
+        },
+        { call: 'maibot-search:greet', with: {}, expect: { success: true } },
+        { call: 'maibot-search:result', with: { value: { success: false, error: 'no such port' } }, expect: { isError: true, text: 'no such port' } },
+        { call: 'maibot-search:groups', with: {}, expect: { isError: true, text: '/^Unknown tool "maibot-search:groups"/' } },
+        { say: 'Found.' },
+      ],
+    },
+  });
+  await installation.startWorker().ready;
+});
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+});
+
+test('a conversation calls the tools of a Pandora and of a MaiBot plugin, each under its own id and with what the host says', async () => {
+  const chat = await installation.longshore.start({ agent: 'speaker', user: 'user-1', message: 'Find ports.' });
+  expect(await chat.reply()).toBe('Found.');
+  const events = await installation.store.events.read(chat.id, 0);
+  const sent = events.flatMap((event) => (event.type === 'message.sent' ? [event.data] : []));
+  expect(sent).toMatchObject([
+    { tool: 'maibot-search:greet', part: { type: 'text', text: 'Hello!' } },
+    { part: { type: 'image' } },
+    { part: { type: 'file', name: 'a.txt' } },
+  ]);
+  await chat.close();
+});
