@@ -17,7 +17,9 @@ describe('the doctor', () => {
       'Sandbox image',
       'Temporal',
       'Postgres',
+      'Blob store',
       'Plugin fence',
+      'Metrics',
     ]);
     expect(lines.at(-1)?.found).toMatch(/^level [ABC] \(.*Node's permission model/);
     expect(lines.find((line) => line.name === 'Temporal')).toMatchObject({ ok: 'ok' });
