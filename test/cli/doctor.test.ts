@@ -21,7 +21,7 @@ describe('the doctor', () => {
       'Plugin fence',
       'Metrics',
     ]);
-    expect(lines.at(-1)?.found).toMatch(/^level [ABC] \(.*Node's permission model/);
+    expect(lines.at(-2)?.found).toMatch(/^level [ABC] \(.*Node's permission model/);
     expect(lines.find((line) => line.name === 'Temporal')).toMatchObject({ ok: 'ok' });
     expect(lines.find((line) => line.name === 'Postgres')).toMatchObject({ ok: 'ok' });
   });
