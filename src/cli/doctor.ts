@@ -11,6 +11,7 @@ import { describeFence, probeFence } from '../plugins/isolates/fence.ts';
 import { createCapabilities } from '../sandbox/docker/capabilities.ts';
 import { createEngine } from '../sandbox/docker/engine.ts';
 import { LOCAL_WARNING } from '../sandbox/local/sandboxes.ts';
+import { createBlobStore } from '../store/blobs/create-blob-store.ts';
 import { openDatabase } from '../store/database.ts';
 import { isMigrated } from '../store/migrate.ts';
 
@@ -27,8 +28,8 @@ export interface DoctorLine {
 
 /** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
 export async function runDoctor(config: Config): Promise<DoctorLine[]> {
-  const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), fenceLine()]);
-  return [nodeLine(process.versions.node), ...groups.flat()];
+  const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), blobLine(config), fenceLine()]);
+  return [nodeLine(process.versions.node), ...groups.flat(), metricsLine(config)];
 }
 
 /** Where sandboxes do not need Docker, nothing of it is missing. */
@@ -101,6 +102,27 @@ export function linesOfEngine(facts: Awaited<ReturnType<typeof inspectEngine>>):
           todo: "Optional: put Docker's data directory on xfs mounted with pquota",
         },
   ];
+}
+
+/** Where archived sandboxes go; one outside Postgres is asked what it has. */
+async function blobLine({ LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation, DATABASE_URL: url }: Config): Promise<DoctorLine> {
+  const name = 'Blob store';
+  if (address === undefined) return { name, ok: 'ok', found: 'Postgres' };
+  const database = openDatabase({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), poolSize: 1 });
+  try {
+    const blobs = await createBlobStore({ address, installation, database }).list();
+    return { name, ok: 'ok', found: `${address}, ${blobs.length} blobs` };
+  } catch (error) {
+    return { name, ok: 'warning', found: `${address}: ${messageOf(error)}`, todo: 'Check LONGSHORE_BLOBS; until then no sandbox can be archived' };
+  } finally {
+    await database.close();
+  }
+}
+
+function metricsLine({ LONGSHORE_METRICS_ADDRESS: address }: Config): DoctorLine {
+  const found =
+    address === undefined ? 'in Postgres; not served (LONGSHORE_METRICS_ADDRESS)' : `in Postgres, and served by workers at http://${address}/metrics`;
+  return { name: 'Metrics', ok: 'ok', found };
 }
 
 /** What keeps third-party plugins in, tried out. */

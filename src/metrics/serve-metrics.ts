@@ -30,16 +30,16 @@ export async function serveMetrics({ address, metrics, store, log }: ServeParts)
   };
   const server = createServer((request, response) => {
     const route = request.method === 'GET' ? routes[request.url ?? ''] : undefined;
-    if (!route) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('Here are /metrics and /healthz\n');
-    route(response).catch((error: unknown) => {
+    const answer = route?.(response) ?? refuse(response);
+    answer.catch((error: unknown) => {
       log.warn({ err: error }, 'metrics could not be told');
       response.writeHead(503, { 'content-type': 'text/plain' }).end('Postgres does not answer\n');
     });
   });
   await new Promise<void>((resolve, reject) => {
-    const refuse = (error: Error) =>
+    const fail = (error: Error) =>
       reject(failure('CONFIG_INVALID', { name: 'LONGSHORE_METRICS_ADDRESS', problem: error.message, fix: 'Choose a free port of this machine' }, error));
-    server.once('error', refuse);
+    server.once('error', fail);
     server.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) }, () => resolve());
   });
   const bound = server.address();
@@ -52,4 +52,8 @@ export async function serveMetrics({ address, metrics, store, log }: ServeParts)
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+async function refuse(response: ServerResponse): Promise<void> {
+  response.writeHead(404, { 'content-type': 'text/plain' }).end('Here are /metrics and /healthz\n');
 }

@@ -17,9 +17,11 @@ describe('the doctor', () => {
       'Sandbox image',
       'Temporal',
       'Postgres',
+      'Blob store',
       'Plugin fence',
+      'Metrics',
     ]);
-    expect(lines.at(-1)?.found).toMatch(/^level [ABC] \(.*Node's permission model/);
+    expect(lines.at(-2)?.found).toMatch(/^level [ABC] \(.*Node's permission model/);
     expect(lines.find((line) => line.name === 'Temporal')).toMatchObject({ ok: 'ok' });
     expect(lines.find((line) => line.name === 'Postgres')).toMatchObject({ ok: 'ok' });
   });

@@ -46,7 +46,6 @@ async function copy(cli: Cli, from: Place, to: Place, force: boolean): Promise<v
     const report = await (to.where === 'here' ? download : upload)(handle, from.path, to.path, (bytes) => progress.add(bytes));
     progress[Symbol.dispose]();
     tell(cli, report);
-    return 'done';
   });
 }
 

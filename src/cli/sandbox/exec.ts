@@ -45,9 +45,8 @@ export function execCommand(cli: Cli): Command {
     .action((id: string, words: string[], options: ExecOptions) =>
       visit(cli, id, { force: options.force ?? false }, async (handle) => {
         const command = words.length === 1 ? (words[0] ?? '') : words.map(quoted).join(' ');
-        if (options.background) return await begin(cli, handle, command, options);
-        cli.exitCode = await follow(cli, handle, command, options);
-        return 'done';
+        if (options.background) await begin(cli, handle, command, options);
+        else cli.exitCode = await follow(cli, handle, command, options);
       }),
     );
 }
@@ -63,11 +62,10 @@ function quoted(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-async function begin(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<'goes-on'> {
+async function begin(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<void> {
   const { execId } = await handle.start(command, runOptions(options));
   printLine(cli, execId);
   cli.err.write(`See it with: longshore sandbox logs ${handle.sandboxId} ${execId}\n`);
-  return 'goes-on';
 }
 
 async function follow(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<number> {

@@ -13,9 +13,7 @@ export async function ownerOf({ store }: Pick<Desk, 'store'>, row: SandboxRow): 
 export async function checkVisit(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
   const { sandboxId, conversationId = '' } = row;
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-  if (row.state === 'warm') {
-    throw failure('INVALID_ARGUMENT', { what: sandboxId, problem: 'it is kept ready for a conversation', fix: 'Wait until one has taken it over' });
-  }
+  refuseWarm(row);
   if (force || (row.state !== 'frozen' && row.state !== 'hibernated')) return;
   if ((await ownerOf(desk, row))?.state !== 'paused') return;
   throw failure('SANDBOX_HELD', {
@@ -28,6 +26,7 @@ export async function checkVisit(desk: Desk, row: SandboxRow, force: boolean): P
 
 /** Refuses to put to rest what a conversation works in: its commands would stand still or end. @throws SANDBOX_HELD */
 export async function checkRest(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
+  refuseWarm(row);
   const owner = force ? undefined : await ownerOf(desk, row);
   if (owner?.state !== 'running') return;
   const { conversationId } = owner;
@@ -50,4 +49,10 @@ export async function checkRemoval(desk: Desk, row: SandboxRow, force: boolean):
     problem: `which is ${owner.state} and has its files there`,
     fix: `Close it (longshore close ${conversationId}), or add --force`,
   });
+}
+
+/** Whoever keeps it would find it in a state that no conversation can take it over in. */
+function refuseWarm({ sandboxId, state }: SandboxRow): void {
+  if (state !== 'warm') return;
+  throw failure('INVALID_ARGUMENT', { what: sandboxId, problem: 'it is kept ready for a conversation', fix: 'Wait until one has taken it over' });
 }

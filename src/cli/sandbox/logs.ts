@@ -30,7 +30,6 @@ export function logsCommand(cli: Cli): Command {
       visit(cli, id, { force: options.force ?? false }, async (handle) => {
         if (execId === undefined) list(cli, await handle.execs(), options);
         else await follow(cli, handle, execId, options);
-        return 'goes-on';
       }),
     );
 }

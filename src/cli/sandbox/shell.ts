@@ -32,18 +32,16 @@ export function shellCommand(cli: Cli): Command {
     });
 }
 
-async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined, options: ShellOptions): Promise<'done' | 'goes-on'> {
+async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined, options: ShellOptions): Promise<void> {
   const onData = (chunk: Buffer) => writeTo(cli.out, chunk);
   const pty = options.attach === undefined ? await open(cli, handle, onData, command, options) : await attach(handle, options.attach, onData);
   const wire = connect(cli, pty);
   try {
     const end = await pty.ended;
     cli.exitCode = codeOf(end);
-    return 'done';
   } catch (error) {
     if (!isFailure(error, 'DETACHED')) throw error;
     cli.out.write(`\r\nLet go; it runs on. Come back with: longshore sandbox shell ${handle.sandboxId} --attach ${pty.ptyId}\r\n`);
-    return 'goes-on';
   } finally {
     wire.cut();
   }

@@ -41,10 +41,10 @@ export interface Visit {
 }
 
 /**
- * Works in a sandbox, which wakes for that and rests again afterwards as it was found, unless its conversation has come to use it. `work` returns whether
- * something of it goes on in the sandbox.
+ * Works in a sandbox, which wakes for that and rests again afterwards as it was found, unless its conversation has come to use it or
+ * something runs in it that would end.
  */
-export async function visit(cli: Cli, id: string, { force }: Visit, work: (handle: SandboxHandle) => Promise<'done' | 'goes-on'>): Promise<void> {
+export async function visit(cli: Cli, id: string, { force }: Visit, work: (handle: SandboxHandle) => Promise<void>): Promise<void> {
   await withSandboxes(cli, async (desk) => {
     const row = await findSandbox(desk, id);
     await checkVisit(desk, row, force);
@@ -52,11 +52,10 @@ export async function visit(cli: Cli, id: string, { force }: Visit, work: (handl
     const owner = { sandboxId, tenantId, ...(conversationId !== undefined && { conversationId }) };
     const { handle, lost } = await desk.sandboxes.open(owner, optionsHere(row.options));
     if (lost !== undefined) cli.err.write(`${sandboxId}: ${lost}\n`);
-    let outcome: 'done' | 'goes-on' = 'done';
     try {
-      outcome = await work(handle);
+      await work(handle);
     } finally {
-      await restAgain(desk, row, handle, outcome);
+      await restAgain(desk, row, handle);
     }
   });
 }
