@@ -23,6 +23,8 @@ interface Case {
   runtime: 'runc' | 'runsc';
   liveRestore: boolean;
   signal: 'SIGTERM' | 'SIGKILL';
+  /** Of the sandbox while the engine restarts. */
+  tier: 'running' | 'hibernated';
 }
 
 interface Followed {
@@ -48,16 +50,18 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 /** What became of a command whose engine was restarted, and what an open of its sandbox says afterwards. */
-async function restartDuring(engine: OwnEngine, sandboxes: Sandboxes, { runtime, liveRestore, signal }: Case): Promise<string> {
+async function restartDuring(engine: OwnEngine, sandboxes: Sandboxes, { runtime, liveRestore, signal, tier }: Case): Promise<string> {
   await engine.start({ liveRestore });
-  const owner = { sandboxId: `sbx_${runtime}_${signal.toLowerCase()}_${liveRestore}`, tenantId: 'restarts' };
+  const owner = { sandboxId: `sbx_${runtime}_${tier}_${signal.toLowerCase()}_${liveRestore}`, tenantId: 'restarts' };
   const { handle } = await sandboxes.open(owner, { runtime });
   try {
     await handle.start(COUNTER, { execId: 'counter', timeoutMs: 0 });
     const counter = follow(handle, 'counter');
     await until('the command has begun', () => counter.lines().length >= LINES);
+    if (tier === 'hibernated') await sandboxes.hibernate(owner.sandboxId, { otherwise: 'stay' });
     await engine.end(signal);
     await engine.start({ liveRestore });
+    if (tier === 'hibernated') await sandboxes.wake(owner.sandboxId);
     const before = counter.lines().length;
     await until('the command goes on or is lost', () => counter.end() !== undefined || counter.lines().length >= before + LINES);
     const end = counter.end();
@@ -87,12 +91,16 @@ console.log(`engine ${await engine.version()}`);
 await engine.end('SIGTERM');
 await using store = await openStore({ url: stack.config.DATABASE_URL, log });
 await using sandboxes = createDockerSandboxes({ config: { ...stack.config, DOCKER_HOST: engine.host }, store, log });
-for (const runtime of hasGvisor ? (['runc', 'runsc'] as const) : (['runc'] as const)) {
+const rows = [
+  { runtime: 'runc', tier: 'running' },
+  ...(hasGvisor ? [{ runtime: 'runsc', tier: 'running' } as const, { runtime: 'runsc', tier: 'hibernated' } as const] : []),
+] as const;
+for (const { runtime, tier } of rows) {
   for (const liveRestore of [true, false]) {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      const outcome = await restartDuring(engine, sandboxes, { runtime, liveRestore, signal }).catch((error: unknown) => `FAILED: ${String(error)}`);
+      const outcome = await restartDuring(engine, sandboxes, { runtime, liveRestore, signal, tier }).catch((error: unknown) => `FAILED: ${String(error)}`);
       if (outcome.startsWith('FAILED')) process.exitCode = 1;
-      console.log(`${runtime}, ${liveRestore ? 'with' : 'without'} live-restore, ${signal}: ${outcome}`);
+      console.log(`${runtime}, ${tier}, ${liveRestore ? 'with' : 'without'} live-restore, ${signal}: ${outcome}`);
     }
   }
 }

@@ -4,6 +4,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RUNTIME_ARGUMENTS } from '../src/dev/gvisor.ts';
 import { mustRun, runCommand } from '../src/dev/run-command.ts';
 
 const START_TIMEOUT_MS = 60_000;
@@ -86,7 +87,7 @@ async function launch({ directory, program, runsc, socket }: Place, liveRestore:
     'data-root': join(directory, 'data'),
     'exec-root': join(directory, 'exec'),
     pidfile: join(directory, 'pid'),
-    ...(runsc !== undefined && { runtimes: { runsc: { path: runsc, runtimeArgs: ['--network=none'] } } }),
+    ...(runsc !== undefined && { runtimes: { runsc: { path: runsc, runtimeArgs: RUNTIME_ARGUMENTS } } }),
   };
   const file = join(directory, 'daemon.json');
   await writeFile(file, JSON.stringify(settings));

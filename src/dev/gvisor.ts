@@ -10,6 +10,11 @@ import { mustRun } from './run-command.ts';
 
 /** Of the module's branch for `go install`. What hibernation needs was measured with this one; distributions ship older ones that lose sandboxes. */
 const MODULE = 'gvisor.dev/gvisor/runsc@v0.0.0-20260701204157-69c2d17aea96';
+/**
+ * Without a network of the runtime's own: sandboxes have none, and restoring needs it so. And engines of different generations describe the same
+ * container differently in what means nothing, such as the version of the description: a sandbox that comes from another engine is restored all the same.
+ */
+export const RUNTIME_ARGUMENTS = ['--network=none', '--restore-spec-validation=warning'];
 export const ENGINE_SETTINGS = '/etc/docker/daemon.json';
 
 interface Settings {
@@ -61,14 +66,13 @@ export async function registerRunsc(program: string, file: string = ENGINE_SETTI
   return true;
 }
 
-/** Without a network of the runtime's own: sandboxes have none, and restoring needs it so. */
 function withRunsc(settings: Settings, program: string, file: string): Settings {
   const before = settings.runtimes?.['runsc'];
   if (before !== undefined && before.path !== program) {
     const problem = `it has a runtime "runsc" already, ${before.path ?? 'without a path'}, which Longshore leaves alone`;
     throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Remove or rename that one, and run this again' });
   }
-  const runtimeArgs = [...new Set([...(before?.runtimeArgs ?? []), '--network=none'])];
+  const runtimeArgs = [...new Set([...(before?.runtimeArgs ?? []), ...RUNTIME_ARGUMENTS])];
   return { ...settings, experimental: true, runtimes: { ...settings.runtimes, runsc: { ...before, path: program, runtimeArgs } } };
 }
 

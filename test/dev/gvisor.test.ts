@@ -16,7 +16,10 @@ const settings = async () => JSON.parse(await readFile(file, 'utf8')) as unknown
 describe('registering gVisor with the engine', () => {
   test('makes the settings where there are none, and changes nothing the second time', async () => {
     expect(await registerRunsc('/opt/runsc', file)).toBe(true);
-    expect(await settings()).toEqual({ experimental: true, runtimes: { runsc: { path: '/opt/runsc', runtimeArgs: ['--network=none'] } } });
+    expect(await settings()).toEqual({
+      experimental: true,
+      runtimes: { runsc: { path: '/opt/runsc', runtimeArgs: ['--network=none', '--restore-spec-validation=warning'] } },
+    });
     expect(await registerRunsc('/opt/runsc', file)).toBe(false);
   });
 
@@ -28,7 +31,7 @@ describe('registering gVisor with the engine', () => {
     expect(await settings()).toEqual({
       'data-root': '/srv/docker',
       experimental: true,
-      runtimes: { kata: { path: '/opt/kata' }, runsc: { path: '/opt/runsc', runtimeArgs: ['--debug', '--network=none'] } },
+      runtimes: { kata: { path: '/opt/kata' }, runsc: { path: '/opt/runsc', runtimeArgs: ['--debug', '--network=none', '--restore-spec-validation=warning'] } },
     });
   });
 

@@ -217,7 +217,7 @@ describe.each(BACKENDS)('%s', (_name, open) => {
     test('is one, takes input, is resized, and tells its end', async () => {
       const screen = new Screen();
       const pty = await handle.openPty({
-        command: 'tty; stty size; trap "stty size" WINCH; while read line; do echo "got $line"; [ "$line" = end ] && exit 4; done',
+        command: 'trap "stty size" WINCH; tty; stty size; while read line; do echo "got $line"; [ "$line" = end ] && exit 4; done',
         columns: 90,
         rows: 20,
         onData: screen.take,
