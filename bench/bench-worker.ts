@@ -2,6 +2,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { loadAgents } from '../src/agents/load-agents.ts';
 import { createModels } from '../src/models/create-models.ts';
 import { BUILTIN_PLUGINS } from '../src/plugins/builtin/builtin-plugins.ts';
+import type { Plugin } from '../src/plugins/define-plugin.ts';
 import { createPluginServices } from '../src/plugins/create-plugin-services.ts';
 import { createRegistry } from '../src/plugins/registry.ts';
 import { createWorker } from '../src/worker.ts';
@@ -14,7 +15,10 @@ export interface BenchWorker extends AsyncDisposable {
   connection: NativeConnection;
 }
 
-export async function startBenchWorker({ stack, store, sandboxes, log }: Omit<BenchParts, typeof Symbol.asyncDispose>): Promise<BenchWorker> {
+export async function startBenchWorker(
+  { stack, store, sandboxes, log }: Omit<BenchParts, typeof Symbol.asyncDispose>,
+  plugins: Plugin[] = [],
+): Promise<BenchWorker> {
   const { config } = stack;
   const agents = await loadAgents(AGENTS);
   const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
@@ -23,7 +27,7 @@ export async function startBenchWorker({ stack, store, sandboxes, log }: Omit<Be
     config,
     store,
     sandboxes,
-    registry: createRegistry(BUILTIN_PLUGINS),
+    registry: createRegistry([...BUILTIN_PLUGINS, ...plugins]),
     agents,
     models,
     services: createPluginServices({}),

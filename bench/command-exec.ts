@@ -38,8 +38,8 @@ export async function measureCommandExec({ sandboxes, docker, stack }: BenchPart
   await sandboxes.destroy(sandboxId);
   const baselineIs = 'docker exec by dockerode';
   return [
-    compare({ name: 'command-exec', goal: 1 / 12, unit: 'ms', baselineIs }, serial),
-    compare({ name: 'command-exec-parallel', goal: 1 / 4, unit: 'ms', baselineIs: `${baselineIs}, ${PARALLEL} at once` }, parallel),
+    compare({ name: 'command-exec', goal: 1 / 15, unit: 'ms', baselineIs }, serial),
+    compare({ name: 'command-exec-parallel', goal: 1 / 10, unit: 'ms', baselineIs: `${baselineIs}, ${PARALLEL} at once` }, parallel),
   ];
 }
 

@@ -9,6 +9,7 @@ import { measureHistoryBytes } from './history-bytes.ts';
 import { measureIdleMemory } from './idle-memory.ts';
 import { machineFacts } from './machine-facts.ts';
 import type { BenchmarkResult, Measurement } from './measure.ts';
+import { measureMethods } from './methods.ts';
 import { measureOpenaiAgents } from './openai-agents.ts';
 import { measureOutputFlood } from './output-flood.ts';
 import { openParts, type BenchParts } from './parts.ts';
@@ -30,6 +31,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'output-flood': measureOutputFlood,
   'file-transfer': measureFileTransfer,
   'warm-claim': measureWarmClaim,
+  methods: measureMethods,
 };
 /** These run only when they are named: they fetch what they compare with. */
 const ON_REQUEST: typeof BENCHMARKS = { 'openai-agents': measureOpenaiAgents };

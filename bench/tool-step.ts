@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
-import { Worker } from '@temporalio/worker';
 import type { Chat } from '../src/client.ts';
 import type { Store } from '../src/store/store.ts';
-import { startBenchWorker, type BenchWorker } from './bench-worker.ts';
+import { gaps, startBareWorker } from './bare-worker.ts';
+import { startBenchWorker } from './bench-worker.ts';
 import { compare, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 
@@ -27,7 +25,7 @@ export async function measureToolStep(parts: BenchParts): Promise<Measurement[]>
     await chat.send('Go.');
     await untilDone(chat, ends);
     const subject = gaps(ends);
-    const baseline = await bare.run();
+    const baseline = await bare.run(STEPS);
     if (round < WARM_UP) continue;
     samples.subject.push(...subject);
     samples.baseline.push(...baseline);
@@ -51,37 +49,4 @@ function noting(store: Store, ends: number[]): Store {
     return settled;
   };
   return { ...store, toolCalls: { ...store.toolCalls, settle } };
-}
-
-async function startBareWorker({ stack }: BenchParts, { connection }: BenchWorker): Promise<AsyncDisposable & { run(): Promise<number[]> }> {
-  const { TEMPORAL_NAMESPACE: namespace, TEMPORAL_ADDRESS: address } = stack.config;
-  const taskQueue = `${stack.config.LONGSHORE_TASK_QUEUE}-bare`;
-  const ends: number[] = [];
-  const activities = {
-    async nothing() {
-      ends.push(performance.now());
-    },
-  };
-  const workflowsPath = fileURLToPath(new URL('bare-workflow.ts', import.meta.url));
-  const worker = await Worker.create({ connection, namespace, taskQueue, workflowsPath, activities });
-  const running = worker.run();
-  const clientConnection = await Connection.connect({ address });
-  const client = new Client({ connection: clientConnection, namespace });
-  let runs = 0;
-  return {
-    async run() {
-      ends.length = 0;
-      await client.workflow.execute('bare', { taskQueue, workflowId: `${taskQueue}-${++runs}`, args: [STEPS] });
-      return gaps(ends);
-    },
-    async [Symbol.asyncDispose]() {
-      worker.shutdown();
-      await running;
-      await clientConnection.close();
-    },
-  };
-}
-
-function gaps(times: number[]): number[] {
-  return times.slice(1).map((time, index) => time - (times[index] ?? time));
 }

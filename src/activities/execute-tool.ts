@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 import { createOutputEvents } from './output-events.ts';
-import { MethodDesk, type DeskParts } from './method-desk.ts';
+import { MethodDesk, type DeskParts, type Within } from './method-desk.ts';
 import { startProgress, type Progress } from './progress.ts';
 import { runContainerTool } from './run-container-tool.ts';
 import { runHostTool } from './run-host-tool.ts';
@@ -23,11 +23,14 @@ export function createExecuteTool(parts: Parts) {
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
     // Awaited, so that the heartbeats go on until then.
-    return await attach(args, progress, (nested) => attach(nested, withinAnother(progress)));
+    return await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
   };
 
-  async function attach(args: ExecuteToolArgs, progress: Progress, runAtOnce?: DeskParts['runAtOnce']): Promise<ExecuteToolResult> {
-    const claim = await store.toolCalls.claim(args.callId, args.hash, [startedEvent(args)]);
+  async function attach(args: ExecuteToolArgs, progress: Progress, { runAtOnce, within }: Place): Promise<ExecuteToolResult> {
+    const started = [startedEvent(args)];
+    const claim = within
+      ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started })
+      : await store.toolCalls.claim(args.callId, args.hash, started);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
       case 'missing':
@@ -41,7 +44,7 @@ export function createExecuteTool(parts: Parts) {
     if (!tool) return settleUnknownTool(args);
     using methods = new MethodDesk({ args, store, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const run: ToolRun = { args, claim, tool, store, opened: parts.opened, services: parts.services, progress, output: outputOf(args, log), log, methods };
-    return storeOutcome(run, await runTool(run));
+    return storeOutcome(run, await runTool(run), within?.onStored);
   }
 
   function outputOf({ conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {
@@ -73,6 +76,12 @@ export function createExecuteTool(parts: Parts) {
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
     return tellStored({ args, store, tool: registry.get(args.tool) }, call);
   }
+}
+
+/** Where a call is run: by itself, when it may run calls of its code at once, or within the attempt of another. */
+interface Place {
+  runAtOnce?: NonNullable<DeskParts['runAtOnce']>;
+  within?: Within;
 }
 
 /** A call that is run within the attempt of another shows nothing but its own lines. */

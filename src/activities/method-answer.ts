@@ -29,7 +29,7 @@ function ofContent(content: ContentPart[]): Json {
 }
 
 /** The answer to code for a call that has its result. */
-export function answerOf(call: ToolCallRow): MethodAnswer {
+export function answerOf(call: Pick<ToolCallRow, 'state' | 'content' | 'isError' | 'tool' | 'value'>): MethodAnswer {
   const { state, content = [], isError, tool, value } = call;
   if (state === 'finished' && !isError) {
     if (value !== undefined) return { ok: value };

@@ -4,7 +4,7 @@ import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import type { MethodAnswer, MethodCall, SandboxHandle } from '../sandbox/sandbox.ts';
-import type { Store, ToolCallRow } from '../store/store.ts';
+import type { CallResult, NewEvent, NewMethodCall, Store, ToolCallRow } from '../store/store.ts';
 import { deferred } from '../deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from './offer-tools.ts';
@@ -19,7 +19,16 @@ export interface DeskParts {
   agents: ReadonlyMap<string, Agent>;
   log: Logger;
   /** Runs a call within this attempt. Absent where that itself is done within another: there is nobody who could wait for the workflow. */
-  runAtOnce?: (args: ExecuteToolArgs) => Promise<ExecuteToolResult>;
+  runAtOnce?: (args: ExecuteToolArgs, within: Within) => Promise<ExecuteToolResult>;
+}
+
+/** A call of code that is run within the attempt of the call whose code it is. */
+export interface Within {
+  /** The call and its event, for the ledger that does not know it yet. */
+  proposal: NewMethodCall;
+  requested: NewEvent;
+  /** Told the result when this attempt is the one that stored it. */
+  onStored: (result: CallResult) => void;
 }
 
 type Judged = Extract<MethodVerdict, { proposed: ProposedCall }>;
@@ -135,11 +144,14 @@ export class MethodDesk implements Disposable {
   private async runAtOnce(one: OpenCall, judged: Judged): Promise<void> {
     const { args, runAtOnce } = this.parts;
     if (!runAtOnce) return this.handOver(one, judged);
-    await this.propose(one, judged);
     const { callId, tool, hash, timeoutMs, needsSandbox } = judged.proposed;
     const { openMethods: _, ...same } = args;
-    await runAtOnce({ ...same, callId, tool, hash, timeoutMs, needsSandbox });
-    await this.deliverStored(one);
+    const stored: CallResult[] = [];
+    const within = { ...this.proposalOf(one, judged), onStored: (result: CallResult) => void stored.push(result) };
+    await runAtOnce({ ...same, callId, tool, hash, timeoutMs, needsSandbox }, within);
+    const [result] = stored;
+    if (result) await this.deliver(one, { ...result, tool });
+    else await this.deliverStored(one);
   }
 
   /** From here on the time that the call takes is not the code's. */
@@ -159,12 +171,17 @@ export class MethodDesk implements Disposable {
     if (this.timer === undefined) this.lookAfter(FIRST_LOOK_MS);
   }
 
-  private async propose({ call, callId }: OpenCall, { proposed, accepted }: Judged): Promise<void> {
+  private async propose(one: OpenCall, judged: Judged): Promise<void> {
+    const { proposal, requested } = this.proposalOf(one, judged);
+    await this.parts.store.toolCalls.proposeMethod(proposal, [requested]);
+  }
+
+  private proposalOf({ call, callId }: OpenCall, { proposed, accepted }: Judged): Omit<Within, 'onStored'> {
     const { conversationId, turnId, stepId, callId: parentCallId } = this.parts.args;
     const { tool, hash, decision, why } = proposed;
-    const row = { callId, conversationId, turnId, stepId, number: call.number, tool, arguments: accepted, hash, parentCallId };
+    const proposal = { callId, conversationId, turnId, stepId, number: call.number, tool, arguments: accepted, hash, parentCallId };
     const data = { callId, tool, arguments: accepted, decision, why, parentCallId };
-    await this.parts.store.toolCalls.proposeMethod(row, [{ type: 'tool.requested', turnId, stepId, data }]);
+    return { proposal, requested: { type: 'tool.requested', turnId, stepId, data } };
   }
 
   private async deliverStored(one: OpenCall): Promise<boolean> {
@@ -175,7 +192,7 @@ export class MethodDesk implements Disposable {
   }
 
   /** An agent's answer is for the model: the code ends at the call. */
-  private async deliver(one: OpenCall, row: ToolCallRow): Promise<void> {
+  private async deliver(one: OpenCall, row: Pick<ToolCallRow, keyof CallResult | 'tool'>): Promise<void> {
     this.stir();
     const kind = this.parts.registry.get(row.tool)?.kind;
     const concludes = (kind === 'agent' || kind === 'multimodal_agent') && row.state === 'finished' && !row.isError;
@@ -195,7 +212,7 @@ export class MethodDesk implements Disposable {
     // This look itself is the one piece of work.
     const isQuiet = this.working === 1 && this.fresh.length === 0 && performance.now() - this.stirredAt > QUIET_MS;
     if (isQuiet) this.outcome.resolve({ outcome: 'suspended', calls: [] });
-    else this.lookAfter(Math.min(LAST_LOOK_MS, waited * 1.5));
+    else this.lookAfter(Math.min(LAST_LOOK_MS, waited * 1.2));
   }
 }
 

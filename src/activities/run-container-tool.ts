@@ -10,6 +10,8 @@ import { contentOf } from './tool-result.ts';
 import { failedBy, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 import type { CallSandbox, Ending } from './tool-sandbox.ts';
 
+/** One for all calls: making such an error takes a stack trace, and few tools ever look at it. */
+const ENDED = new DOMException('The call of the tool has ended', 'AbortError');
 /** Containers that may die under one call before it is given up; each time it is certain that no command had started. */
 const MAX_REBUILDS = 3;
 const TAIL_BYTES = 4000;
@@ -63,7 +65,7 @@ async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> 
   } finally {
     clearInterval(overdue);
     cancellationSignal.removeEventListener('abort', letGo);
-    ended.abort();
+    ended.abort(ENDED);
   }
 }
 

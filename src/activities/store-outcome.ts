@@ -11,8 +11,8 @@ import { errorContent, shorten, textOf, contentOf } from './tool-result.ts';
 const MAX_EVENT_BYTES = 4000;
 const SETTLE_TRIES = 8;
 
-/** Stores how a call ended, in one transaction with its transcript entry and events, and tells the workflow. Throws what is to be tried later. */
-export async function storeOutcome(run: ToolRun, outcome: RunOutcome): Promise<ExecuteToolResult> {
+/** Stores how a call ended, in one transaction with its transcript entry and events, and tells the workflow, and `onStored` of a result. Throws what is to be tried later. */
+export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?: (result: CallResult) => void): Promise<ExecuteToolResult> {
   const goesOn = outcome.outcome === 'detached' || outcome.outcome === 'suspended' || outcome.outcome === 'later';
   const told = await run.output.drain(goesOn);
   if (goesOn) {
@@ -25,6 +25,7 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome): Promise<E
   await noteBehavior(run, result);
   const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
   if (!settled) return storedByOther(run);
+  onStored?.(result);
   return { ...verdictOf(run, result), sandboxTier: await tierOf(run) };
 }
 

@@ -50,6 +50,8 @@ export interface ToolCallRow {
   value?: Json;
 }
 export type NewToolCall = Pick<ToolCallRow, 'callId' | 'conversationId' | 'turnId' | 'stepId' | 'tool' | 'arguments' | 'hash'>;
+/** The `number`-th call of an exec's code. */
+export type NewMethodCall = NewToolCall & { number: number; parentCallId: string };
 
 /**
  * What a claim found. `claimed`: run it; `attempt` above 1 means that an earlier claimant may have had an effect.
@@ -227,7 +229,9 @@ export interface Store {
     /** Inserts calls of a step; those that exist stay as they are. */
     propose(calls: NewToolCall[]): Promise<void>;
     /** Inserts a call of code in a sandbox, the `number`-th of its exec, with its events; one that exists stays as it is. */
-    proposeMethod(call: NewToolCall & { number: number; parentCallId: string }, events: NewEvent[]): Promise<void>;
+    proposeMethod(call: NewMethodCall, events: NewEvent[]): Promise<void>;
+    /** As `proposeMethod` and `claim`, in one round trip for a call that is new. */
+    claimMethod(call: NewMethodCall, events: { requested: NewEvent[]; started: NewEvent[] }): Promise<ClaimResult>;
     get(callId: string): Promise<ToolCallRow | undefined>;
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
     /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */

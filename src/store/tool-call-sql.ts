@@ -10,6 +10,19 @@ export const PROPOSE = `insert into tool_calls (call_id, conversation_id, turn_i
   from json_array_elements($1::json) with ordinality as item (value, position)
   on conflict do nothing`;
 
+/** As `PROPOSE_METHOD` and `CLAIM` in one, for a call that is new. Nothing for one that exists. */
+export const CLAIM_METHOD = `with claimed as (
+    insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash, parent_call_id, state, fence, started_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running', 1, clock_timestamp())
+    on conflict do nothing
+    returning ${COLUMNS}
+  ), counter as (
+    update conversations set event_seq = event_seq + json_array_length($10::json) from claimed
+    where conversations.conversation_id = claimed.conversation_id
+    returning conversations.conversation_id, event_seq
+  ), logged as (${insertEvents('$10')})
+  select ${COLUMNS} from claimed`;
+
 /** One call of code in a sandbox, with its events when it is new. */
 export const PROPOSE_METHOD = `with proposed as (
     insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash, parent_call_id)

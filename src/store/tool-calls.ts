@@ -6,8 +6,8 @@ import type { Database } from './database.ts';
 import { eventsText } from './event-sql.ts';
 import { lacksConversation } from './failures.ts';
 import { toJsonText } from './json-text.ts';
-import type { ClaimResult, Store, ToolCallRow, ToolCallState } from './store.ts';
-import { CLAIM, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
+import type { ClaimResult, NewEvent, NewMethodCall, Store, ToolCallRow, ToolCallState } from './store.ts';
+import { CLAIM, CLAIM_METHOD, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {
   call_id: string;
@@ -29,6 +29,11 @@ interface Row {
 }
 
 export function createToolCalls({ database, announcer }: { database: Database; announcer: Announcer }): Store['toolCalls'] {
+  const claimAnnounced = async (callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult> => {
+    const claimed = await claim(database, callId, hash, eventsText(events));
+    if (claimed.outcome === 'claimed' && events.length > 0) announcer.announce(claimed.call.conversationId);
+    return claimed;
+  };
   return {
     async propose(calls) {
       if (calls.length === 0) return;
@@ -39,10 +44,15 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       }
     },
     async proposeMethod(call, events) {
-      const { callId, conversationId, turnId, stepId, number, tool, hash, parentCallId } = call;
-      const values = [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events)];
-      const proposed = await database.query('toolCalls.proposeMethod', PROPOSE_METHOD, values);
-      if (proposed.length > 0) announcer.announce(conversationId);
+      const proposed = await database.query('toolCalls.proposeMethod', PROPOSE_METHOD, methodValues(call, events));
+      if (proposed.length > 0) announcer.announce(call.conversationId);
+    },
+    async claimMethod(call, { requested, started }) {
+      const [row] = await database.query<Row>('toolCalls.claimMethod', CLAIM_METHOD, methodValues(call, [...requested, ...started]));
+      if (!row) return claimAnnounced(call.callId, call.hash, started);
+      announcer.announce(call.conversationId);
+      const claimed = toCall(row);
+      return { outcome: 'claimed', fence: claimed.fence, attempt: claimed.fence, call: claimed };
     },
     async get(callId) {
       const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
@@ -52,11 +62,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       const rows = await database.query<Row>('toolCalls.ofStep', OF_STEP, [conversationId, stepId]);
       return rows.map(toCall);
     },
-    async claim(callId, hash, events = []) {
-      const claimed = await claim(database, callId, hash, eventsText(events));
-      if (claimed.outcome === 'claimed' && events.length > 0) announcer.announce(claimed.call.conversationId);
-      return claimed;
-    },
+    claim: claimAnnounced,
     async settle(callId, fence, result, events) {
       const [settled] = await database.query<{ conversation_id: string }>('toolCalls.settle', SETTLE, [
         callId,
@@ -75,6 +81,11 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       return edited.length > 0;
     },
   };
+}
+
+function methodValues(call: NewMethodCall, events: NewEvent[]) {
+  const { callId, conversationId, turnId, stepId, number, tool, hash, parentCallId } = call;
+  return [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events)];
 }
 
 async function claim(database: Database, callId: string, hash: string, events: string): Promise<ClaimResult> {

@@ -59,13 +59,13 @@ export function attach(
 
 function leave(running: RunningConversation, { call, scope, round, interrupting }: Attached, end: AttachEnd): AttachEnd | Promise<AttachEnd> {
   const { data } = running;
-  const done = (): AttachEnd => {
+  const withdraw = (): AttachEnd => {
     data.runningCalls = data.runningCalls.filter(({ callId }) => callId !== call.callId);
     running.show();
     if (!scope.consideredCancelled) round.scopes?.push(scope);
     return end;
   };
-  return interrupting ? interrupting.then(done) : done();
+  return interrupting ? interrupting.then(withdraw) : withdraw();
 }
 
 /** Lets go of a running call for a pause `now`, and ends it when the turn has to end. */

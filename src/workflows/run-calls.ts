@@ -1,11 +1,13 @@
 import type { CancellationScope } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
 import { abandon, attach, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
-import { mustEnd, pauseIsDue } from './conversation-state.ts';
+import { mustEnd, pauseIsDue, type ConversationData } from './conversation-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { followScript } from './run-script.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
+
+type CallEnd = [ProposedCall, AttachEnd];
 
 /**
  * Runs a step's calls: neighbours that only read run side by side, all others one after the other; calls let go of by a pause are attached to again
@@ -28,17 +30,33 @@ export async function runCalls(running: RunningConversation, place: StepPlace, c
       const round: Round = { scopes };
       const ends = await all(waiting.map((call) => attachToEnd(running, place, call, round)));
       if (round.freezing) await round.freezing;
-      const detached: ProposedCall[] = [];
-      for (const [call, end] of ends) {
-        if (end.outcome === 'detached' || (end.outcome === 'cancelled' && !mustEnd(data))) detached.push(call);
-        else if (end.outcome === 'cancelled' || end.outcome === 'failed') await settleEnd(running, place, call, end);
-        else if (end.outcome === 'finished' && !end.isError) succeeded.push(call);
-      }
+      const { finished, unsettled, detached } = sortEnds(data, ends);
+      succeeded.push(...finished);
+      for (const [call, end] of unsettled) await settleEnd(running, place, call, end);
       data.detachedCalls = detached.length;
       waiting = detached;
     }
   }
   return succeeded;
+}
+
+interface SortedEnds {
+  /** Those that finished without an error. */
+  finished: ProposedCall[];
+  /** Without a result of their own. */
+  unsettled: CallEnd[];
+  /** Let go of, to be attached to again. */
+  detached: ProposedCall[];
+}
+
+function sortEnds(data: ConversationData, ends: CallEnd[]): SortedEnds {
+  const sorted: SortedEnds = { finished: [], unsettled: [], detached: [] };
+  for (const [call, end] of ends) {
+    if (end.outcome === 'detached' || (end.outcome === 'cancelled' && !mustEnd(data))) sorted.detached.push(call);
+    else if (end.outcome === 'cancelled' || end.outcome === 'failed') sorted.unsettled.push([call, end]);
+    else if (end.outcome === 'finished' && !end.isError) sorted.finished.push(call);
+  }
+  return sorted;
 }
 
 function batches(calls: ProposedCall[]): ProposedCall[][] {
@@ -52,7 +70,7 @@ function batches(calls: ProposedCall[]): ProposedCall[][] {
 }
 
 /** Code that waits for calls of its own is attached to again until it has ended, or has been let go of before it made any. */
-function attachToEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<[ProposedCall, AttachEnd]> {
+function attachToEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<CallEnd> {
   return attach(running, place, call, round).then((end) =>
     end.outcome === 'suspended' ? followScript(running, place, call, end.calls).then((last) => [call, last]) : [call, end],
   );

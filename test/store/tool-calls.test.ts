@@ -1,4 +1,4 @@
-import type { CallResult, Store } from '../../src/store/store.ts';
+import type { CallResult, NewEvent, Store } from '../../src/store/store.ts';
 import { newCall, newConversation, openTestStore } from './support.ts';
 
 let stack: Awaited<ReturnType<typeof openTestStore>>;
@@ -119,6 +119,25 @@ test('a call can be edited until it starts', async () => {
 
 test('a call of an unknown conversation is refused', async () => {
   await expect(newCall(store, 'conv_none')).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
+});
+
+test('a new call of code is proposed and claimed in one go, and one that exists is claimed again without its events', async () => {
+  const id = await newConversation(store);
+  const parent = await newCall(store, id);
+  const call = { ...parent, callId: `${parent.callId}-1m1`, number: 1, parentCallId: parent.callId };
+  const requested: NewEvent[] = [{ type: 'tool.requested', turnId: call.turnId, stepId: call.stepId, data: { ...call, decision: 'allow', why: 'it may' } }];
+  const events = { requested, started: started(call.callId) };
+  const first = await store.toolCalls.claimMethod(call, events);
+  expect(first).toMatchObject({
+    outcome: 'claimed',
+    fence: 1,
+    attempt: 1,
+    call: { ...parent, callId: call.callId, state: 'running', parentCallId: parent.callId },
+  });
+  expect(await store.toolCalls.claimMethod(call, events)).toMatchObject({ outcome: 'claimed', fence: 2, attempt: 2 });
+  expect((await store.events.read(id, 1)).map((event) => event.type)).toEqual(['tool.requested', 'tool.started']);
+  expect(await store.toolCalls.settle(call.callId, 1, done('late'), [])).toBe(false);
+  expect(await store.toolCalls.claimMethod({ ...call, hash: 'other' }, events)).toMatchObject({ outcome: 'mismatch' });
 });
 
 test('a call of code is proposed with its events once, keeps the value that the code is given, and stays out of the transcript', async () => {

@@ -1,6 +1,9 @@
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { RunOptions } from '../sandbox.ts';
 
+/** Code needs longer than this to come to its first call, and most commands are over by then; a call made sooner waits. Milliseconds. */
+const FIRST_CALL_MS = 10;
+
 /** Follows the calls of tools that an exec's code makes while the exec itself is followed; whatever goes wrong with the exec, its own follower says. */
 export async function followCalls<End>(
   connection: WorkingConnection,
@@ -9,12 +12,17 @@ export async function followCalls<End>(
   running: Promise<End>,
 ): Promise<End> {
   if (!onMethodCall) return running;
-  const over = new AbortController();
-  const signals = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
-  connection.calls(execId, { onCall: (call) => onMethodCall({ execId, ...call }), signal: signals }).catch(() => undefined);
+  let over: AbortController | undefined;
+  const follow = (): void => {
+    over = new AbortController();
+    const signals = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+    connection.calls(execId, { onCall: (call) => onMethodCall({ execId, ...call }), signal: signals }).catch(() => undefined);
+  };
+  const timer = setTimeout(follow, FIRST_CALL_MS);
   try {
     return await running;
   } finally {
-    over.abort();
+    clearTimeout(timer);
+    over?.abort();
   }
 }

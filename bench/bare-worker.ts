@@ -1,0 +1,42 @@
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
+import type { BenchWorker } from './bench-worker.ts';
+import type { BenchParts } from './parts.ts';
+
+/** A worker of its own on the same connection; `run` gives the milliseconds from the end of one activity to that of the next. */
+export async function startBareWorker(
+  { stack }: BenchParts,
+  { connection }: BenchWorker,
+): Promise<AsyncDisposable & { run(steps: number): Promise<number[]> }> {
+  const { TEMPORAL_NAMESPACE: namespace, TEMPORAL_ADDRESS: address } = stack.config;
+  const taskQueue = `${stack.config.LONGSHORE_TASK_QUEUE}-bare`;
+  const ends: number[] = [];
+  const activities = {
+    async nothing() {
+      ends.push(performance.now());
+    },
+  };
+  const workflowsPath = fileURLToPath(new URL('bare-workflow.ts', import.meta.url));
+  const worker = await Worker.create({ connection, namespace, taskQueue, workflowsPath, activities });
+  const running = worker.run();
+  const clientConnection = await Connection.connect({ address });
+  const client = new Client({ connection: clientConnection, namespace });
+  let runs = 0;
+  return {
+    async run(steps) {
+      ends.length = 0;
+      await client.workflow.execute('bare', { taskQueue, workflowId: `${taskQueue}-${++runs}`, args: [steps] });
+      return gaps(ends);
+    },
+    async [Symbol.asyncDispose]() {
+      worker.shutdown();
+      await running;
+      await clientConnection.close();
+    },
+  };
+}
+
+export function gaps(times: number[]): number[] {
+  return times.slice(1).map((time, index) => time - (times[index] ?? time));
+}
