@@ -1,11 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
+import { keepComments } from '../dialects/nekro/keep-comments.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const OWN = fileURLToPath(new URL(`../define-plugin${EXTENSION}`, import.meta.url));
+const NEKRO = fileURLToPath(new URL(`../dialects/nekro/nekro-plugin${EXTENSION}`, import.meta.url));
 const GLOBAL = 'longshorePlugin';
 /** What a compartment refuses to evaluate, wherever it stands: in strings and comments too. */
 const REFUSED = /\bimport\s*(?:\(|\/[/*])|<!--|-->|(?<![.\w$])eval\s*\(/;
@@ -49,7 +52,7 @@ export async function bundlePlugin(name: string, entry: string): Promise<string>
     legalComments: 'none',
     logLevel: 'silent',
     define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [resolveOwn, leaveOutTranslations, refuseBuiltins],
+    plugins: [resolveOwn, leaveOutTranslations, keepMethodComments, refuseBuiltins],
   }).catch((error: { errors?: Message[] } & Error) => {
     throw invalid(
       name,
@@ -78,7 +81,20 @@ const resolveOwn: EsbuildPlugin = {
   name: 'own',
   setup(bundler) {
     bundler.onResolve({ filter: /^longshore(\/plugins)?$/ }, () => ({ path: OWN }));
+    bundler.onResolve({ filter: /^longshore\/nekro$/ }, () => ({ path: NEKRO }));
     bundler.onResolve({ filter: /^zod(\/v4)?$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)), sideEffects: false }));
+  },
+};
+
+/** The doc comments of sandbox methods are what a model reads of them, and a bundle has none. */
+const keepMethodComments: EsbuildPlugin = {
+  name: 'comments',
+  setup(bundler) {
+    bundler.onLoad({ filter: /\.[cm]?[jt]s$/ }, async ({ path }) => {
+      if (path.includes('node_modules')) return undefined;
+      const source = await readFile(path, 'utf8');
+      return source.includes('.mountSandboxMethod(') ? { contents: keepComments(source), loader: path.endsWith('ts') ? 'ts' : 'js' } : undefined;
+    });
   },
 };
 

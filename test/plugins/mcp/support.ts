@@ -90,9 +90,7 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
           sessionIdGenerator: () => crypto.randomUUID(),
           onsessioninitialized: (session) => void sessions.set(session, transport!),
         });
-        await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(
-          transport as Parameters<ReturnType<typeof createFixtureServer>['connect']>[0],
-        );
+        await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(transport);
       }
       await transport.handleRequest(request, response);
     })();
