@@ -15,8 +15,13 @@ export function resultOf({ content, structuredContent, isError = false }: CallTo
   const parts = content.map(partOf);
   if (structuredContent && !onlyText) parts.push({ type: 'text', text: JSON.stringify(structuredContent) });
   if (parts.length === 0) parts.push({ type: 'text', text: emptyText(structuredContent, isError) });
+  return isError ? { content: parts, isError } : plainOf(parts);
+}
+
+/** A single text is a text, for the code that called. */
+function plainOf(parts: ContentPart[]): ToolResult {
   const [first] = parts;
-  return first?.type === 'text' && parts.length === 1 && !isError ? first.text : { content: parts, isError };
+  return first?.type === 'text' && parts.length === 1 ? first.text : { content: parts, isError: false };
 }
 
 function emptyText(structuredContent: unknown, isError: boolean): string {
