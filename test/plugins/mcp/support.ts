@@ -26,7 +26,7 @@ export function hostileProgram(script: string): McpProgram {
     require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => { const m = JSON.parse(line); handlers[m.method]?.(m); });
     process.stdin.on('end', () => process.exit());
   `;
-  return { command: process.execPath, args: ['-e', prelude + script], env: {}, where: 'host', timeoutMs: 10_000 };
+  return { command: process.execPath, args: ['-e', prelude + script], env: {}, where: 'host', timeoutMs: 50_000 };
 }
 
 export interface Bench extends AsyncDisposable {
