@@ -6,6 +6,7 @@ import type { Plugin, PluginDefinition } from './define-plugin.ts';
 import { loadPandora } from './dialects/pandora/load-pandora.ts';
 import { MANIFEST_FILE } from './dialects/pandora/manifest.ts';
 import { adoptModule } from './adopt-module.ts';
+import { checkNekroPlugin } from './dialects/nekro/check-loaded.ts';
 import { bundlePlugin } from './isolates/bundle-plugin.ts';
 import type { Isolates } from './isolates/load-isolated.ts';
 import { createRegistry } from './registry.ts';
@@ -47,6 +48,7 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
       const plugin = await loadEntry(name, entry, options);
       const first = loaded.get(plugin.id);
       if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: first.name, second: name });
+      checkNekroPlugin(name, plugin, loaded.values());
       loaded.set(plugin.id, { name, plugin });
     } catch (error) {
       problems.push({ name, error: isFailure(error) ? error : invalid(name, (error as Error).message, 'Mend it or take it out of the agent', error) });

@@ -120,8 +120,8 @@ function nameOf(plugin: Plugin): string {
 
 function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompiler>): RegisteredTool[] {
   return plugin.tools.map((tool) => {
-    // What a foreign server calls `user_id` is its own affair: its ids are not those of this host.
-    const fields = plugin.dialect === 'mcp' ? [] : identityFieldsOf(tool.parameters);
+    // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
+    const fields = plugin.dialect === 'mcp' || plugin.dialect === 'nekro' ? [] : identityFieldsOf(tool.parameters);
     const parameters = withoutFields(tool.parameters, fields);
     const argumentProblems = compile(plugin.id, tool.id, 'parameters', parameters);
     const accept = (input: JsonObject) => withoutKeys(input, fields);

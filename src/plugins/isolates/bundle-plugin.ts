@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
+import { keepComments } from '../dialects/nekro/keep-comments.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
@@ -10,6 +12,7 @@ const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, im
 const OWN: [name: RegExp, path: string][] = [
   [/^longshore(\/plugins)?$/, own('define-plugin')],
   [/^longshore\/maibot$/, own('dialects/maibot/maibot')],
+  [/^longshore\/nekro$/, own('dialects/nekro/nekro-plugin')],
   [/^@pandorakit\/sdk(\/tools)?$/, own('dialects/pandora/sdk/tools')],
 ];
 const GLOBAL = 'longshorePlugin';
@@ -56,7 +59,7 @@ export async function bundlePlugin(name: string, entry: string, wrapper?: string
     legalComments: 'none',
     logLevel: 'silent',
     define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [resolveOwn, leaveOutTranslations, refuseBuiltins],
+    plugins: [resolveOwn, leaveOutTranslations, keepMethodComments, refuseBuiltins],
   }).catch((error: { errors?: Message[] } & Error) => {
     throw invalid(
       name,
@@ -86,6 +89,18 @@ const resolveOwn: EsbuildPlugin = {
   setup(bundler) {
     for (const [filter, path] of OWN) bundler.onResolve({ filter }, () => ({ path }));
     bundler.onResolve({ filter: /^zod(\/v4)?$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)), sideEffects: false }));
+  },
+};
+
+/** The doc comments of sandbox methods are what a model reads of them, and a bundle has none. */
+const keepMethodComments: EsbuildPlugin = {
+  name: 'comments',
+  setup(bundler) {
+    bundler.onLoad({ filter: /\.[cm]?[jt]s$/ }, async ({ path }) => {
+      if (path.includes('node_modules')) return undefined;
+      const source = await readFile(path, 'utf8');
+      return source.includes('.mountSandboxMethod(') ? { contents: keepComments(source), loader: path.endsWith('ts') ? 'ts' : 'js' } : undefined;
+    });
   },
 };
 

@@ -12,7 +12,8 @@ export interface OpenTransport {
   lastWords: () => string;
 }
 
-const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Program output is searched anew with each piece of a message that comes, so a larger bound would cost a worker seconds. */
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const MAX_LAST_WORDS = 500;
 
 /**

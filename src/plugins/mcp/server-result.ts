@@ -10,12 +10,23 @@ import type { ToolResult } from '../define-plugin.ts';
 export function resultOf({ content, structuredContent, isError = false }: CallToolResult): ToolResult {
   const onlyText = content.every(({ type }) => type === 'text');
   // A value that has parts of its own would be taken for parts.
-  if (structuredContent && !isError && onlyText && !Array.isArray(structuredContent['content'])) return structuredContent as Json;
+  const isValue = structuredContent && onlyText && !isError && !Array.isArray(structuredContent['content']);
+  if (isValue) return structuredContent as Json;
   const parts = content.map(partOf);
-  if (structuredContent && (!onlyText || parts.length === 0)) parts.push({ type: 'text', text: JSON.stringify(structuredContent) });
-  if (parts.length === 0) parts.push({ type: 'text', text: isError ? 'It failed and said nothing.' : 'Done.' });
+  if (structuredContent && !onlyText) parts.push({ type: 'text', text: JSON.stringify(structuredContent) });
+  if (parts.length === 0) parts.push({ type: 'text', text: emptyText(structuredContent, isError) });
+  return isError ? { content: parts, isError } : plainOf(parts);
+}
+
+/** A single text is a text, for the code that called. */
+function plainOf(parts: ContentPart[]): ToolResult {
   const [first] = parts;
-  return first?.type === 'text' && parts.length === 1 && !isError ? first.text : { content: parts, isError };
+  return first?.type === 'text' && parts.length === 1 ? first.text : { content: parts, isError: false };
+}
+
+function emptyText(structuredContent: unknown, isError: boolean): string {
+  if (structuredContent) return JSON.stringify(structuredContent);
+  return isError ? 'It failed and said nothing.' : 'Done.';
 }
 
 function partOf(block: ContentBlock): ContentPart {

@@ -26,7 +26,7 @@ export function hostileProgram(script: string): McpProgram {
     require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => { const m = JSON.parse(line); handlers[m.method]?.(m); });
     process.stdin.on('end', () => process.exit());
   `;
-  return { command: process.execPath, args: ['-e', prelude + script], env: {}, where: 'host', timeoutMs: 10_000 };
+  return { command: process.execPath, args: ['-e', prelude + script], env: {}, where: 'host', timeoutMs: 50_000 };
 }
 
 export interface Bench extends AsyncDisposable {
@@ -90,9 +90,7 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
           sessionIdGenerator: () => crypto.randomUUID(),
           onsessioninitialized: (session) => void sessions.set(session, transport!),
         });
-        await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(
-          transport as Parameters<ReturnType<typeof createFixtureServer>['connect']>[0],
-        );
+        await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(transport);
       }
       await transport.handleRequest(request, response);
     })();

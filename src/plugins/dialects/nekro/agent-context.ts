@@ -1,0 +1,147 @@
+import type { Json } from '../../../contracts/json.ts';
+import type { ContentPart } from '../../../contracts/transcript.ts';
+import type { StoreScope, ToolContext } from '../../tool-context.ts';
+
+/** The entries of a plugin's store; keys that are left out stand for everybody. */
+export interface NekroStore {
+  get(entry: StoreKey): Promise<Json | undefined>;
+  /** 0: created, 1: updated, 2: refused, since `ifVersion` is not the version that is there. */
+  set(entry: StoreKey & { value: Json; ttlMs?: number; ifVersion?: number }): Promise<0 | 1 | 2>;
+  /** 0: deleted, 1: there was none. */
+  delete(entry: StoreKey): Promise<0 | 1>;
+}
+
+export interface StoreKey {
+  /** This conversation's `ctx.chatKey`, or nothing: shared by all conversations. */
+  chatKey?: string;
+  /** This user's `ctx.userId`, or nothing: shared by all users. */
+  userKey?: string;
+  storeKey: string;
+}
+
+type Source = string | Uint8Array;
+
+/** What a method is given as its first argument. */
+export interface AgentCtx extends Pick<ToolContext, 'tenantId' | 'agentId' | 'callId' | 'signal' | 'logger' | 'env' | 'config' | 'fetch'> {
+  chatKey: string;
+  fromChatKey: string;
+  userId: string;
+  fromUserId: string;
+  adapterKey: 'longshore';
+  store: NekroStore;
+  fs: {
+    /** Puts a URL, a data URL, bytes or a file of the host (below LONGSHORE_FILES) into the sandbox; gives its path there. */
+    mixedForwardFile(source: Source, fileName?: string): Promise<string>;
+    /** The bytes of a file of the sandbox. */
+    getFile(path: string): Promise<Uint8Array>;
+  };
+  sendText(text: string): Promise<void>;
+  /** Bytes, a data URL, or the path of an image in the sandbox. */
+  sendImage(image: Source): Promise<void>;
+  sendFile(file: Source, name?: string): Promise<void>;
+  /** Tells the model something with its next step. With `triggerAgent` there has to be one, which a method that only behaves does not set off. */
+  pushSystem(text: string, options?: { triggerAgent?: boolean }): Promise<void>;
+}
+
+export function createAgentContext(context: ToolContext, setsOffStep: boolean): AgentCtx {
+  const { conversationId, userId, tenantId, agentId, callId, signal, logger, env, config, fetch, files, send, note } = context;
+  const bytesOf = async (source: Source): Promise<Uint8Array> => {
+    if (typeof source !== 'string') return source;
+    return source.startsWith('data:') ? readDataUrl(source).bytes : files.get(source);
+  };
+  return {
+    tenantId,
+    agentId,
+    callId,
+    signal,
+    logger,
+    env,
+    config,
+    fetch,
+    chatKey: conversationId,
+    fromChatKey: conversationId,
+    userId,
+    fromUserId: userId,
+    adapterKey: 'longshore',
+    store: createStore(context),
+    fs: {
+      mixedForwardFile(source, fileName) {
+        const options = fileName === undefined ? {} : { name: fileName };
+        if (typeof source !== 'string') return files.put({ bytes: source, name: fileName ?? 'file' }, options);
+        if (source.startsWith('data:')) return files.put({ bytes: readDataUrl(source).bytes, name: fileName ?? 'file' }, options);
+        return files.put(/^https?:/.test(source) ? { url: source } : { hostPath: source }, options);
+      },
+      getFile: (path) => files.get(path),
+    },
+    sendText: (text) => send(text),
+    sendImage: async (image) => send(imageOf(await bytesOf(image))),
+    async sendFile(file, name) {
+      const fileName = name ?? (typeof file === 'string' && !file.startsWith('data:') ? file.split('/').at(-1) : undefined) ?? 'file';
+      await send({ type: 'file', mediaType: 'application/octet-stream', name: fileName, data: toBase64(await bytesOf(file)) });
+    },
+    async pushSystem(text, { triggerAgent = false } = {}) {
+      if (triggerAgent && !setsOffStep) throw new Error('a BEHAVIOR method sets off no step of the model; mount it as AGENT to do that');
+      await note(text);
+    },
+  };
+}
+
+function createStore({ store, conversationId, userId }: ToolContext): NekroStore {
+  const scopeOf = ({ chatKey = '', userKey = '' }: StoreKey): StoreScope => {
+    if (chatKey !== '' && chatKey !== conversationId) throw new Error(`the store has no entries of another conversation ("${chatKey}") for this one`);
+    if (userKey !== '' && userKey !== userId) throw new Error(`the store has no entries of another user ("${userKey}") for this one`);
+    if (chatKey !== '') return userKey === '' ? 'conversation' : 'conversation-user';
+    return userKey === '' ? 'plugin' : 'user';
+  };
+  return {
+    get: async (entry) => store.get(entry.storeKey, scopeOf(entry)),
+    async set({ value, ttlMs, ifVersion, ...entry }) {
+      const limits = { ...(ttlMs !== undefined && { ttlMs }), ...(ifVersion !== undefined && { ifVersion }) };
+      const outcome = await store.set(entry.storeKey, value, { scope: scopeOf(entry), ...limits });
+      return ({ created: 0, updated: 1, conflict: 2 } as const)[outcome];
+    },
+    delete: async (entry) => ((await store.delete(entry.storeKey, scopeOf(entry))) ? 0 : 1),
+  };
+}
+
+/** OpenAI's message parts as content. */
+export function contentOfParts(given: unknown): ContentPart[] {
+  const parts = Array.isArray(given) ? given : [given];
+  return parts.map((part: unknown): ContentPart => {
+    if (typeof part === 'string') return { type: 'text', text: part };
+    const { type, text, image_url: image } = (part ?? {}) as { type?: unknown; text?: unknown; image_url?: { url?: unknown } | string };
+    if (type === 'text' && typeof text === 'string') return { type: 'text', text };
+    const url = typeof image === 'object' ? image.url : image;
+    if (type === 'image_url' && typeof url === 'string' && url.startsWith('data:')) {
+      const { mediaType, bytes } = readDataUrl(url);
+      return { type: 'image', mediaType, data: toBase64(bytes) };
+    }
+    throw new Error(`it returned a part of type ${JSON.stringify(type)} that cannot be shown; use text, or image_url with a data: URL`);
+  });
+}
+
+function readDataUrl(url: string): { mediaType: string; bytes: Uint8Array } {
+  const [, mediaType = 'text/plain', encoding, data = ''] = /^data:([^;,]*)(?:;[^;,]*?)*?(;base64)?,(.*)$/s.exec(url) ?? [];
+  if (encoding === undefined) return { mediaType, bytes: new TextEncoder().encode(decodeURIComponent(data)) };
+  return { mediaType, bytes: Uint8Array.from(atob(data), (character) => character.charCodeAt(0)) };
+}
+
+const BEGINNINGS: [mediaType: string, bytes: number[]][] = [
+  ['image/png', [0x89, 0x50, 0x4e, 0x47]],
+  ['image/jpeg', [0xff, 0xd8, 0xff]],
+  ['image/gif', [0x47, 0x49, 0x46]],
+  ['image/webp', [0x52, 0x49, 0x46, 0x46]],
+];
+
+function imageOf(bytes: Uint8Array): ContentPart {
+  const found = BEGINNINGS.find(([, beginning]) => beginning.every((byte, index) => bytes[index] === byte));
+  if (!found) throw new Error('this is no image; PNG, JPEG, GIF and WebP can be sent');
+  return { type: 'image', mediaType: found[0], data: toBase64(bytes) };
+}
+
+/** Compartments have no Buffer. */
+function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(text);
+}

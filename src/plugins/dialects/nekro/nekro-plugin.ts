@@ -1,0 +1,184 @@
+import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
+import type { Permissions, Tool, ToolAnnotations, ToolKind, ToolResult } from '../../define-plugin.ts';
+import type { Json, JsonObject } from '../../../contracts/json.ts';
+import { contentOfParts, createAgentContext, type AgentCtx, type NekroStore } from './agent-context.ts';
+import { readDocComment } from './doc-comment.ts';
+import type { MethodSource } from './keep-comments.ts';
+import { readSignature, writtenParameters } from './signature.ts';
+import { createCurrentCall } from './current-call.ts';
+
+export type { AgentCtx, NekroStore };
+
+/** What becomes of a method's result. TOOL: a value for the code that called. AGENT and MULTIMODAL_AGENT: the code ends, and the model goes on from it. BEHAVIOR: it is noted. */
+export const SandboxMethodType = { TOOL: 'tool', AGENT: 'agent', BEHAVIOR: 'behavior', MULTIMODAL_AGENT: 'multimodal_agent' } as const;
+export type SandboxMethodType = (typeof SandboxMethodType)[keyof typeof SandboxMethodType];
+
+export interface NekroOptions {
+  /** For people. */
+  name: string;
+  /** Letters, digits and `_`; with `-` for `_` the plugin's id. */
+  moduleName: string;
+  description: string;
+  version: string;
+  author: string;
+  url?: string;
+  /** What its methods may reach. The clock and random numbers are granted unless they are refused here. */
+  permissions?: Permissions;
+  environment?: { name: string; required: boolean }[];
+  configSchema?: JsonObject;
+  requireApproval?: boolean;
+  /** `hidden` (the default): code in the sandbox calls the methods, and the instructions describe them. `visible`: the model may call them as well. */
+  visibility?: 'hidden' | 'visible';
+}
+
+export interface MethodOptions {
+  /** Default 60 000. */
+  timeoutMs?: number;
+  annotations?: ToolAnnotations;
+  requireApproval?: boolean;
+}
+
+export type SandboxMethod = (ctx: AgentCtx, ...args: never[]) => Promise<unknown>;
+type Conversation = Pick<AgentCtx, 'chatKey' | 'fromChatKey' | 'userId' | 'fromUserId' | 'tenantId' | 'agentId'>;
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const ENDING: ToolKind[] = ['agent', 'multimodal_agent'];
+
+/** A plugin whose methods code in the sandbox calls by their bare names. Its own fields are those of a plugin, so that it can be a default export. */
+export class NekroPlugin {
+  readonly dialect = 'nekro';
+  readonly id: string;
+  readonly version: string;
+  readonly description: string;
+  readonly tools: Tool[] = [];
+  readonly alerts: PluginAlert[] = [];
+  readonly environment: { name: string; required: boolean }[];
+  readonly configSchema: JsonObject | undefined;
+  readonly requireApproval: boolean | undefined;
+  /** Of the conversation whose method runs. */
+  readonly store: NekroStore;
+  load?: (host: PluginHost) => Promise<void>;
+  unload?: () => Promise<void>;
+  selectTools?: (conversation: PluginConversation) => Promise<string[] | undefined>;
+  promptText: (conversation: PluginConversation) => Promise<string>;
+  readonly #options: NekroOptions;
+  readonly #docs = new Map<string, string>();
+  readonly #methods = new Map<unknown, string>();
+  readonly #calls = createCurrentCall<AgentCtx>();
+  #inject: ((ctx: Conversation) => Promise<string>) | undefined;
+
+  constructor(options: NekroOptions) {
+    const { moduleName, author, version, description } = options;
+    for (const [field, value] of Object.entries({ moduleName, author })) {
+      if (!NAME.test(value)) throw new Error(`${field} ${JSON.stringify(value)} is not usable; letters, digits and _ are, and no digit comes first`);
+    }
+    this.#options = options;
+    this.id = moduleName.toLowerCase().replaceAll('_', '-').replace(/^-+/, '');
+    this.version = version;
+    this.description = description;
+    this.environment = options.environment ?? [];
+    this.configSchema = options.configSchema;
+    this.requireApproval = options.requireApproval;
+    const store = () => this.#calls.get('plugin.store').store;
+    this.store = { get: async (entry) => store().get(entry), set: async (entry) => store().set(entry), delete: async (entry) => store().delete(entry) };
+    this.promptText = (conversation) => this.#describe(conversation);
+  }
+
+  /** Mounts an asynchronous function whose first parameter is the context. Code calls it by the function's own name; `name` is shown to people. */
+  mountSandboxMethod(kind: SandboxMethodType, name: string, description = '', options: MethodOptions = {}) {
+    return <Method extends SandboxMethod>(method: Method, source: MethodSource | string = {}): Method => {
+      const { id, doc, names, parameters } = readMethod(method, name, typeof source === 'string' ? { doc: source } : source);
+      if (doc.text === '') this.alerts.push({ level: 'warning', text: `the method "${id}" has no doc comment, so the model is told little about it`, at: '' });
+      this.#docs.set(id, [`${id}(${names.join(', ')})${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`, doc.text || description].join('\n'));
+      this.#methods.set(method, id);
+      this.tools.push({
+        ...this.#shared(options),
+        id,
+        kind,
+        parameters,
+        description: doc.text || description || name,
+        annotations: { title: name, ...options.annotations },
+        execute: async (input, context) => {
+          const ctx = createAgentContext(context, kind !== 'behavior');
+          const args = names.map((parameter) => input[parameter]);
+          return resultOf(kind, await this.#calls.run(ctx, () => method(ctx, ...(args as never[]))));
+        },
+      });
+      return method;
+    };
+  }
+
+  /** Runs when the plugin is loaded. */
+  mountInitMethod = (init: (host: PluginHost) => Promise<void>): void => {
+    this.load = init;
+  };
+
+  /** Runs when the plugin is unloaded. */
+  mountCleanupMethod = (cleanup: () => Promise<void>): void => {
+    this.unload = cleanup;
+  };
+
+  /** Chooses the methods of a conversation, as mounted functions or their names; others cannot be called there. */
+  mountCollectMethods = (collect: (ctx: Conversation) => Promise<(string | SandboxMethod)[]>): void => {
+    this.selectTools = async (conversation) => {
+      const chosen = await collect(conversationOf(conversation));
+      return chosen.map((method) => {
+        const id = typeof method === 'string' ? method : (this.#methods.get(method) ?? method.name);
+        if (!this.#docs.has(id)) throw new Error(`the method "${id}" was collected, but never mounted`);
+        return id;
+      });
+    };
+  };
+
+  /** Adds a text to the instructions of each step. */
+  mountPromptInject = (inject: (ctx: Conversation) => Promise<string>): void => {
+    this.#inject = inject;
+  };
+
+  #shared({ timeoutMs = 60_000, requireApproval }: MethodOptions) {
+    const { permissions, visibility = 'hidden' } = this.#options;
+    return {
+      timeoutMs,
+      visibility,
+      requireApproval,
+      permissions: { time: true, random: true, ...permissions },
+      isolation: 'compartment' as const,
+      resultSchema: undefined,
+      brief: undefined,
+      summarize: undefined,
+    };
+  }
+
+  async #describe(conversation: PluginConversation): Promise<string> {
+    const { name, visibility = 'hidden' } = this.#options;
+    const chosen = (await this.selectTools?.(conversation)) ?? [...this.#docs.keys()];
+    const injected = await this.#inject?.(conversationOf(conversation));
+    const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id)) : [];
+    const offered =
+      methods.length > 0
+        ? ['Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:', ...methods]
+        : [];
+    const lines = [injected, ...offered].filter((line) => line !== undefined && line.trim() !== '');
+    return lines.length === 0 ? '' : `<plugin name=${JSON.stringify(name)}>\n${lines.join('\n\n')}\n</plugin>`;
+  }
+}
+
+/** @throws an Error that names the method, what is wrong with it and what to write. */
+function readMethod(method: SandboxMethod, title: string, { name: id = method.name, doc: comment = '', signature }: MethodSource) {
+  const at = `the method "${id || title}"`;
+  if (!NAME.test(id)) throw new Error(`${at} has no usable name; code calls it by that, so write async function name(ctx, …)`);
+  if (Object.prototype.toString.call(method) !== '[object AsyncFunction]') {
+    throw new Error(`${at} is not asynchronous; write async function ${id}(ctx, …)`);
+  }
+  const doc = readDocComment(comment);
+  return { id, doc, ...readSignature(id, signature ?? writtenParameters(String(method)), doc) };
+}
+
+function resultOf(kind: ToolKind, result: unknown): ToolResult {
+  if (kind === 'multimodal_agent') return { content: contentOfParts(result) };
+  return (result ?? null) as Json;
+}
+
+function conversationOf({ conversationId, userId, tenantId, agentId }: PluginConversation): Conversation {
+  return { chatKey: conversationId, fromChatKey: conversationId, userId, fromUserId: userId, tenantId, agentId };
+}

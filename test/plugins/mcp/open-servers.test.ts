@@ -1,0 +1,63 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadAgents } from '../../../src/agents/load-agents.ts';
+import type { McpServer } from '../../../src/contracts/agent.ts';
+import { createLogger } from '../../../src/log.ts';
+import { definePlugin, type Plugin } from '../../../src/plugins/define-plugin.ts';
+import { createLiveRegistry } from '../../../src/plugins/live-registry.ts';
+import { openMcpServers } from '../../../src/plugins/mcp/open-servers.ts';
+import { echoTool } from '../tools.ts';
+import { fixtureProgram } from './support.ts';
+
+const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
+const gone: McpServer = { url: 'http://127.0.0.1:1/mcp', headers: {}, timeoutMs: 1_000 };
+
+function open(agents: Record<string, Record<string, McpServer>>, hostPlugins: string[] = []) {
+  const list = Object.entries(agents).map(([id, mcp]) => ({ id, mcp }));
+  return openMcpServers({ agents: list, taken: ['shell'], hostPlugins, readEnvironment: () => undefined, log });
+}
+
+test('a program runs beside the worker only where the operator allows it', async () => {
+  await using servers = await open({ one: { fix: fixtureProgram() } });
+  expect(servers.plugins).toEqual([]);
+  expect(servers.problems.map(({ error }) => error.message)).toEqual([
+    "Plugin mcp:fix: the operator has not allowed it to run on the worker's machine. Add mcp:fix to LONGSHORE_HOST_PLUGINS",
+  ]);
+});
+
+test('agents share a server that they describe in the same way; another one of its name, or of that of a plugin, is a collision', async () => {
+  await using servers = await open({ one: { a: gone }, two: { a: { ...gone } }, three: { a: { ...gone, timeoutMs: 5 }, shell: gone } });
+  expect(servers.plugins.map(({ id }) => id)).toEqual(['a']);
+  expect(servers.problems.map(({ error }) => error.message)).toEqual([
+    'Two plugins provide "a": agent one and the MCP server of agent three. Rename one.',
+    'Two plugins provide "shell": a plugin and the MCP server of agent three. Rename one.',
+  ]);
+});
+
+test('an agent may name tools of a server that is not there yet, and has them when they come', async () => {
+  const made = (tools: Plugin['tools']) => definePlugin({ id: 'a', dialect: 'mcp', tools });
+  const registry = createLiveRegistry([made([])]);
+  expect(registry.forAgent({ id: 'one', tools: ['a:*'] })).toEqual([]);
+  registry.replace(made([echoTool('echo')]));
+  expect(registry.forAgent({ id: 'one', tools: ['a:*'] }).map(({ id }) => id)).toEqual(['a:echo']);
+  expect(() => registry.replace(made([{ ...echoTool('bad'), parameters: { type: 'object', properties: 7 } }]))).toThrow('not a valid JSON Schema');
+  expect(registry.get('a:echo')).toBeDefined();
+});
+
+test('an agent keeps no secret of a server: what is to be filled in stays as it was written', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-mcp-'));
+  try {
+    const server = 'a: { url: "https://a.example/mcp", headers: { authorization: "Bearer ${env.NOT_SET_ANYWHERE}" } }';
+    const program = 'b: { command: b, where: host, directory: ./srv, timeout: 5m }';
+    await writeFile(join(directory, 'one.yaml'), `model: openai/x\nmcp:\n  ${server}\n  ${program}\n`);
+    expect((await loadAgents(directory)).get('one')?.mcp).toEqual({
+      a: { url: 'https://a.example/mcp', headers: { authorization: 'Bearer ${env.NOT_SET_ANYWHERE}' }, timeoutMs: 120_000 },
+      b: { command: 'b', args: [], env: {}, where: 'host', directory: join(directory, 'srv'), timeoutMs: 300_000 },
+    });
+    await writeFile(join(directory, 'one.yaml'), 'model: openai/x\nmcp:\n  Bad_Name: { url: "https://a.example" }\n');
+    await expect(loadAgents(directory)).rejects.toThrow(/^one\.yaml:3: mcp\.Bad_Name: /);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
