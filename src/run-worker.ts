@@ -12,6 +12,7 @@ import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { openPluginManager, type PluginManager } from './plugins/manager/plugin-manager.ts';
 import { sourcesOf } from './plugins/manager/plugin-source.ts';
 import { watchPlugins } from './plugins/manager/watch-plugins.ts';
+import { openMcpServers, type McpServers } from './plugins/mcp/open-servers.ts';
 import type { Registry } from './plugins/registry.ts';
 import { createDockerSandboxes } from './sandbox/docker/sandboxes.ts';
 import type { Store } from './store/store.ts';
@@ -31,6 +32,9 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   await using _watch =
     config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names: namesOf(agents), directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;
+  const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
+  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, log });
+  addServers(plugins, mcp, log);
   await using sandboxes = createDockerSandboxes({ config, store, log });
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const models = createModels({ readEnvironment, log });
@@ -78,6 +82,19 @@ function openPlugins({ config, agents, isolates, store, log }: Loading): Promise
     store: store.plugins,
     environment: readEnvironment,
     onChange: (registry) => tellBrokenAgents(registry, agents, log),
+  });
+}
+
+/** The tools of MCP servers, as they come and change. */
+function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void {
+  for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
+  plugins.provide(mcp.plugins);
+  mcp.follow((plugin) => {
+    try {
+      plugins.provide([plugin]);
+    } catch (error) {
+      log.error({ plugin: plugin.id, err: error }, 'the changed tools of an MCP server cannot be used');
+    }
   });
 }
 

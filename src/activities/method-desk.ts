@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import type { MethodAnswer, MethodCall, SandboxHandle } from '../sandbox/sandbox.ts';
 import type { Store, ToolCallRow } from '../store/store.ts';
-import { deferred } from './deferred.ts';
+import { deferred } from '../deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from './offer-tools.ts';
 import { answerOf, methodCallId, refusal } from './method-answer.ts';

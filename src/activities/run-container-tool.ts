@@ -3,7 +3,7 @@ import type { ContentPart } from '../contracts/transcript.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { ExecInfo, SandboxHandle } from '../sandbox/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
-import { deferred } from './deferred.ts';
+import { deferred } from '../deferred.ts';
 import { isExecOf } from './interrupt-call.ts';
 import { contextFor } from './tool-context.ts';
 import { contentOf } from './tool-result.ts';

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { failure } from '../contracts/errors.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
-import { deferred } from './deferred.ts';
+import { deferred } from '../deferred.ts';
 import { contextFor } from './tool-context.ts';
 import { failedBy, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 

@@ -88,6 +88,26 @@ const plugin = z.union(
   ],
   'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }',
 );
+const texts = z.record(z.string(), z.string()).default({});
+const callTimeout = duration
+  .refine((milliseconds) => milliseconds > 0, 'has to be above 0')
+  .default(120_000)
+  .describe('Time limit of a call. Default 2m.');
+const mcpServer = z.union([
+  z.strictObject({
+    command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
+    args: z.array(z.string()).default([]),
+    env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
+    where: z.literal('host').describe('Once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>.'),
+    directory: z.string().min(1).optional().describe('Directory (relative to this file) that it runs in.'),
+    timeout: callTimeout,
+  }),
+  z.strictObject({
+    url: z.string().min(1).describe('Address of a server that speaks MCP over streamable HTTP.'),
+    headers: texts.describe('Sent with each request; ${env.NAME} is filled in when it is connected to.'),
+    timeout: callTimeout,
+  }),
+]);
 
 /** An agent as it is written, in YAML or with `defineAgent`. */
 export const agentSchema = z.strictObject({
@@ -102,6 +122,10 @@ export const agentSchema = z.strictObject({
   modelOptions: z.record(z.string(), z.json()).default({}).describe('Given to the provider: temperature, maxOutputTokens, baseUrl and the like.'),
   instructions: z.string().default('').describe('The system prompt.'),
   plugins: z.array(plugin).default([]).describe('Plugin directories (relative to this file) or npm packages, and which version or digest of them.'),
+  mcp: z
+    .record(z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'has to be a lower-case letter, then letters, digits and -, 40 at most'), mcpServer)
+    .optional()
+    .describe("MCP servers; each is a plugin of this name, so that its tools are 'name:tool'."),
   tools: z
     .array(z.string().min(1))
     .default(['shell:*', 'code:*', 'files:*'])

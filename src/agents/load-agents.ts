@@ -51,7 +51,9 @@ async function loadAgent(path: string): Promise<Agent> {
   }
   const written: unknown = document.toJS();
   const source: AgentSource = { file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };
-  const filled = fillInEnvironment(written, readEnvironment, (name, at) =>
+  // Secrets of servers are filled in when these are connected to, so that no agent holds them.
+  const { mcp, ...rest } = isRecord(written) ? written : {};
+  const filled = fillInEnvironment(isRecord(written) ? rest : written, readEnvironment, (name, at) =>
     failure('AGENT_INVALID', {
       file: source.locate(at),
       path: at.join('.'),
@@ -59,7 +61,11 @@ async function loadAgent(path: string): Promise<Agent> {
       fix: `Set ${name} for the worker, or write the value into the file`,
     }),
   );
-  return parseAgent(withId(filled, basename(path, extname(path))), source);
+  return parseAgent(withId(mcp === undefined ? filled : { ...(filled as object), mcp }, basename(path, extname(path))), source);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 async function agentFiles(directory: string): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Agent, PluginPin } from '../contracts/agent.ts';
+import type { Agent, McpServer, PluginPin } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import { agentSchema } from './agent-schema.ts';
 import { nearest } from './nearest.ts';
@@ -26,13 +26,14 @@ const SCRIPTED = 'scripted/';
 export function parseAgent(definition: unknown, source: AgentSource): Agent {
   const parsed = agentSchema.safeParse(definition);
   if (!parsed.success) throw invalid(parsed.error, source);
-  const { sandbox, budget, approvalTimeout, approval, model, plugins, ...rest } = parsed.data;
+  const { sandbox, budget, approvalTimeout, approval, model, plugins, mcp, ...rest } = parsed.data;
   const { idle, ...limits } = sandbox;
   const { wallTime, ...counts } = budget;
   return {
     ...rest,
     model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
     ...pluginsOf(plugins, source.directory),
+    ...(mcp && { mcp: Object.fromEntries(Object.entries(mcp).map(([name, server]) => [name, serverOf(server, source)])) }),
     sandbox: { ...withoutUndefined(limits), freezeAfterMs: idle.freeze, hibernateAfterMs: idle.hibernate, stopAfterMs: idle.stop },
     approval: approval.map(withoutUndefined),
     ...expiryOf(approvalTimeout),
@@ -50,6 +51,14 @@ function pluginsOf(entries: z.output<typeof agentSchema>['plugins'], directory: 
   const pins = named.filter(({ pin }) => Object.keys(pin).length > 0).map(({ name, pin }) => [name, pin]);
   return { plugins: named.map(({ name }) => name), ...(pins.length > 0 && { pluginPins: Object.fromEntries(pins) as Record<string, PluginPin> }) };
 }
+
+function serverOf({ timeout: timeoutMs, ...server }: Server, { directory: base }: AgentSource): McpServer {
+  if ('url' in server) return { ...server, timeoutMs };
+  const { directory, ...program } = server;
+  return { ...program, timeoutMs, ...(directory !== undefined && { directory: resolve(base, directory) }) };
+}
+
+type Server = NonNullable<z.output<typeof agentSchema>['mcp']>[string];
 
 function expiryOf(timeout: z.output<typeof agentSchema>['approvalTimeout']): Pick<Agent, 'approvalTimeoutMs' | 'approvalExpiry'> {
   return typeof timeout === 'number'

@@ -75,6 +75,29 @@ export interface PluginPin {
   digest?: string;
 }
 
+/** A server of the Model Context Protocol. `${env.NAME}` in `env`, `headers` and `url` is filled in when it is connected to, and kept nowhere. */
+export type McpServer = McpProgram | McpRemote;
+
+interface McpLimits {
+  /** Time limit of a call, in milliseconds. */
+  timeoutMs: number;
+}
+/** A program that speaks over its stdin and stdout. */
+export interface McpProgram extends McpLimits {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  /** Once beside the worker, where the operator has allowed it. */
+  where: 'host';
+  /** Where it runs; the worker's own directory when absent. */
+  directory?: string;
+}
+/** A server reached by streamable HTTP. */
+export interface McpRemote extends McpLimits {
+  url: string;
+  headers: Record<string, string>;
+}
+
 /** An agent as the worker and the workflow see it: parsed, defaults filled in, durations in milliseconds. */
 export interface Agent {
   id: string;
@@ -86,6 +109,8 @@ export interface Agent {
   plugins: string[];
   /** What some of them have to be, by their names in `plugins`; else they are not loaded. */
   pluginPins?: Record<string, PluginPin>;
+  /** Servers whose tools are a plugin each, by the plugin's id. Absent: none. */
+  mcp?: Record<string, McpServer>;
   /** Tool ids and patterns (`files:*`) that the agent may call. */
   tools: string[];
   sandbox: SandboxOptions;

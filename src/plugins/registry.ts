@@ -75,8 +75,8 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     plugin: (id) => pluginsById.get(id),
     forAgent(agent) {
       for (const pattern of agent.tools) {
-        const isDisabled = disabled.includes(pattern.split(':')[0] ?? '');
-        if (!isDisabled && !tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
+        const mayBeAbsent = disabled.includes(pattern.split(':')[0] ?? '') || mayComeLater(pattern, pluginsById);
+        if (!mayBeAbsent && !tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
       }
       return tools.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
     },
@@ -87,6 +87,11 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     },
     fromAlias: (alias) => byAlias.get(alias),
   };
+}
+
+/** A server that cannot be reached now has no tools yet, and may change them at any time. */
+function mayComeLater(pattern: string, plugins: Map<string, Plugin>): boolean {
+  return plugins.get(pattern.split(':')[0] ?? '')?.dialect === 'mcp';
 }
 
 const MOST_NAMES = 60;

@@ -21,6 +21,8 @@ export interface PluginManager extends AsyncDisposable {
   reload(name: string): Promise<void>;
   /** Does what operators have written into the settings since the last time. */
   follow(): Promise<void>;
+  /** Adds plugins that others look after, such as MCP servers, or puts them in the place of those of the same ids. @throws what `createRegistry` does; then nothing has changed */
+  provide(plugins: Plugin[]): void;
 }
 
 const DRAIN_MS = 3_600_000;
@@ -66,7 +68,6 @@ class Manager implements PluginManager, Household {
     this.publish();
     await bringUp(this, this.sources);
     this.started = true;
-    this.options.onChange?.(this.registry);
     await this.report();
     this.following = this.followSettings().catch((error: unknown) => log.error({ err: error }, 'the settings of plugins are not followed any more'));
   }
@@ -87,6 +88,19 @@ class Manager implements PluginManager, Household {
       for (const now of changed) await this.obey(before.get(now.pluginId), now);
       await this.report();
     });
+  }
+
+  provide(plugins: Plugin[]): void {
+    const before = this.builtins;
+    const ids = new Set(plugins.map(({ id }) => id));
+    this.builtins = [...before.filter(({ id }) => !ids.has(id)), ...plugins];
+    try {
+      this.publish();
+    } catch (error) {
+      this.builtins = before;
+      throw error;
+    }
+    void this.inTurn(() => this.report());
   }
 
   isEnabled(pluginId: string): boolean {

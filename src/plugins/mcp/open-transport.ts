@@ -1,0 +1,64 @@
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { McpProgram, McpRemote } from '../../contracts/agent.ts';
+import { fillInEnvironment } from '../../agents/fill-in-environment.ts';
+import { failure } from '../../contracts/errors.ts';
+
+/** One way to a server, as long as it lasts. */
+export interface OpenTransport {
+  transport: Transport;
+  /** The last of what the server wrote to its stderr; for messages. */
+  lastWords: () => string;
+}
+
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+const MAX_LAST_WORDS = 500;
+
+/**
+ * Makes a transport to a server; nothing is started yet.
+ * @throws PLUGIN_INVALID for a variable that the worker does not have or an address that is none.
+ */
+export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: (name: string) => string | undefined): OpenTransport {
+  const missing = (variable: string) => invalid(name, `the environment variable ${variable} is not set`, `Set ${variable} for the worker`);
+  const fill = <Value>(value: Value) => fillInEnvironment(value, readEnvironment, missing) as Value;
+  if ('url' in server) return openRemote(name, fill(server.url), fill(server.headers));
+  return openProgram({ ...server, env: fill(server.env) });
+}
+
+function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {
+  if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalid(name, 'its url is not an http or https address', 'Mend it in the agent');
+  const fetchBounded = async (target: string | URL, init?: RequestInit): Promise<Response> => bounded(await fetch(target, init));
+  return { transport: new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchBounded }), lastWords: () => '' };
+}
+
+function openProgram({ command, args, env, directory }: McpProgram): OpenTransport {
+  const place = directory === undefined ? {} : { cwd: directory };
+  const transport = new StdioClientTransport({ command, args, env, ...place, stderr: 'pipe', maxBufferSize: MAX_MESSAGE_BYTES });
+  let said = '';
+  transport.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-MAX_LAST_WORDS);
+  });
+  return { transport, lastWords: () => said.trim() };
+}
+
+/** Ends a body in which one message (in a stream of events, what lies between two empty lines) is larger than is taken. */
+function bounded(response: Response): Response {
+  if (!response.body) return response;
+  let size = 0;
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\n\r\n'));
+      size = end === -1 ? size + chunk.length : chunk.length - end;
+      if (size > MAX_MESSAGE_BYTES) controller.error(new Error(`a message is larger than ${MAX_MESSAGE_BYTES} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body.pipeThrough(count), { status, statusText, headers });
+}
+
+function invalid(name: string, problem: string, fix: string): Error {
+  return failure('PLUGIN_INVALID', { plugin: `mcp:${name}`, problem, fix });
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from '../../log.ts';
+import { definePlugin, type Plugin, type PluginAlert, type Tool } from '../define-plugin.ts';
+import { toolsOf, type RunServerTool } from './server-tools.ts';
+
+/** The plugin that stands for a server, as its tools come and change. */
+export interface ServerPlugin {
+  plugin: () => Plugin;
+  /** Takes what the server says it has. */
+  take(version: string, listed: unknown[]): void;
+  /** Told to operators, and written to the log. */
+  alert(level: PluginAlert['level'], text: string): void;
+}
+
+interface Parts {
+  name: string;
+  timeoutMs: number;
+  log: Logger;
+  run: RunServerTool;
+  onChange: (plugin: Plugin) => void;
+}
+
+const MOST_ALERTS = 20;
+
+export function createServerPlugin({ name, timeoutMs, log, run, onChange }: Parts): ServerPlugin {
+  const alerts: PluginAlert[] = [];
+  let known = '';
+  let plugin = made('0', []);
+  return { plugin: () => plugin, take, alert };
+
+  function take(serverVersion: string, listed: unknown[]): void {
+    const digest = createHash('sha256').update(JSON.stringify(listed)).digest('hex').slice(0, 12);
+    // Approvals are bound to the version: a server that changes what its tools say cannot live off an approval of what they said before.
+    const version = `${serverVersion.slice(0, 50)}+${digest}`;
+    if (version === known) return;
+    const { tools, problems } = toolsOf(name, listed, timeoutMs, run);
+    for (const problem of problems.slice(0, MOST_ALERTS)) alert('warning', problem);
+    if (known !== '')
+      alert(
+        'info',
+        `Its tools have changed; now there are: ${
+          tools
+            .map(({ id }) => id)
+            .join(', ')
+            .slice(0, 500) || 'none'
+        }`,
+      );
+    known = version;
+    plugin = made(version, tools);
+    onChange(plugin);
+  }
+
+  function made(version: string, tools: Tool[]): Plugin {
+    return definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
+  }
+
+  function alert(level: PluginAlert['level'], text: string): void {
+    alerts.push({ level, text, at: new Date().toISOString() });
+    if (alerts.length > MOST_ALERTS) alerts.shift();
+    log[level === 'warning' ? 'warn' : level]({ plugin: name }, text);
+  }
+}

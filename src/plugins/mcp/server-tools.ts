@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
+import type { JsonObject } from '../../contracts/json.ts';
+import { defineTool, type Tool, type ToolAnnotations } from '../define-plugin.ts';
+import { createCompiler } from '../validate-arguments.ts';
+
+/** How a server's tool is run, whatever carries the call. */
+export type RunServerTool = (name: string) => Pick<Tool, 'isolation' | 'execute'>;
+
+export interface ServerTools {
+  tools: Tool[];
+  /** Tools that were left out, and why. */
+  problems: string[];
+}
+
+const MAX_TOOLS = 500;
+const MAX_DEFINITION_BYTES = 64 * 1024;
+const LONGEST_ID = 80;
+
+/** A server's tools as tools of a plugin. What cannot be used is left out and told; the others work. */
+export function toolsOf(pluginId: string, listed: unknown[], timeoutMs: number, run: RunServerTool): ServerTools {
+  const compile = createCompiler();
+  const tools = new Map<string, Tool>();
+  const problems: string[] = [];
+  if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are taken`);
+  for (const given of listed.slice(0, MAX_TOOLS)) {
+    try {
+      const tool = toolOf(parse(given), timeoutMs, run, (id) => tools.has(id));
+      compile(pluginId, tool.id, 'parameters', tool.parameters);
+      if (tool.resultSchema) compile(pluginId, tool.id, 'result', tool.resultSchema);
+      tools.set(tool.id, tool);
+    } catch (error) {
+      problems.push(
+        `Its tool ${JSON.stringify(String((given as { name?: unknown } | null)?.name).slice(0, 100))} is left out: ${(error as Error).message.slice(0, 500)}`,
+      );
+    }
+  }
+  return { tools: [...tools.values()], problems };
+}
+
+function parse(given: unknown): ServerTool {
+  const size = JSON.stringify(given).length;
+  if (size > MAX_DEFINITION_BYTES) throw new Error(`its definition has ${size} characters; at most ${MAX_DEFINITION_BYTES} are taken`);
+  const parsed = ToolSchema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new Error(parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; '));
+}
+
+function toolOf(given: ServerTool, timeoutMs: number, run: RunServerTool, isTaken: (id: string) => boolean): Tool {
+  const { name, title, description, inputSchema, outputSchema, annotations = {} } = given;
+  const hints = annotationsOf(annotations, title);
+  return {
+    ...defineTool({
+      id: idOf(name, isTaken),
+      description: description?.trim() || hints.title || name,
+      parameters: { ...(inputSchema as JsonObject), type: 'object' },
+      annotations: hints,
+      timeoutMs,
+      ...(outputSchema && { resultSchema: outputSchema as JsonObject }),
+      execute: async () => null,
+    }),
+    ...run(name),
+  };
+}
+
+function annotationsOf(given: NonNullable<ServerTool['annotations']>, ownTitle: string | undefined): ToolAnnotations {
+  const title = ownTitle ?? given.title;
+  const hints = (['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const).filter((hint) => given[hint] !== undefined);
+  return { ...(title !== undefined && { title }), ...Object.fromEntries(hints.map((hint) => [hint, given[hint]])) };
+}
+
+/** Most names are ids as they are; others, and those that would be the same then, get a digest of the name as their tail. */
+function idOf(name: string, isTaken: (id: string) => boolean): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9_.-]/g, '_');
+  if (plain !== '' && plain.length <= LONGEST_ID && !isTaken(plain)) return plain;
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
+  const id = `${plain.slice(0, LONGEST_ID - 9)}_${digest}`;
+  if (isTaken(id)) throw new Error('another one has the same name');
+  return id;
+}

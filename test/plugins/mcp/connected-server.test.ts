@@ -1,0 +1,167 @@
+import { createRegistry } from '../../../src/plugins/registry.ts';
+import { decide } from '../../../src/plugins/decide.ts';
+import { call, fixtureProgram, hostileProgram, openBench, serveFixture, type Bench } from './support.ts';
+
+/** Long enough that no test ends by it. */
+const LONG_MS = 120_000;
+
+describe('a server on the host', () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await openBench(fixtureProgram({ env: { SECRET: '${env.FIX_SECRET}' } }), { FIX_SECRET: 'hunter2' });
+  });
+  afterAll(() => bench[Symbol.asyncDispose]());
+
+  test('becomes a plugin whose tools have its names, schemas and annotations, one to one', () => {
+    const { id, dialect, version, tools, alerts } = bench.plugin();
+    expect([id, dialect]).toEqual(['fix', 'mcp']);
+    expect(version).toMatch(/^1\.2\.3\+[0-9a-f]{12}$/);
+    expect(tools.map((tool) => tool.id)).toEqual(['add', 'about_user', 'count', 'show', 'about_itself', 'slow', 'refuse', 'lies', 'grow', 'die']);
+    expect(tools[0]).toMatchObject({
+      description: 'Adds two numbers.',
+      annotations: { title: 'Adder', readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
+      resultSchema: { properties: { sum: { type: 'number' } } },
+      timeoutMs: 10_000,
+    });
+    expect(alerts.map(({ text }) => text)).toEqual([expect.stringMatching(/^Its tool "wrong" is left out: \/inputSchema\/properties: /)]);
+  });
+
+  test('asks for approval of every call, unless the agent says otherwise', () => {
+    const tool = createRegistry([bench.plugin()]).get('fix:add')!;
+    expect(decide({ approval: [], requireApproval: {} }, tool, {}).decision).toBe('ask');
+    expect(decide({ approval: [], requireApproval: { 'fix:add': false } }, tool, {}).decision).toBe('allow');
+    expect(decide({ approval: [{ annotation: 'readOnlyHint', decide: 'allow' }], requireApproval: {} }, tool, {}).decision).toBe('allow');
+  });
+
+  test('its arguments are checked by its schemas of draft 7, and a field called user_id is its own', () => {
+    const registry = createRegistry([bench.plugin()]);
+    expect(registry.get('fix:add')!.problemsOf({ a: 1, b: 'x' })).toEqual(['/b: expected number, got string']);
+    expect(registry.get('fix:about_user')!.accept({ user_id: 'bob' })).toEqual({ user_id: 'bob' });
+  });
+
+  test('its text, images, sound, resources and structured content are results', async () => {
+    expect(await call(bench, 'add', { a: 1, b: 2 })).toEqual({ sum: 3 });
+    expect(await call(bench, 'about_user', { user_id: 'bob' })).toBe('bob');
+    expect(await call(bench, 'refuse')).toEqual({ content: [{ type: 'text', text: 'It is closed.' }], isError: true });
+    expect(await call(bench, 'show')).toEqual({
+      content: [
+        { type: 'text', text: 'all' },
+        { type: 'image', mediaType: 'image/png', data: 'aW1hZ2U=' },
+        { type: 'file', mediaType: 'audio/wav', name: 'audio', data: 'YXVkaW8=' },
+        { type: 'text', text: 'file:///notes.txt:\na note' },
+        { type: 'file', mediaType: 'application/x-note', name: 'notes.bin', data: 'YmxvYg==' },
+        { type: 'text', text: 'note one: https://notes.example/1' },
+      ],
+      isError: false,
+    });
+    const lies = createRegistry([bench.plugin()]).get('fix:lies')!;
+    expect(lies.resultProblemsOf((await call(bench, 'lies')) as never)).toEqual(['/sum: expected number, got string']);
+  });
+
+  test('its environment is what the agent gives it, filled in when it is started, and little else', async () => {
+    const { secret, variables } = JSON.parse((await call(bench, 'about_itself')) as string) as { secret: string; variables: string[] };
+    expect(secret).toBe('hunter2');
+    expect(variables).not.toContain('DATABASE_URL');
+    expect(variables).not.toContain('TEMPORAL_ADDRESS');
+  });
+
+  test('progress of a call is told, and a call that is aborted is told to the server', async () => {
+    const lines: string[] = [];
+    expect(await call(bench, 'slow', { ms: 1 }, { heartbeat: (line) => lines.push(line) })).toBe('done');
+    expect(lines).toEqual(['half way']);
+    const abort = new AbortController();
+    const aborted = call(bench, 'slow', { ms: LONG_MS }, { signal: abort.signal, heartbeat: () => abort.abort(new Error('enough')) });
+    await expect(aborted).rejects.toThrow('enough');
+    expect(Number(await call(bench, 'count'))).toBeGreaterThan(100);
+  });
+
+  test('a change of its tools is followed', async () => {
+    const before = bench.plugin().version;
+    await call(bench, 'grow');
+    await bench.until(({ tools }) => tools.some(({ id }) => id.startsWith('grown')));
+    expect(bench.plugin().version).not.toBe(before);
+    expect(bench.plugin().alerts.at(-1)).toMatchObject({ level: 'info', text: expect.stringMatching(/^Its tools have changed; now there are: add, .*grown/) });
+  });
+
+  test('a server that dies is started again, which is reported, and the call under way is unknown', async () => {
+    await expect(call(bench, 'die')).rejects.toThrow(
+      'the MCP server fix ended in the midst of this call, so nobody knows whether it took effect; it is started again',
+    );
+    expect(await call(bench, 'count')).toBe('1');
+    const texts = bench.plugin().alerts.map(({ text }) => text);
+    expect(texts).toContainEqual(expect.stringMatching(/^The server has ended \(.*\); it is tried again$/));
+    expect(texts).toContain('The server is there again');
+    expect(bench.logged).toContain('The server is there again');
+  });
+});
+
+describe('a server behind HTTP', () => {
+  test('is called with its headers, followed, and found again when it has forgotten the session', async () => {
+    await using served = await serveFixture();
+    await using bench = await openBench({ url: served.url, headers: { authorization: 'Bearer ${env.TOKEN}' }, timeoutMs: LONG_MS }, { TOKEN: 't0p' });
+    expect(await call(bench, 'add', { a: 2, b: 2 })).toEqual({ sum: 4 });
+    expect(served.headers).toMatchObject({ authorization: 'Bearer t0p' });
+    await call(bench, 'grow');
+    await bench.until(({ tools }) => tools.some(({ id }) => id.startsWith('grown')));
+    served.restart();
+    expect(await call(bench, 'count')).toBe('1');
+  });
+
+  test('that cannot be reached has no tools until it can', async () => {
+    const first = await serveFixture();
+    const port = Number(new URL(first.url).port);
+    await first[Symbol.asyncDispose]();
+    await using bench = await openBench({ url: first.url, headers: {}, timeoutMs: LONG_MS });
+    expect(bench.plugin().tools).toEqual([]);
+    expect(bench.plugin().alerts[0]).toMatchObject({ level: 'error', text: expect.stringMatching(/^The server cannot be used: /) });
+    await using _second = await serveFixture(port);
+    await bench.until(({ tools }) => tools.length > 0);
+    expect(await call(bench, 'count')).toBe('1');
+  });
+});
+
+describe('a hostile server', () => {
+  test.each([
+    ['a message without end', `on('tools/call', () => { const chunk = 'x'.repeat(1 << 20); for (let n = 0; n < 40; n += 1) process.stdout.write(chunk); });`],
+    [
+      'a flood of notifications',
+      `on('tools/call', () => { for (let n = 0; n < 5000; n += 1) send({ method: 'notifications/message', params: { level: 'info', data: 'x' } }); });`,
+    ],
+    ['a flood of lines that are no messages', `on('tools/call', () => process.stdout.write('nonsense\\n'.repeat(5000)));`],
+  ])('that sends %s is ended', async (_what, script) => {
+    await using bench = await openBench(hostileProgram(script));
+    await expect(call(bench, 'go')).rejects.toThrow('ended in the midst of this call');
+  });
+
+  test('may print a few lines that are no messages', async () => {
+    await using bench = await openBench(
+      hostileProgram(`on('tools/call', ({ id }) => { console.log('debug'); reply(id, { content: [{ type: 'text', text: 'fine' }] }); });`),
+    );
+    expect(await call(bench, 'go')).toBe('fine');
+  });
+
+  test('that answers with another shape is an error of the call', async () => {
+    await using bench = await openBench(hostileProgram(`on('tools/call', ({ id }) => reply(id, { content: 'all' }));`));
+    await expect(call(bench, 'go')).rejects.toThrow(/content/);
+  });
+
+  test('with tools too many or too large is used for the others', async () => {
+    const many = `on('tools/list', ({ id }) => reply(id, { tools: [...Array(600).keys()].map((n) => ({ name: 't' + n, description: n === 3 ? 'x'.repeat(70000) : 'd', inputSchema: { type: 'object' } })) }));`;
+    await using bench = await openBench(hostileProgram(many));
+    expect(bench.plugin().tools).toHaveLength(499);
+    expect(bench.plugin().alerts.map(({ text }) => text)).toEqual([
+      'It has 600 tools; the first 500 are taken',
+      expect.stringMatching(/^Its tool "t3" is left out: its definition has \d+ characters; at most 65536 are taken$/),
+    ]);
+  });
+
+  test('that ends at once is tried again after pauses that grow, with what it said last', async () => {
+    await using bench = await openBench({ ...hostileProgram(''), args: ['-e', 'console.error("no licence"); process.exit(1)'] });
+    expect(bench.plugin().alerts[0]?.text).toMatch(/^The server cannot be used: .*no licence; it is tried again$/);
+  });
+});
+
+test('a variable that the worker does not have is told, and the server not started', async () => {
+  await using bench = await openBench(fixtureProgram({ env: { SECRET: '${env.FIX_SECRET}' } }));
+  expect(bench.plugin().alerts[0]?.text).toContain('Plugin mcp:fix: the environment variable FIX_SECRET is not set. Set FIX_SECRET for the worker');
+});

@@ -1,0 +1,110 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { McpProgram, McpServer } from '../../../src/contracts/agent.ts';
+import type { Logger } from '../../../src/log.ts';
+import type { Plugin, ToolContext } from '../../../src/plugins/define-plugin.ts';
+import { connectServer } from '../../../src/plugins/mcp/connected-server.ts';
+import { createFixtureServer } from './fixture-server.ts';
+
+const STDIO = fileURLToPath(new URL('stdio-server.ts', import.meta.url));
+
+/** The fixture as a program of this machine. */
+export function fixtureProgram(more: Partial<McpProgram> = {}): McpProgram {
+  return { command: process.execPath, args: ['--import', 'tsx', STDIO], env: {}, where: 'host', timeoutMs: 10_000, ...more };
+}
+
+/** A program that speaks as the script says, in JavaScript; `reply(id, result)` and `send(message)` are there, `on(method, handler)` too. */
+export function hostileProgram(script: string): McpProgram {
+  const prelude = `
+    const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+    const reply = (id, result) => send({ id, result });
+    const handlers = { initialize: ({ id, params }) => reply(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'h', version: '1' } }),
+      'tools/list': ({ id }) => reply(id, { tools: [{ name: 'go', inputSchema: { type: 'object' } }] }) };
+    const on = (method, handler) => { handlers[method] = handler; };
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => { const m = JSON.parse(line); handlers[m.method]?.(m); });
+    process.stdin.on('end', () => process.exit());
+  `;
+  return { command: process.execPath, args: ['-e', prelude + script], env: {}, where: 'host', timeoutMs: 10_000 };
+}
+
+export interface Bench extends AsyncDisposable {
+  plugin: () => Plugin;
+  logged: string[];
+  /** Resolves when the plugin has changed so that this holds. */
+  until(condition: (plugin: Plugin) => boolean): Promise<void>;
+}
+
+export async function openBench(server: McpServer, environment: Record<string, string> = {}): Promise<Bench> {
+  const logged: string[] = [];
+  const waiting = new Set<() => void>();
+  const look = () => waiting.forEach((check) => check());
+  const write = (_: object, text: string) => {
+    logged.push(text);
+    look();
+  };
+  const log = { info: write, warn: write, error: write } as unknown as Logger;
+  const connected = connectServer({ name: 'fix', server, readEnvironment: (name) => environment[name], log, onChange: look, maxPauseMs: 300 });
+  await connected.started;
+  return {
+    plugin: connected.plugin,
+    logged,
+    until: (condition) =>
+      new Promise((resolve) => {
+        const check = () => {
+          if (!condition(connected.plugin())) return;
+          waiting.delete(check);
+          resolve();
+        };
+        waiting.add(check);
+        check();
+      }),
+    [Symbol.asyncDispose]: () => connected[Symbol.asyncDispose](),
+  };
+}
+
+export async function call(bench: Pick<Bench, 'plugin'>, tool: string, input: object = {}, context: Partial<ToolContext> = {}): Promise<unknown> {
+  const given = { signal: new AbortController().signal, heartbeat: () => undefined, ...context } as ToolContext;
+  return bench
+    .plugin()
+    .tools.find(({ id }) => id === tool)!
+    .execute(input as never, given);
+}
+
+/** The fixture behind HTTP; `restart` forgets all sessions, `headers` are those of the last request. */
+export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: string; headers: Record<string, unknown>; restart(): void }> {
+  let sessions = new Map<string, StreamableHTTPServerTransport>();
+  const seen: Record<string, unknown> = {};
+  const http = createServer((request, response) => {
+    void (async () => {
+      Object.assign(seen, request.headers);
+      const id = request.headers['mcp-session-id'];
+      let transport = typeof id === 'string' ? sessions.get(id) : undefined;
+      if (id !== undefined && !transport) {
+        response.writeHead(404).end();
+        return;
+      }
+      if (!transport) {
+        transport = new StreamableHTTPServerTransport({
+          sessionIdGenerator: () => crypto.randomUUID(),
+          onsessioninitialized: (session) => void sessions.set(session, transport!),
+        });
+        await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(
+          transport as Parameters<ReturnType<typeof createFixtureServer>['connect']>[0],
+        );
+      }
+      await transport.handleRequest(request, response);
+    })();
+  });
+  await new Promise<void>((resolve) => http.listen(port, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
+    headers: seen,
+    restart: () => (sessions = new Map()),
+    async [Symbol.asyncDispose]() {
+      http.closeAllConnections();
+      await new Promise((resolve) => http.close(resolve));
+    },
+  };
+}
