@@ -33,10 +33,12 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
-  await using mcp = await openServers(config, agents, log);
-  await using plugins = await openPlugins({ config, agents, isolates, mcp, store, log });
+  await using plugins = await openPlugins({ config, agents, isolates, store, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;
+  const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
+  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, log });
+  addServers(plugins, mcp, log);
   await using sandboxes = await createSandboxes({ config, store, log });
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const pools = await prepareTemplates(config, agents, log);
@@ -64,51 +66,51 @@ interface Loading {
   agents: ReadonlyMap<string, Agent>;
   /** Undefined when no plugin needs one. */
   isolates: Isolates | undefined;
-  mcp: McpServers;
   store: Store;
   log: Logger;
 }
 
-function openServers({ LONGSHORE_HOST_PLUGINS: hostPlugins }: Config, agents: ReadonlyMap<string, Agent>, log: Logger): Promise<McpServers> {
-  const taken = [...BUILTIN_PLUGINS.map(({ id }) => id), 'tools'];
-  return openMcpServers({ agents: agents.values(), taken, hostPlugins, readEnvironment, log });
-}
-
-/** The agents' plugins beside the built-in ones and the MCP servers, whose tools come and change as they please. */
-async function openPlugins({ config, agents, isolates, mcp, store, log }: Loading): Promise<PluginManager> {
+/** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
+function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
   const sources = sourcesOf(agents.values());
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
   const inHost = sources.map(({ name }) => name).filter((name) => hostPlugins.includes(name));
   if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
-  for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
   const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
-  const plugins = await openPluginManager({
+  return openPluginManager({
     sources,
     directory,
     hostPlugins,
     isolates,
     hostId,
     log,
-    builtins: (registry) => [...BUILTIN_PLUGINS, ...mcp.plugins, searched(registry)],
+    builtins: (registry) => [...BUILTIN_PLUGINS, searched(registry)],
     store: store.plugins,
     environment: readEnvironment,
     onChange: (registry) => tellBrokenAgents(registry, agents, log),
   });
+}
+
+/** The tools of MCP servers, as they come and change. */
+function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void {
+  for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
+  plugins.provide(mcp.plugins);
   mcp.follow((plugin) => {
     try {
-      plugins.put(plugin);
+      plugins.provide([plugin]);
     } catch (error) {
       log.error({ plugin: plugin.id, err: error }, 'the changed tools of an MCP server cannot be used');
     }
   });
-  return plugins;
 }
 
 function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>, log: Logger): void {
   for (const agent of agents.values()) {
+    // The tools of servers come later.
+    const tools = agent.tools.filter((pattern) => !Object.hasOwn(agent.mcp ?? {}, pattern.split(':')[0] ?? ''));
     try {
-      registry.forAgent(agent);
+      registry.forAgent({ ...agent, tools });
     } catch (error) {
       log.error({ agent: agent.id, err: error }, 'an agent cannot work');
     }

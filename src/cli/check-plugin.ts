@@ -15,7 +15,7 @@ export async function checkPlugin(cli: Cli, name: string, json: boolean): Promis
   // What looks like a path is one; agents write it with ./ before it.
   const located = name.startsWith('.') || isAbsolute(name) || name.startsWith('@') ? name : await pathOrPackage(name, directory);
   await using loaded = await loadSource({ name: located, pins: [] }, { directory, hostPlugins: [], isolates });
-  const digest = await digestOf(await rootOf(located, directory));
+  const digest = await digestOf(await rootOf(located, directory)).catch((error: unknown) => `none: ${(error as Error).message}`);
   const problems = loaded.problems.map(({ message }) => message);
   if (problems.length > 0) cli.exitCode = EXIT.failed;
   if (json) return printJson(cli, { digest, plugins: loaded.plugins.map(describe), problems });

@@ -1,8 +1,10 @@
+import { symlink } from 'node:fs/promises';
 import { createLogger } from '../../src/log.ts';
 import { openIsolates, type Isolates } from '../../src/plugins/isolates/load-isolated.ts';
 import { digestOf } from '../../src/plugins/manager/pins.ts';
 import { watchPlugins } from '../../src/plugins/manager/watch-plugins.ts';
 import { until } from '../e2e/support.ts';
+import { problemOf } from './isolates/support.ts';
 import { call, openManagerBench, sourceOf, type Workbench } from './manager-workbench.ts';
 
 let isolates: Isolates;
@@ -169,6 +171,8 @@ test('of a pinned plugin one flipped byte is refused, and another version of a p
   await manager.reload('./p');
   await manager.reload('packed');
   const found = await digestOf(`${bench.directory}/p`);
+  await symlink('../../node_modules/packed/index.ts', `${bench.directory}/p/data/out.ts`);
+  expect(await problemOf(digestOf(`${bench.directory}/p`))).toContain('it has no digest, since its link data/out.ts leads out of it');
   expect(found).not.toBe(digest);
   expect(reportOf('./p')).toMatchObject({
     health: 'loaded',

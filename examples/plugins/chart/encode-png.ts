@@ -32,7 +32,7 @@ function stored(data: Uint8Array): number[] {
 }
 
 function chunk(name: string, data: number[]): number[] {
-  const named = [...[...name].map((letter) => letter.charCodeAt(0)), ...data];
+  const named = [...Array.from({ length: name.length }, (_, at) => name.charCodeAt(at)), ...data];
   return [...number(data.length), ...named, ...number(crc32(named))];
 }
 

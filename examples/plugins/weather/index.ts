@@ -25,7 +25,7 @@ export default definePlugin({
       timeoutMs: 15_000,
       summarize: ({ latitude, longitude }) => `${latitude}, ${longitude}`,
       async execute({ latitude, longitude }, { fetch, config }) {
-        const units = String(config['units']);
+        const units = config['units'] === 'fahrenheit' ? 'fahrenheit' : 'celsius';
         const query = `latitude=${latitude}&longitude=${longitude}&temperature_unit=${units}&current=temperature_2m,wind_speed_10m,precipitation`;
         const response = await fetch(`https://${HOST}/v1/forecast?${query}`);
         if (!response.ok) throw new Error(`the weather service answered with ${response.status}`);

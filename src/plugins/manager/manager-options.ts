@@ -18,7 +18,7 @@ export interface ManagerOptions {
   hostId: string;
   environment: (name: string) => string | undefined;
   log: Logger;
-  /** Told once all sources are loaded, and after each change. */
+  /** Told after each change, once all sources have been loaded. */
   onChange?: (registry: Registry) => void;
   /** How long a plugin that was replaced may go on with its calls. Default one hour. */
   drainMs?: number;

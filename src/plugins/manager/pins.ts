@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import type { PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
@@ -21,7 +21,10 @@ export async function checkPin(name: string, root: string, { version, digest }: 
   }
 }
 
-/** `sha256:…` of the names and contents of all files of a directory. What git keeps for itself does not count, links count by where they lead. */
+/**
+ * `sha256:…` of the names and contents of all files of a directory. What git keeps for itself does not count, links count by where they lead.
+ * @throws PLUGIN_INVALID for a link out of the directory: what lies there could change unseen
+ */
 export async function digestOf(root: string): Promise<string> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
   const files = entries
@@ -30,8 +33,12 @@ export async function digestOf(root: string): Promise<string> {
     .map((file) => ({ ...file, name: relative(root, file.path).split(sep).join('/') }))
     .filter(({ name }) => !/(^|\/)\.git(\/|$)/.test(name))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const top = await realpath(root);
   const hash = createHash('sha256');
   for (const { path, isLink, name } of files) {
+    if (isLink && !(await realpath(path).catch(() => '')).startsWith(`${top}${sep}`)) {
+      throw unlike(root, `it has no digest, since its link ${name} leads out of it`, 'Put what it leads to there');
+    }
     const content = isLink ? await readlink(path) : await readFile(path);
     // Lengths part names and contents, so that no two trees write the same.
     hash.update(`${isLink ? 'link' : 'file'} ${Buffer.byteLength(name)} ${name} ${Buffer.byteLength(content)} `).update(content);

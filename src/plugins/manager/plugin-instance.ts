@@ -54,6 +54,7 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   const prepared = prepareConfig(id, configSchema, written, environment);
   if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
   await run(id, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
+  instance.refresh();
   instance.config = prepared.config;
   instance.configVersion = configVersion;
 }

@@ -15,17 +15,14 @@ export interface PluginManager extends AsyncDisposable {
   registry: Registry;
   configOf(pluginId: string): JsonObject;
   /**
-   * Puts a plugin that is part of the worker in the place of the one with its id.
-   * @throws PLUGIN_INVALID, PLUGIN_COLLISION; then nothing is changed
-   */
-  put(plugin: Plugin): void;
-  /**
    * Loads a source again, by the name that agents give it. Calls that are under way end with the version they began with; a version that cannot be
    * loaded leaves the old one at work, and its error in the reports and the log.
    */
   reload(name: string): Promise<void>;
   /** Does what operators have written into the settings since the last time. */
   follow(): Promise<void>;
+  /** Adds plugins that others look after, such as MCP servers, or puts them in the place of those of the same ids. @throws what `createRegistry` does; then nothing has changed */
+  provide(plugins: Plugin[]): void;
 }
 
 const DRAIN_MS = 3_600_000;
@@ -71,24 +68,12 @@ class Manager implements PluginManager, Household {
     this.publish();
     await bringUp(this, this.sources);
     this.started = true;
-    this.options.onChange?.(this.registry);
     await this.report();
     this.following = this.followSettings().catch((error: unknown) => log.error({ err: error }, 'the settings of plugins are not followed any more'));
   }
 
   configOf(pluginId: string): JsonObject {
     return this.instanceOf(pluginId)?.config ?? {};
-  }
-
-  put(plugin: Plugin): void {
-    const before = this.builtins;
-    this.builtins = before.map((old) => (old.id === plugin.id ? plugin : old));
-    try {
-      this.publish();
-    } catch (error) {
-      this.builtins = before;
-      throw error;
-    }
   }
 
   reload(name: string): Promise<void> {
@@ -103,6 +88,19 @@ class Manager implements PluginManager, Household {
       for (const now of changed) await this.obey(before.get(now.pluginId), now);
       await this.report();
     });
+  }
+
+  provide(plugins: Plugin[]): void {
+    const before = this.builtins;
+    const ids = new Set(plugins.map(({ id }) => id));
+    this.builtins = [...before.filter(({ id }) => !ids.has(id)), ...plugins];
+    try {
+      this.publish();
+    } catch (error) {
+      this.builtins = before;
+      throw error;
+    }
+    void this.inTurn(() => this.report());
   }
 
   isEnabled(pluginId: string): boolean {
@@ -174,6 +172,7 @@ class Manager implements PluginManager, Household {
     const { log, store } = this.options;
     try {
       await configureInstance(instance, now, this.options);
+      this.publish();
       log.info({ plugin: now.pluginId, configVersion: now.configVersion }, 'a plugin works with another configuration');
     } catch (error) {
       log.error({ plugin: now.pluginId, configVersion: now.configVersion, err: error }, 'a plugin refused its configuration');

@@ -10,7 +10,7 @@ type Parts = Pick<ManagerOptions, 'store' | 'hostId' | 'log'> & { household: Hou
 export function createReporter({ store, hostId, log, household }: Parts): () => Promise<void> {
   const written = new Map<string, string>();
   return async () => {
-    const reports = household.sources.flatMap((managed) => reportsOf(managed, household));
+    const reports = [...household.sources.flatMap((managed) => reportsOf(managed, household)), ...serverReports(household)];
     try {
       const names = reports.map(({ name }) => name);
       if ([...written.keys()].some((name) => !names.includes(name))) await store.forget(hostId, names);
@@ -38,8 +38,14 @@ function reportsOf(managed: ManagedSource, household: Household): PluginReport[]
   return plugins.map((plugin) => {
     const errors = problems.filter(({ pluginId = plugin.id }) => pluginId === plugin.id).map(({ error }) => error);
     const name = plugins.length === 1 ? source.name : `${source.name}#${plugin.id}`;
-    return { name, ...factsOf(plugin, managed), health: healthOf(plugin, household, atWork), ...errorOf(errors) };
+    return { name, ...factsOf(plugin, instances), health: healthOf(plugin, household, atWork), ...errorOf(errors) };
   });
+}
+
+/** MCP servers look after themselves; what they have to tell is in their alerts. */
+function serverReports(household: Household): PluginReport[] {
+  const servers = household.builtins.filter(({ dialect }) => dialect === 'mcp');
+  return servers.map((plugin) => ({ name: `mcp:${plugin.id}`, ...factsOf(plugin, []), health: healthOf(plugin, household, servers) }));
 }
 
 function healthOf({ id }: Plugin, household: Household, atWork: Plugin[]): PluginReport['health'] {
@@ -47,7 +53,7 @@ function healthOf({ id }: Plugin, household: Household, atWork: Plugin[]): Plugi
   return atWork.some((plugin) => plugin.id === id) ? 'loaded' : 'failed';
 }
 
-function factsOf(plugin: Plugin, { instances }: ManagedSource): Omit<PluginReport, 'name' | 'health'> {
+function factsOf(plugin: Plugin, instances: ManagedSource['instances']): Omit<PluginReport, 'name' | 'health'> {
   const { id, version, dialect, description, tools, alerts, configSchema } = plugin;
   const instance = instances.find((candidate) => candidate.plugin === plugin);
   return {
