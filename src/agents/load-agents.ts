@@ -4,9 +4,10 @@ import { pathToFileURL } from 'node:url';
 import type { Agent } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import { loadTemplates } from '../templates/load-templates.ts';
-import { isCredential } from './is-credential.ts';
+import type { Treatment } from './fill-in-environment.ts';
 import { parseAgent } from './parse-agent.ts';
 import { readDefinition } from './read-definition.ts';
+import { treatCredentials } from './treat-credentials.ts';
 import { withTemplate } from './with-template.ts';
 
 const YAML_FILE = /\.ya?ml$/;
@@ -49,8 +50,8 @@ async function importAgent(path: string): Promise<Agent> {
 
 async function loadAgent(path: string): Promise<Agent> {
   // Secrets of servers are filled in when these are connected to, so that no agent holds them.
-  const keeps = ([root, ...path]: PropertyKey[]) => root === 'mcp' || (root === 'sandbox' && isCredential(path));
-  const { filled, source } = await readDefinition(path, 'AGENT_INVALID', keeps);
+  const treat = ([root, ...below]: PropertyKey[]): Treatment => (root === 'mcp' ? 'leave' : root === 'sandbox' ? treatCredentials(below) : 'fill');
+  const { filled, source } = await readDefinition(path, 'AGENT_INVALID', treat);
   return parseAgent(withId(filled, basename(path, extname(path))), source);
 }
 

@@ -3,17 +3,17 @@ import { basename, dirname } from 'node:path';
 import { isCollection, isScalar, LineCounter, parseDocument, type Document } from 'yaml';
 import { readEnvironment } from '../config.ts';
 import { failure } from '../contracts/errors.ts';
-import { fillInEnvironment } from './fill-in-environment.ts';
+import { fillInEnvironment, type Treatment } from './fill-in-environment.ts';
 import type { DefinitionSource } from './invalid-definition.ts';
 
 /**
  * Reads a YAML file and fills in the environment. Errors, here and from what is made of it, name file and line.
- * @param keeps where references to the environment stay as they are written
+ * @param treat where references to the environment stay as they are written
  */
 export async function readDefinition(
   path: string,
   code: DefinitionSource['code'],
-  keeps: (path: PropertyKey[]) => boolean,
+  treat: (path: PropertyKey[]) => Treatment,
 ): Promise<{ filled: unknown; source: DefinitionSource }> {
   const file = basename(path);
   const lines = new LineCounter();
@@ -36,7 +36,7 @@ export async function readDefinition(
         problem: `the environment variable ${name} is not set`,
         fix: `Set ${name} for the worker, or write the value into the file`,
       }),
-    keeps,
+    treat,
   );
   return { filled, source };
 }

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { isCredential } from '../agents/is-credential.ts';
 import { readDefinition } from '../agents/read-definition.ts';
+import { treatCredentials } from '../agents/treat-credentials.ts';
 import { failure } from '../contracts/errors.ts';
 import { parseTemplate } from './parse-template.ts';
 import type { Template } from './template.ts';
@@ -36,7 +36,7 @@ export async function loadTemplates(directory: string): Promise<Map<string, Temp
 }
 
 async function loadTemplate(path: string): Promise<Template> {
-  const { filled, source } = await readDefinition(path, 'TEMPLATE_INVALID', isCredential);
+  const { filled, source } = await readDefinition(path, 'TEMPLATE_INVALID', treatCredentials);
   const isObject = filled === null || (typeof filled === 'object' && !Array.isArray(filled));
   return parseTemplate(isObject ? { name: basename(path, extname(path)), ...filled } : filled, source);
 }

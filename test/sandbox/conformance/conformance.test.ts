@@ -196,7 +196,8 @@ describe.each(BACKENDS)('%s', (_name, open) => {
     test('tells what is made, changed and removed, in new directories too', async () => {
       await using watch = await handle.watch(home, { recursive: true });
       const seen = collect(watch);
-      const told = (type: string, path: string) => until(async () => seen.some((event) => event.type === type && event.path === at(path)), `${path} is ${type}`);
+      const told = (type: string, path: string) =>
+        until(async () => seen.some((event) => event.type === type && event.path === at(path)), `${path} is ${type}`);
       await shell('mkdir sub; echo 1 > sub/file');
       await told('created', 'sub');
       // What comes and goes in a new directory before it can be watched is nobody's to tell.
