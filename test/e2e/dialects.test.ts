@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { installAgents, type Installation } from './support.ts';
+import { installAgents, until, type Installation } from './support.ts';
 
 const plugins = ['pandora-weather', 'maibot-search'].map((name) => fileURLToPath(new URL(`../fixtures/plugins/${name}`, import.meta.url)));
 let installation: Installation;
@@ -23,7 +23,12 @@ beforeAll(async () => {
       ],
     },
   });
+  installation.environment['OPENWEATHER_API_KEY'] = 'a-key';
   await installation.startWorker().ready;
+  const { plugins: managed } = installation.longshore;
+  // Its manifest asks for this field; until it is there, the plugin is not loaded.
+  await managed.configure('@pandorakit/weather', { greeting: 'Ahoy' });
+  await until(async () => (await managed.get('@pandorakit/weather')).reports.every(({ health }) => health === 'loaded'), 'the plugin is loaded');
 });
 afterAll(async () => {
   await installation[Symbol.asyncDispose]();
