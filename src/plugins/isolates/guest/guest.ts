@@ -16,7 +16,10 @@ type Call = Extract<ToGuest, { type: 'call' }>;
 
 const controllers = new Map<number, GuestAbortController>();
 const asked = new Map<number, { resolve(value: Json): void; reject(error: Error): void }>();
-/** The call that a piece of asynchronous work belongs to: tools of one conversation may run side by side. */
+/**
+ * The call that a piece of asynchronous work belongs to: tools of one conversation may run side by side. From its first use on every promise of the
+ * process costs more, so it is used only where something depends on it.
+ */
 const flow = new AsyncLocalStorage<{ call: number; context: object | undefined }>();
 let lastAsk = 0;
 let compartments: Compartments | undefined;
@@ -72,7 +75,9 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
       const [self, run] = functionOf(realm.plugin, target);
       const context = facts ? createContext(facts, controller.signal, lineOf(id)) : undefined;
       const given = context ? [...args, context] : args;
-      return ((await flow.run({ call: id, context }, () => run.apply(self, given))) ?? null) as Json;
+      const work = () => run.apply(self, given);
+      const asks = grants.network || grants.files || typeof realm.plugin['attach'] === 'function';
+      return ((await (asks ? flow.run({ call: id, context }, work) : work())) ?? null) as Json;
     } finally {
       realm.active.splice(realm.active.indexOf(id), 1);
     }
