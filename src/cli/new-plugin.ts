@@ -3,11 +3,17 @@ import { join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { printLine, type Cli } from './cli.ts';
 import { longshorePlugin } from './plugin-templates/longshore.ts';
+import { maibotPlugin } from './plugin-templates/maibot.ts';
+import { nekroPlugin } from './plugin-templates/nekro.ts';
+import { pandoraPlugin } from './plugin-templates/pandora.ts';
 
 /** Text of each file of a new plugin, by its path in the directory. */
 export type PluginFiles = Record<string, string>;
 
-const TEMPLATES = { longshore: longshorePlugin } as const satisfies Record<string, (id: string) => PluginFiles>;
+const TEMPLATES = { longshore: longshorePlugin, pandora: pandoraPlugin, maibot: maibotPlugin, nekro: nekroPlugin } as const satisfies Record<
+  string,
+  (id: string) => PluginFiles
+>;
 
 export type NewDialect = keyof typeof TEMPLATES;
 export const DIALECTS = Object.keys(TEMPLATES) as NewDialect[];
