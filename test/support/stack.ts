@@ -102,7 +102,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 async function openConnections(admin: string, name: string): Promise<string[]> {
   const deadline = Date.now() + CONNECTIONS_CLOSE_TIMEOUT_MS;
   for (;;) {
-    const rows = await query(admin, `SELECT query FROM pg_stat_activity WHERE datname = '${name}'`);
+    // The server's own cleaning may be at work there.
+    const rows = await query(admin, `SELECT query FROM pg_stat_activity WHERE datname = '${name}' AND backend_type = 'client backend'`);
     // A closed socket takes the server a moment to notice.
     if (rows.length === 0 || Date.now() > deadline) return rows.map((row) => String(row['query']));
     await sleep(50);
