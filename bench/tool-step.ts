@@ -1,44 +1,65 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chat } from '../src/client.ts';
+import { definePlugin, defineTool } from '../src/plugins/define-plugin.ts';
 import type { Store } from '../src/store/store.ts';
 import { gaps, startBareWorker } from './bare-worker.ts';
 import { startBenchWorker } from './bench-worker.ts';
 import { compare, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 
-/** As many as the script of the agent calls in one step. */
+/** As many as the scripts of the agents call in one step. */
 const STEPS = 20;
 const ROUNDS = 8;
 /** They start the sandbox, fill the caches and give the compiler time to know the code, as in a worker that has run for a while. */
 const WARM_UP = 4;
 const LOOK_EVERY_MS = 200;
 
-/** A tool call (claimed, run in the sandbox, stored, told to readers) against an activity that does nothing, on the same server. */
+const nothing = {
+  id: 'nothing',
+  description: 'Does nothing.',
+  parameters: { type: 'object', properties: {}, additionalProperties: false },
+  isolation: 'host',
+  execute: async () => 'done',
+} as const;
+const PLUGIN = definePlugin({ id: 'bench', tools: [defineTool(nothing)] });
+
+/**
+ * Calls of tools, one after the other, against bare activities that do nothing, on the same server. A tool that does nothing as well shows what
+ * durability costs: the ledger, the result, the transcript, the events. A command shows what it is like with work in a sandbox.
+ */
 export async function measureToolStep(parts: BenchParts): Promise<Measurement[]> {
   const ends: number[] = [];
-  await using worker = await startBenchWorker({ ...parts, store: noting(parts.store, ends) });
+  await using worker = await startBenchWorker({ ...parts, store: noting(parts.store, ends) }, [PLUGIN]);
   await using bare = await startBareWorker(parts, worker);
-  const chat = await worker.longshore.start({ agent: 'stepper', user: 'bench' });
-  const samples = { subject: [] as number[], baseline: [] as number[] };
+  const chats = {
+    nothing: await worker.longshore.start({ agent: 'stepper', user: 'bench' }),
+    command: await worker.longshore.start({ agent: 'commander', user: 'bench' }),
+  };
+  const samples = { nothing: [] as number[], command: [] as number[], baseline: [] as number[] };
   for (let round = 0; round < WARM_UP + ROUNDS; round++) {
-    ends.length = 0;
-    await chat.send('Go.');
-    await untilDone(chat, ends);
-    const subject = gaps(ends);
-    const baseline = await bare.run(STEPS);
+    const taken = { nothing: await stepsOf(chats.nothing, ends), command: await stepsOf(chats.command, ends), baseline: await bare.run(STEPS) };
     if (round < WARM_UP) continue;
-    samples.subject.push(...subject);
-    samples.baseline.push(...baseline);
+    for (const kind of ['nothing', 'command', 'baseline'] as const) samples[kind].push(...taken[kind]);
   }
-  await chat.close();
-  for await (const event of chat.events()) if (event.type === 'conversation.closed') break;
-  return [compare({ name: 'tool-step', goal: 1.5, unit: 'ms', baselineIs: 'an activity that does nothing' }, samples)];
+  for (const chat of Object.values(chats)) {
+    await chat.close();
+    for await (const event of chat.events()) if (event.type === 'conversation.closed') break;
+  }
+  const { nothing: subject, command, baseline } = samples;
+  const baselineIs = 'an activity that does nothing';
+  return [
+    compare({ name: 'tool-step', goal: 1.5, unit: 'ms', baselineIs }, { subject, baseline }),
+    compare({ name: 'tool-step-command', unit: 'ms', baselineIs }, { subject: command, baseline }),
+  ];
 }
 
-/** Looks now and then: following the events would put a reader's work into the worker's process. */
-async function untilDone(chat: Chat, ends: number[]): Promise<void> {
+async function stepsOf(chat: Chat, ends: number[]): Promise<number[]> {
+  ends.length = 0;
+  await chat.send('Go.');
+  // Looks now and then: following the events would put a reader's work into the worker's process.
   do await sleep(LOOK_EVERY_MS);
   while (ends.length < STEPS || (await chat.status()).state !== 'idle');
+  return gaps(ends);
 }
 
 /** The same store, which notes when each call has its result. */
