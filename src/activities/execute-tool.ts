@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 import { createOutputEvents } from './output-events.ts';
-import { MethodDesk, type DeskParts, type Within } from './method-desk.ts';
+import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from './method-desk.ts';
 import { startProgress, type Progress } from './progress.ts';
 import { runContainerTool } from './run-container-tool.ts';
 import { runHostTool } from './run-host-tool.ts';
@@ -20,6 +20,7 @@ type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' 
  */
 export function createExecuteTool(parts: Parts) {
   const { store, registry } = parts;
+  const awaited: AwaitedResults = new Map();
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
     // Awaited, so that the heartbeats go on until then.
@@ -42,8 +43,8 @@ export function createExecuteTool(parts: Parts) {
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args);
-    using methods = new MethodDesk({ args, store, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
-    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, services: parts.services, progress, output: outputOf(args, log), log, methods };
+    using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
+    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, services: parts.services, progress, output: outputOf(args, log), log, methods, awaited };
     return storeOutcome(run, await runTool(run), within?.onStored);
   }
 

@@ -12,9 +12,17 @@ import { answerOf, methodCallId, refusal } from './method-answer.ts';
 import { createSettleCall } from './settle-call.ts';
 import type { RunOutcome } from './tool-run.ts';
 
+/**
+ * Who waits in this worker for the results of calls, by their ids: whoever stores one tells it at once, sooner than a look into the ledger
+ * finds it. One that another worker stores is found there only.
+ */
+export type AwaitedResults = Map<string, (result: StoredResult) => void>;
+type StoredResult = Pick<ToolCallRow, keyof CallResult | 'tool'>;
+
 export interface DeskParts {
   args: ExecuteToolArgs;
   store: Store;
+  awaited: AwaitedResults;
   registry: Registry;
   agents: ReadonlyMap<string, Agent>;
   log: Logger;
@@ -88,6 +96,7 @@ export class MethodDesk implements Disposable {
   [Symbol.dispose](): void {
     this.closed = true;
     clearTimeout(this.timer);
+    for (const callId of this.open.keys()) this.letGo(callId);
   }
 
   private async work(task: () => Promise<void>): Promise<void> {
@@ -168,7 +177,16 @@ export class MethodDesk implements Disposable {
 
   private watch(one: OpenCall): void {
     this.open.set(one.callId, one);
+    this.parts.awaited.set(one.callId, (result) => {
+      if (this.letGo(one.callId)) void this.work(() => this.deliver(one, result));
+    });
     if (this.timer === undefined) this.lookAfter(FIRST_LOOK_MS);
+  }
+
+  /** False when nobody waited for it any more. */
+  private letGo(callId: string): boolean {
+    this.parts.awaited.delete(callId);
+    return this.open.delete(callId);
   }
 
   private async propose(one: OpenCall, judged: Judged): Promise<void> {
@@ -192,7 +210,7 @@ export class MethodDesk implements Disposable {
   }
 
   /** An agent's answer is for the model: the code ends at the call. */
-  private async deliver(one: OpenCall, row: Pick<ToolCallRow, keyof CallResult | 'tool'>): Promise<void> {
+  private async deliver(one: OpenCall, row: StoredResult): Promise<void> {
     this.stir();
     const kind = this.parts.registry.get(row.tool)?.kind;
     const concludes = (kind === 'agent' || kind === 'multimodal_agent') && row.state === 'finished' && !row.isError;
@@ -206,7 +224,7 @@ export class MethodDesk implements Disposable {
   }
 
   private async look(waited: number): Promise<void> {
-    for (const [callId, one] of this.open) if (await this.deliverStored(one)) this.open.delete(callId);
+    for (const [callId, one] of this.open) if (await this.deliverStored(one)) this.letGo(callId);
     this.timer = undefined;
     if (this.open.size === 0) return;
     // This look itself is the one piece of work.

@@ -23,10 +23,14 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
   run.progress.phase('storing');
   const result = await resultOf(run, outcome);
   await noteBehavior(run, result);
+  const tier = tierOf(run);
+  // Looked at below; a failure must not come before the result is stored.
+  tier.catch(() => undefined);
   const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
   if (!settled) return storedByOther(run);
+  run.awaited.get(run.args.callId)?.({ ...result, tool: run.args.tool });
   onStored?.(result);
-  return { ...verdictOf(run, result), sandboxTier: await tierOf(run) };
+  return { ...verdictOf(run, result), sandboxTier: await tier };
 }
 
 /** What the workflow is told about a call that has its result. */

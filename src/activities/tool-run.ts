@@ -6,7 +6,7 @@ import type { PluginServices } from '../plugins/plugin-services.ts';
 import type { RegisteredTool } from '../plugins/registry.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { ClaimResult, Store } from '../store/store.ts';
-import type { MethodDesk } from './method-desk.ts';
+import type { AwaitedResults, MethodDesk } from './method-desk.ts';
 import type { OutputEvents } from './output-events.ts';
 import type { Progress } from './progress.ts';
 import { isExecOf } from './interrupt-call.ts';
@@ -27,6 +27,7 @@ export interface ToolRun {
   log: Logger;
   /** Where calls of the call's code are taken. */
   methods: MethodDesk;
+  awaited: AwaitedResults;
   /** Set once the sandbox was reached. */
   handle?: SandboxHandle;
 }
@@ -49,6 +50,7 @@ export function sandboxFor(run: ToolRun): CallSandbox {
   let opening: Promise<SandboxHandle> | undefined;
   return createCallSandbox({
     args: run.args,
+    isBegun: run.claim.attempt > 1,
     open: () => (opening ??= openToGoOn(run)),
     onMethodCall: (handle, call) => run.methods.take(handle, call),
     onOutput(stream, chunk) {
@@ -63,7 +65,9 @@ export function sandboxFor(run: ToolRun): CallSandbox {
 /** Opens the sandbox for a call that may have started something in it before; where that cannot be looked up any more, the call must not go on. */
 async function openToGoOn(run: ToolRun): Promise<SandboxHandle> {
   const handle = await openFor(run);
-  if (run.claim.attempt > 1 && (await lostJournal(run, handle))) {
+  if (run.claim.attempt === 1) return handle;
+  const [lost] = await Promise.all([lostJournal(run, handle), skipTold(run)]);
+  if (lost) {
     throw failure('SANDBOX_LOST', { sandboxId: handle.sandboxId, problem: 'its files are gone, and with them the record of its commands' });
   }
   return handle;
@@ -82,12 +86,11 @@ export async function lostJournal({ store, args, claim }: ToolRun, handle: Sandb
 
 /** Opens the conversation's sandbox; what an earlier life of it lost is told to the model. */
 export async function openFor(run: ToolRun): Promise<SandboxHandle> {
-  const { args, store, claim } = run;
+  const { args, store } = run;
   const opened = await run.opened.open(args);
   if (opened.lost !== undefined) await tellLost(run, opened.lost);
   // An interruption that found no sandbox could not bar the first command; it left its word in the ledger.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
-  if (claim.attempt > 1) await skipTold(run);
   run.progress.phase('running');
   run.handle = opened.handle;
   return opened.handle;

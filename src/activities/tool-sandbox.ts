@@ -30,6 +30,8 @@ export interface CallSandbox extends ToolSandbox {
 
 export interface CallSandboxParts {
   args: ExecuteToolArgs;
+  /** An earlier attempt may have started what this one asks for. */
+  isBegun: boolean;
   open: () => Promise<SandboxHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Takes the calls of tools that the commands' code makes. */
@@ -40,6 +42,7 @@ const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DO
 
 /** What one attempt at a call holds in its sandbox. */
 interface Hold {
+  isBegun: boolean;
   fate: ReturnType<typeof createFate>;
   release: AbortController;
   onOutput: CallSandboxParts['onOutput'];
@@ -50,10 +53,10 @@ interface Hold {
 }
 
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
-export function createCallSandbox({ args, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
+export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
-  const hold: Hold = { fate, release: new AbortController(), onOutput, onMethodCall, timeoutMs };
+  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs };
   let named = 0;
   let busy = 0;
   const nextId = () => `${callId}-${++named}`;
@@ -106,7 +109,7 @@ async function runOnce(
   const { signal } = hold.release;
   const follow = {
     signal,
-    ...(methods && { onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }),
+    ...(methods && { isBegun: hold.isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }),
     ...(!quiet && { onStdout: (chunk: Buffer) => hold.onOutput('stdout', chunk), onStderr: (chunk: Buffer) => hold.onOutput('stderr', chunk) }),
   };
   const result = await handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
@@ -128,9 +131,9 @@ async function runCodeOnce(
   code: string,
   { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
 ): Promise<CodeResult> {
-  const { fate, release, onOutput, timeoutMs } = hold;
+  const { fate, isBegun, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
-  const follow = { signal: release.signal, onOutput: tell, ...(methods && { onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
+  const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
   const result = await handle.runCode(code, { timeoutMs, ...options, ...follow, execId }).catch((error: unknown) => {
     // Only the mark of an interruption can have this id: a piece of code is the same for each attempt.
     throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;

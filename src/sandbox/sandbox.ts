@@ -24,6 +24,8 @@ export interface RunOptions {
   signal?: AbortSignal;
   /** Lets the command's code call tools. Told of each call while somebody is attached; calls without an answer are told again to whoever attaches. */
   onMethodCall?: (call: MethodCall) => void;
+  /** The command was started before, so its code may be waiting for an answer: its calls are followed from the first moment on. */
+  isBegun?: boolean;
 }
 
 /** A call of a tool by code in the sandbox. What it asks for is the guest's, and nothing of it was checked. */
@@ -243,7 +245,7 @@ export interface CodeContext {
   /** Up to 40 letters, digits, `_`, `.` and `-`. JavaScript and TypeScript share their contexts. */
   contextId: string;
 }
-export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall'> {
+export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall' | 'isBegun'> {
   language: CodeLanguage;
   contextId?: string;
   /** Called for what the code prints, as it comes. */

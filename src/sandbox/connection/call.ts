@@ -11,6 +11,8 @@ export interface Call {
   fields(): JsonObject;
   /** Bytes that follow the request, once the supervisor has said how many it has already; a source is opened anew for each request. */
   upload?: Uint8Array | (() => AsyncIterable<Uint8Array>);
+  /** Bytes are sent right behind the request when it is sent for the first time, for operations that take them at once. */
+  isUploadAhead?: boolean;
   /** Takes output or file data; a promise holds back the supervisor until it is kept. */
   onData?(chunk: Buffer, stream: StreamName): void | Promise<void>;
   /** Not sent again when the stream breaks: it rejects with `SANDBOX_UNREACHABLE`. */

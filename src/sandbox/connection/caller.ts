@@ -93,8 +93,9 @@ export class Caller {
     if (this.over) return open.settle({ error: this.over });
     if (this.link) {
       if (this.wouldStartAgain(open)) return open.settle({ error: this.lost() });
+      const isFirst = open.sentTo === undefined;
       open.sentTo ??= this.supervisorId;
-      this.link.send(open);
+      this.link.send(open, isFirst);
       this.watchSilence();
       return;
     }

@@ -21,7 +21,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
     attach: (execId, follow) => callAndFollow(caller, 'attach', execId, { execId }, follow),
     async input(execId, bytes, { end }) {
       const inputId = randomBytes(8).toString('hex');
-      await caller.call({ operation: 'input', fields: () => ({ execId, inputId, size: bytes.byteLength, end }), upload: bytes });
+      await caller.call({ operation: 'input', fields: () => ({ execId, inputId, size: bytes.byteLength, end }), upload: bytes, isUploadAhead: true });
     },
     signal: async (execId, signal) => (await ask('signal', { execId, signal }))['signalled'] === true,
     async list() {

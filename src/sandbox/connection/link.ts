@@ -11,7 +11,8 @@ export type LinkEnd = { reason: 'broken'; problem: string } | { reason: 'breach'
 
 /** One open stream to the supervisor with the calls that travel on it. */
 export interface Link {
-  send(call: OpenCall): void;
+  /** `isFirst`: the call was never sent before, on any link. */
+  send(call: OpenCall, isFirst?: boolean): void;
   /** Lets go of a call; what still arrives for it is ignored. */
   cancel(call: OpenCall): void;
   close(problem: string): void;
@@ -66,7 +67,7 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
     calls,
     heardAt: () => heardAt,
     close: (problem) => end({ reason: 'broken', problem }),
-    send(open) {
+    send(open, isFirst = false) {
       const fields = open.call.fields();
       const request = JSON.stringify({ operation: open.call.operation, ...fields });
       const problem = findProblem(open.call.operation, 'request', fields) ?? (request.length > LIMITS.frameBytes / 3 ? findSizeProblem(request) : undefined);
@@ -79,6 +80,9 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       calls.set(channel, open);
       if (calls.size === 1) heardAt = performance.now();
       write(FRAMES.request, channel, request);
+      if (!isFirst || !open.call.isUploadAhead) return;
+      open.position = 0;
+      sendUpload(channel, open, { write });
     },
     cancel(open) {
       for (const [channel, other] of calls) {
@@ -134,7 +138,7 @@ function takeReply(frame: Frame, open: OpenCall, taking: Taking): void {
   const { operation, upload } = open.call;
   const reply = parseMessage(operation, 'reply', frame.payload);
   if (typeof upload === 'function') return startFeed(frame.channel, upload(), open, taking);
-  if (upload) open.position = Math.min(Number(reply['accepted']), upload.byteLength);
+  if (upload) open.position = Math.max(open.position, Math.min(Number(reply['accepted']), upload.byteLength));
   return sendUpload(frame.channel, open, taking);
 }
 
@@ -174,7 +178,7 @@ function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taki
   }
 }
 
-function sendUpload(channel: number, open: OpenCall, taking: Taking): void {
+function sendUpload(channel: number, open: OpenCall, taking: Pick<Taking, 'write'>): void {
   const { upload } = open.call;
   if (!upload || typeof upload === 'function' || open.position < 0) return;
   while (open.credit > 0 && open.position < upload.byteLength) {

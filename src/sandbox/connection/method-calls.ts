@@ -24,7 +24,7 @@ export function createMethodCalls(caller: Caller): Pick<SupervisorConnection, 'c
     hold: async (execId, number) => Number((await caller.call({ operation: 'hold', fields: () => ({ execId, number }) }))['held']),
     async answer(execId, number, answer) {
       const upload = Buffer.from(answer);
-      await caller.call({ operation: 'answer', fields: () => ({ execId, number, size: upload.byteLength }), upload });
+      await caller.call({ operation: 'answer', fields: () => ({ execId, number, size: upload.byteLength }), upload, isUploadAhead: true });
     },
     async conclude(execId, number) {
       await caller.call({ operation: 'conclude', fields: () => ({ execId, number }) });

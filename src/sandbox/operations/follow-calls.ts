@@ -8,7 +8,7 @@ const FIRST_CALL_MS = 10;
 export async function followCalls<End>(
   connection: WorkingConnection,
   execId: string,
-  { onMethodCall, signal }: Pick<RunOptions, 'onMethodCall' | 'signal'>,
+  { onMethodCall, isBegun = false, signal }: Pick<RunOptions, 'onMethodCall' | 'isBegun' | 'signal'>,
   running: Promise<End>,
 ): Promise<End> {
   if (!onMethodCall) return running;
@@ -18,7 +18,7 @@ export async function followCalls<End>(
     const signals = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
     connection.calls(execId, { onCall: (call) => onMethodCall({ execId, ...call }), signal: signals }).catch(() => undefined);
   };
-  const timer = setTimeout(follow, FIRST_CALL_MS);
+  const timer = setTimeout(follow, isBegun ? 0 : FIRST_CALL_MS);
   try {
     return await running;
   } finally {

@@ -12,6 +12,9 @@ import _signal as signal
 _PR_SET_CHILD_SUBREAPER = 36
 _STDIN, _STATUS, _ORDER = 0, 3, 4
 _libc = ctypes.CDLL(None, use_errno=True)
+_BASH, _STATIC_BASH = b'/bin/bash', b'/bin/bash-static'
+"""The same shell without libraries to link at every start; an image may come without it."""
+_READ_SIZE = 65536
 
 ENDED = b'E'
 FAILED = b'F'
@@ -54,7 +57,7 @@ def move_up(fds):
 def _read_order():
     data = b''
     while len(data) < 4 or len(data) < 4 + struct.unpack_from('>I', data)[0]:
-        more = os.read(_ORDER, 1 << 20)
+        more = os.read(_ORDER, _READ_SIZE)
         if not more:
             # The supervisor is gone, or nobody needed this runner.
             os._exit(0)
@@ -87,6 +90,11 @@ def _obey(user):
 def _execute_found(argv, env):
     """As os.execvpe, which loads a module first: the guest may not be able to, and it takes time."""
     program = argv[0]
+    if program == _BASH:
+        try:
+            os.execve(_STATIC_BASH, argv, env)
+        except OSError:
+            pass
     if b'/' in program:
         os.execve(program, argv, env)
     problem = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
