@@ -45,6 +45,15 @@ test('with four rights of root and no others it starts commands as the guest', a
   expect(stdout.text).toMatch(/^user\n\/home\/user\nCapEff:\t0{16}\nCapBnd:\t[0-9a-f]+\nNoNewPrivs:\t1\npipe:/);
 });
 
+test('the shell of commands needs no linking at its start, and is otherwise the one that scripts name', async () => {
+  const tell = 'echo "$0 $BASH $BASH_VERSION $LANG"; echo ä | wc -m; echo ~root';
+  const { stdout } = await handle.run(`readlink /proc/$$/exe; ${tell}; /bin/bash -c '${tell}'`);
+  const [program, ...told] = stdout.text.trim().split('\n');
+  expect(program).toBe('/usr/bin/bash-static');
+  expect(told.slice(0, 3)).toEqual([expect.stringMatching(/^\/bin\/bash \/bin\/bash 5\.\S+ C\.UTF-8$/), '2', '/root']);
+  expect(told.slice(3)).toEqual(told.slice(0, 3));
+});
+
 test('files belong to the guest, and those of root are out of reach', async () => {
   await handle.writeFile('notes/a.txt', 'mine');
   expect((await handle.run('stat -c %U notes notes/a.txt')).stdout.text).toBe('user\nuser\n');
