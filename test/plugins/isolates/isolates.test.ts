@@ -1,20 +1,12 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
+import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
 beforeAll(async () => {
   bench = await openWorkbench();
 });
 afterAll(() => bench[Symbol.asyncDispose]());
-
-const running = (pid: string | number): boolean => {
-  try {
-    return process.kill(Number(pid), 0);
-  } catch {
-    return false;
-  }
-};
 
 test('a plugin in TypeScript with zod, a relative import and a package is bundled and called, and its arguments are checked', async () => {
   await mkdir(join(bench.directory, 'full/node_modules/tiny'), { recursive: true });
@@ -223,12 +215,3 @@ test('no process and no file is left when the isolates are disposed of', async (
   expect(pids.length).toBeGreaterThan(1);
   expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
 });
-
-async function childrenOf(pid: number): Promise<string[]> {
-  const { readFile } = await import('node:fs/promises');
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  return children
-    .trim()
-    .split(' ')
-    .filter((child) => child !== '' && running(child));
-}

@@ -29,7 +29,7 @@ interface Entry extends ToolEntry {
 }
 
 /** The tools of some entries; `tools` and `alerts` are read again after `load`. */
-type Part = Pick<Plugin, 'tools' | 'alerts' | 'load'>;
+type Part = Pick<Plugin, 'tools' | 'alerts' | 'load' | 'isAsleep'>;
 
 const ADAPTER = fileURLToPath(new URL(`./adapt-tools${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
 const RESOLVE_TIMEOUT_MS = 10_000;
