@@ -90,7 +90,9 @@ function adaptTool({ entry, env }: EntryModule, tool: Partial<Tool>, index: numb
     annotations: { title: tool.name, ...annotations },
     timeoutMs: tool.timeout ?? DEFAULT_TIMEOUT_MS,
     isolation: 'compartment',
-    execute: async (input: JsonObject, context: ToolContext) => ((await execute?.call(tool, input, contextOf(context, env))) ?? null) as Json,
+    // Without parameters it takes nothing, whatever a model makes up.
+    execute: async (input: JsonObject, context: ToolContext) =>
+      ((await execute?.call(tool, tool.parameters ? input : {}, contextOf(context, env))) ?? null) as Json,
   };
   return adapted as unknown as JsonObject;
 }
