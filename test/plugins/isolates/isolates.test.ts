@@ -203,6 +203,12 @@ describe('a plugin that misbehaves is cut while another answers', () => {
   });
 });
 
+test('code that throws while it is loaded leaves no process', async () => {
+  const before = (await childrenOf(process.pid)).length;
+  for (const name of ['throws', 'throws-again']) expect(await problemOf(bench.load(name, 'throw new Error("no licence")'))).toBe('no licence');
+  while ((await childrenOf(process.pid)).length > before) await new Promise((resolve) => setTimeout(resolve, 5));
+});
+
 test('no process and no file is left when the isolates are disposed of', async () => {
   const own = await openWorkbench();
   const plugin = await own.load('last', sourceOf('last', { wait: 'await new Promise(() => 0)' }));

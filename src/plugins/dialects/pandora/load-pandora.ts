@@ -99,13 +99,16 @@ async function isolateEntries({ name, root, isolates, id }: Loading, entries: En
 /** A module that gives the tools of all entries as one plugin. */
 function wrapperOf(root: string, entries: Entry[]): string {
   const imports = entries.map(({ entry }, at) => `import * as entry${at} from ${JSON.stringify(join(root, entry))};`);
-  const modules = entries.map(({ index, permissions: { env = [] } }, at) => `{ entry: ${index}, env: ${JSON.stringify(env)}, exports: entry${at} }`);
+  const modules = entries.map(
+    ({ index, entry, permissions }, at) =>
+      `{ entry: ${index}, path: ${JSON.stringify(entry)}, permissions: ${JSON.stringify(permissions)}, exports: entry${at} }`,
+  );
   return `import { adaptEntries } from ${JSON.stringify(ADAPTER)};\n${imports.join('\n')}\nexport default adaptEntries([${modules.join(', ')}]);\n`;
 }
 
 async function importEntries({ name, root, resolveTimeoutMs = RESOLVE_TIMEOUT_MS }: PandoraOptions, entries: Entry[], settle: Settle): Promise<Part> {
   const modules = await Promise.all(
-    entries.map(async ({ entry, index, permissions: { env = [] } }) => ({ entry: index, env, exports: await importModule(name, join(root, entry)) })),
+    entries.map(async ({ entry, index, permissions }) => ({ entry: index, path: entry, permissions, exports: await importModule(name, join(root, entry)) })),
   );
   const toolsOf = ({ tools }: Pick<AdaptedEntries, 'tools'>) =>
     tools.map((tool) => ({ ...(tool as unknown as Tool), ...settle(tool), isolation: 'host' as const }));

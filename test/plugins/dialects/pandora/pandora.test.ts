@@ -174,7 +174,10 @@ describe('sandbox and permissions', () => {
     expect(await run(native, 'host', {}, contextOf('conv-1', all))).toEqual({ native: true, process: 'object', env: { SHOWN: 's', DECLARED: 'd' } });
     expect(await run(native, 'fenced', {}, contextOf('conv-1', all))).toEqual({ process: 'undefined', env: {} });
     expect(native.tools.map(({ id, isolation }) => `${id} ${isolation}`)).toEqual(['host host', 'fenced compartment']);
-    expect(native.alerts.map(({ text }) => text)).toEqual(['Its agents are not loaded; only its tools are.']);
+    expect(native.alerts.map(({ text }) => text)).toEqual([
+      'Its agents are not loaded; only its tools are.',
+      'host.mjs resolves more tools when the plugin is loaded; they are granted {"env":["SHOWN","DECLARED"]}.',
+    ]);
     await native.load!(hostOf({}, all.env));
     expect(native.tools.map(({ id }) => id)).toEqual(['host', 'late-declared-shown', 'fenced']);
   });
