@@ -6,6 +6,9 @@ export interface Use {
   stop(): void;
 }
 
+/** A timer of the platform that is set for longer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * Tells when nothing has been in use for `idleMs`; 0 is never.
  * @param now a clock in milliseconds.
@@ -16,7 +19,7 @@ export function createUse(idleMs: number, now: () => number, onIdle: () => void)
   let timer: NodeJS.Timeout | undefined;
   // One timer for many uses: it looks when the last one ended and waits for the rest.
   const wait = (ms: number): void => {
-    timer = setTimeout(look, ms);
+    timer = setTimeout(look, Math.min(ms, LONGEST_TIMER_MS));
     timer.unref();
   };
   const look = (): void => {
