@@ -1,6 +1,7 @@
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { duration } from './agents/duration.ts';
 import { failure } from './contracts/errors.ts';
 
 const text = z.string().min(1);
@@ -40,6 +41,10 @@ const schema = z.object({
   LONGSHORE_COPY_CHECKPOINTS: z.enum(['yes', 'no']).default('no'),
   /** Whether workers load plugins again whose directories change. For development. */
   LONGSHORE_WATCH: z.enum(['yes', 'no']).default('no'),
+  /** How long a plugin keeps its process that nobody uses: `15m`, `90s`; `0` keeps it. */
+  LONGSHORE_PLUGIN_IDLE: text.refine((value) => value === '0' || duration.safeParse(value).success, 'write 15m, 90s, or 0 for never').default('15m'),
+  /** Addresses and CIDR ranges, separated by commas, that plugins may reach although they are not public, where their permissions name the host. */
+  LONGSHORE_PLUGIN_ADDRESSES: text.optional(),
   /** A directory whose files tools may forward into sandboxes. */
   LONGSHORE_FILES: text.optional(),
   /** Where archived sandboxes are kept: `file:///directory` or `s3://bucket/prefix`; in Postgres when absent. */

@@ -1,4 +1,5 @@
 import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
+import { parseDuration } from './agents/duration.ts';
 import { loadAgents } from './agents/load-agents.ts';
 import { searchableTools } from './activities/offer-tools.ts';
 import { readEnvironment, type Config } from './config.ts';
@@ -31,7 +32,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
   const names = sourcesOf(agents.values()).map(({ name }) => name);
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
-  await using isolates = fenced ? await openIsolates({ log }) : undefined;
+  await using isolates = fenced ? await openIsolates({ log, idleMs: idleMsOf(config) }) : undefined;
   await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
   await using plugins = await openPlugins({ config, agents, isolates, store, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
@@ -59,6 +60,10 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
     await runtime.shutdown();
   }
   log.info('worker stopped');
+}
+
+function idleMsOf({ LONGSHORE_PLUGIN_IDLE: idle }: Config): number {
+  return idle === '0' ? 0 : parseDuration(idle);
 }
 
 interface Loading {

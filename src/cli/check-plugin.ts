@@ -46,7 +46,7 @@ function linesOf(plugin: Plugin): string[] {
     ...(dependencies.length > 0 ? [`depends on: ${dependencies.join(', ')}`] : []),
     ...tools.flatMap((tool) => [
       '',
-      `${id}:${tool.id} (${tool.kind}, ${tool.visibility}, ${tool.isolation})`,
+      `${id}:${tool.id}${tool.annotations.title === undefined ? '' : `, ${tool.annotations.title}`} (${tool.kind}, ${tool.visibility}, ${tool.isolation})`,
       `  ${tool.description.replaceAll('\n', '\n  ')}`,
       `  ${JSON.stringify(tool.parameters)}`,
     ]),

@@ -8,11 +8,15 @@ export async function listPlugins(cli: Cli, longshore: Longshore, json: boolean)
   if (states.length === 0) return printLine(cli, 'No plugins. Workers tell of those that agents name when they start.');
   const rows = states.map((state) => {
     const [report] = state.reports;
-    const healths = new Set(state.reports.map(({ health }) => health));
+    const healths = new Set(state.reports.map(stateOf));
     const permissions = Object.keys(report?.permissions ?? {}).join(' ') || 'none';
     return [state.id, report?.version ?? '', report?.dialect ?? '', [...healths].join('/'), String(report?.tools.length ?? 0), permissions, noteOf(state)];
   });
   printTable(cli, ['PLUGIN', 'VERSION', 'DIALECT', 'HEALTH', 'TOOLS', 'PERMISSIONS', 'NOTE'], rows);
+}
+
+function stateOf({ health, asleep }: PluginState['reports'][number]): string {
+  return asleep ? 'sleeping' : health;
 }
 
 const NOTE_LENGTH = 100;
@@ -36,10 +40,10 @@ export async function describePlugin(cli: Cli, longshore: Longshore, id: string,
 }
 
 function reportLines(report: PluginState['reports'][number]): string[] {
-  const { hostId, health, name, version = '', dialect = 'unknown dialect', description = '', tools, permissions, alerts, error, configSchema, at } = report;
+  const { hostId, name, version = '', dialect = 'unknown dialect', description = '', tools, permissions, alerts, error, configSchema, at } = report;
   return [
     '',
-    `on ${hostId}: ${health}, since ${at.slice(0, 19).replace('T', ' ')}`,
+    `on ${hostId}: ${stateOf(report)}, since ${at.slice(0, 19).replace('T', ' ')}`,
     `  from         ${name}`,
     `  what         ${[dialect, version, description].filter((part) => part !== '').join(', ')}`,
     `  tools        ${tools.join(', ') || 'none'}`,

@@ -1,19 +1,24 @@
 import { readEnvironment, type Config } from '../config.ts';
 import { createGuardedFetch, type GuardedFetch } from '../network/guarded-fetch.ts';
+import { readAddresses } from '../network/read-addresses.ts';
 import type { PluginServices } from './plugin-services.ts';
 
-/** What a worker lends to its plugins. Connections are shared by the calls that may reach the same hosts, and end with the disposal. */
+/**
+ * What a worker lends to its plugins. Connections are shared by the calls that may reach the same hosts, and end with the disposal.
+ * @throws CONFIG_INVALID for addresses that are none.
+ */
 export function createPluginServices(
-  { LONGSHORE_FILES: filesDirectory }: Pick<Config, 'LONGSHORE_FILES'>,
+  { LONGSHORE_FILES: filesDirectory, LONGSHORE_PLUGIN_ADDRESSES: addresses }: Pick<Config, 'LONGSHORE_FILES' | 'LONGSHORE_PLUGIN_ADDRESSES'>,
   configOf: PluginServices['configOf'] = () => ({}),
 ): PluginServices & AsyncDisposable {
+  const allowAddresses = readAddresses('LONGSHORE_PLUGIN_ADDRESSES', addresses);
   const fetches = new Map<string, GuardedFetch>();
   return {
     environment: readEnvironment,
     configOf,
     fetchFor(hosts) {
       const key = hosts.toSorted().join(' ');
-      const guarded = fetches.get(key) ?? createGuardedFetch({ hosts });
+      const guarded = fetches.get(key) ?? createGuardedFetch({ hosts, allowAddresses });
       fetches.set(key, guarded);
       return guarded.fetch;
     },

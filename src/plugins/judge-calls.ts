@@ -113,7 +113,7 @@ function summaryOf(tool: RegisteredTool, input: JsonObject): string {
   } catch {
     return tool.id;
   }
-  return toLine(Object.values(input).find((value) => typeof value === 'string') ?? tool.id);
+  return toLine(Object.values(input).find((value) => typeof value === 'string') ?? tool.annotations.title ?? tool.id);
 }
 
 function toLine(text: string): string {

@@ -58,6 +58,8 @@ export interface PluginDetails {
   load?(host: PluginHost): Promise<void>;
   unload?(): Promise<void>;
   updateConfig?(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void>;
+  /** Set by the host for plugins that are fenced: true while it has no process, since nobody uses it. */
+  isAsleep?(): boolean;
 }
 
 export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -185,6 +185,8 @@ export interface PluginReport {
   /** As agents name it. */
   name: string;
   health: PluginHealth;
+  /** It has no process until it is called again. */
+  asleep?: true;
   /** Absent where the plugin could not even say its id. */
   pluginId?: string;
   version?: string;

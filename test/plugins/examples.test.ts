@@ -49,6 +49,51 @@ test('a chart is a picture with bars above and below its axis, shown to user and
   expect([at(15, 5), at(45, 5), at(15, 25), at(15, 45), at(45, 45)]).toEqual([1, 0, 2, 0, 1]);
 });
 
+describe('the currency plugin, which is one of Pandora', () => {
+  /** A service of rates where the one that the plugin asks would be. */
+  const ratesAt = (asked: string[]) => async (url: string | URL) => {
+    asked.push(String(url));
+    const to = new URL(url).searchParams.get('symbols') ?? '';
+    return to === 'XXX' ? new Response('', { status: 404 }) : Response.json({ date: '2026-01-02', rates: { [to]: 1.08512 } });
+  };
+
+  test('converts by the newest rate of the service that its configuration names, and says what goes wrong', async () => {
+    const asked: string[] = [];
+    await using currency = await open('currency', {
+      config: { source: 'own', decimals: 3 },
+      env: { RATES_URL: 'http://localhost:8090' },
+      context: { fetch: ratesAt(asked) },
+    });
+    expect(currency.plugin.alerts.map(({ level, text }) => `${level}: ${text}`)).toEqual(['info: Rates come from localhost:8090.']);
+    expect(await currency.call('convert', { amount: 10, from: 'EUR', to: 'USD' })).toEqual({
+      amount: 10.851,
+      currency: 'USD',
+      rate: 1.08512,
+      date: '2026-01-02',
+    });
+    expect(asked).toEqual(['http://localhost:8090/latest?base=EUR&symbols=USD']);
+    expect(await problemOf(currency.call('convert', { amount: 1, from: 'EUR', to: 'XXX' }))).toBe('EUR or XXX is no currency that the service of rates knows');
+    expect(await problemOf(currency.call('convert', { amount: 1, from: 'euro', to: 'USD' }))).toContain('/from: ');
+  });
+
+  test('has an alert and no conversion where there is no service, and splits amounts anyway', async () => {
+    await using currency = await open('currency', { config: { source: 'own' } });
+    expect(currency.plugin.tools.map(({ id }) => id)).toEqual(['split']);
+    expect(currency.plugin.alerts.map(({ level, text }) => `${level}: ${text}`)).toEqual([
+      'warning: Nothing can be converted: rates are to come from RATES_URL, which is not set.',
+    ]);
+    expect(await currency.call('split', { amount: 0.05, shares: 3 })).toEqual({ shares: [0.02, 0.02, 0.01] });
+    expect(await problemOf(open('currency', { config: { source: 'elsewhere' } }))).toContain('/source: expected one of "banks", "own", got "elsewhere"');
+  });
+
+  test('asks central banks unless it is told otherwise', async () => {
+    const asked: string[] = [];
+    await using currency = await open('currency', { context: { fetch: ratesAt(asked) } });
+    expect(await currency.call('convert', { amount: 1, from: 'EUR', to: 'USD' })).toMatchObject({ amount: 1.09, currency: 'USD' });
+    expect(asked).toEqual(['https://api.frankfurter.dev/v1/latest?base=EUR&symbols=USD']);
+  });
+});
+
 /** The rows of a PNG that has one IDAT chunk, each behind its filter byte. */
 function pixelsOf(png: Buffer): Buffer {
   expect(png.subarray(0, 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n');

@@ -2,16 +2,21 @@ import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { createBreaker } from './breaker.ts';
-import { speakWith, type CallRequest, type Limits, type LoadedProcess } from './loaded-process.ts';
+import { KeptProcess, type AtWork } from './kept-process.ts';
+import { speakWith, type CallRequest, type Limits } from './loaded-process.ts';
 import type { Processes } from './processes.ts';
 import type { Description, Grants } from './protocol.ts';
 
-/** A plugin behind its fence: one process at a time, replaced when it ends. */
+const UNLOAD_TIMEOUT_MS = 10_000;
+
+/** A plugin behind its fence: one process at a time, replaced when it ends, and none while nobody uses it. */
 export interface Isolate {
   /** What the plugin says of itself. */
   describe(): Promise<Description>;
   /** @throws TOOL_FAILED when its process ends meanwhile or may not be started now; an Error with the plugin's message when the function throws. */
   call(request: CallRequest): Promise<Json>;
+  /** Its process was ended because nobody used it; the next call starts another. */
+  isAsleep(): boolean;
   /** Ends its process. */
   close(): Promise<void>;
 }
@@ -25,42 +30,51 @@ export interface IsolateOptions {
   grants: Grants;
   processes: Processes;
   limits: Limits;
+  /** Milliseconds without a call after which its process is ended; 0 is never. */
+  idleMs: number;
+  /** Told when it has fallen asleep and when it is woken. */
+  onRest: () => void;
   log: Logger;
   /** Milliseconds; the breaker's clock. */
   now: () => number;
 }
 
 export function createIsolate(options: IsolateOptions): Isolate {
-  const { plugin, processes, limits, log, now } = options;
+  const { plugin, processes, limits, idleMs, onRest, log, now } = options;
   const breaker = createBreaker(now);
-  let current: Promise<{ loaded: LoadedProcess; description: Description }> | undefined;
   let open = true;
   /** The plugin's own `load`, as it was called; a process that replaces another runs it again. */
   let loading: CallRequest | undefined;
 
-  const start = async () => {
+  const start = async (): Promise<AtWork> => {
     const process = await processes.take();
     const loaded = speakWith(process, { plugin, limits, log });
-    void process.ended.then((why) => ended(why));
-    const description = descriptionOf(await loaded.load(options.code, options.grants));
-    if (loading) await loaded.call(loading);
-    return { loaded, description };
+    try {
+      const description = descriptionOf(await loaded.load(options.code, options.grants));
+      if (loading) await loaded.call(loading);
+      return { loaded, description };
+    } catch (error) {
+      process.kill('it could not be set to work');
+      breaker.failed();
+      throw error;
+    }
   };
-  const ended = (why: string): void => {
-    current = undefined;
-    if (!open) return;
-    breaker.failed();
-    log.warn({ plugin, why }, 'the process of a plugin was ended');
-    // The next call finds it at work again.
-    if (breaker.waits() === undefined) acquire().catch((error: unknown) => log.warn({ plugin, err: error }, 'the process of a plugin was not replaced'));
-  };
-  const acquire = () => {
-    const starting = (current ??= start());
-    starting.catch(() => {
-      if (current === starting) current = undefined;
-    });
-    return starting;
-  };
+  const kept = new KeptProcess({
+    start,
+    idleMs,
+    now,
+    onLost(why) {
+      breaker.failed();
+      log.warn({ plugin, why }, 'the process of a plugin was ended');
+      return breaker.waits() === undefined;
+    },
+    onNotReplaced: (error) => log.warn({ plugin, err: error }, 'the process of a plugin was not replaced'),
+    onRest(asleep) {
+      log.info({ plugin }, asleep ? 'a plugin sleeps until it is called' : 'a plugin was woken by a call');
+      onRest();
+    },
+    beforeSleep: (atWork) => unload(atWork, options),
+  });
   const refuseWhileOpen = (name: string): void => {
     const waits = breaker.waits();
     if (waits === undefined) return;
@@ -68,31 +82,40 @@ export function createIsolate(options: IsolateOptions): Isolate {
     throw failure('TOOL_FAILED', { tool: name, problem });
   };
   return {
-    describe: async () => (await acquire()).description,
+    describe: () => kept.use(async ({ description }) => description),
+    isAsleep: () => kept.isAsleep(),
     async call(request) {
       if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
+      // It does that when it falls asleep.
+      if (kept.isAsleep() && isHook(request, 'unload')) return kept.gone().then(() => null);
       refuseWhileOpen(request.name);
-      const { loaded } = await acquire();
-      const value = await loaded.call(request);
+      const value = await kept.use(({ loaded }) => loaded.call(request));
       loading = loadingAfter(request, loading);
       breaker.succeeded();
       return value;
     },
     async close() {
       open = false;
-      const last = await current?.catch(() => undefined);
-      last?.loaded.process.kill('the plugin was closed');
-      await last?.loaded.process.ended;
+      await kept.close();
     },
   };
 }
 
+async function unload({ loaded, description }: AtWork, { plugin, grants, log }: IsolateOptions): Promise<void> {
+  if (!description.hooks.includes('unload')) return;
+  const request = { name: `${plugin}.unload`, target: { hook: 'unload' }, conversation: '', grants, args: [], timeoutMs: UNLOAD_TIMEOUT_MS };
+  await loaded.call(request).catch((error: unknown) => log.warn({ plugin, err: error }, 'a plugin failed to unload before its sleep'));
+}
+
+function isHook({ target }: CallRequest, name: string): boolean {
+  return 'hook' in target && target.hook === name;
+}
+
 /** The call of `load` by which a new process comes to where this one is. */
-function loadingAfter({ target, args, ...request }: CallRequest, loading: CallRequest | undefined): CallRequest | undefined {
-  const hook = 'hook' in target && target.hook;
-  if (hook === 'load') return { ...request, target, args };
-  const [scope, config = {}] = args;
-  if (hook !== 'updateConfig' || scope !== 'self' || !loading) return loading;
+function loadingAfter(request: CallRequest, loading: CallRequest | undefined): CallRequest | undefined {
+  if (isHook(request, 'load')) return request;
+  const [scope, config = {}] = request.args;
+  if (!isHook(request, 'updateConfig') || scope !== 'self' || !loading) return loading;
   return { ...loading, args: [{ ...(loading.args[0] as JsonObject), config }] };
 }
 

@@ -19,6 +19,8 @@ export interface Isolates extends AsyncDisposable {
   load(plugin: IsolatedCode): Promise<Plugin>;
   /** Isolates of the same kind that end by themselves: disposing them ends the processes that were started through them. */
   group(): Isolates;
+  /** Tells whenever a plugin has fallen asleep or was woken, until the function that it gives is called. */
+  follow(onRest: () => void): () => void;
 }
 
 export interface IsolatedCode {
@@ -34,13 +36,18 @@ export interface IsolatedCode {
 
 export interface IsolatesOptions extends Partial<Limits> {
   log: Logger;
+  /** Milliseconds after which a plugin that nobody uses sleeps, without a process; 0, the default, is never. */
+  idleMs?: number;
+  /** Milliseconds that a plugin's own functions (`load`, `promptText`, …) may take. */
+  hookTimeoutMs?: number;
 }
 
 const DEFAULT_LIMITS: Limits = { unresponsiveMs: 5_000, graceMs: 2_000 };
 const HOOK_TIMEOUT_MS = 10_000;
 
-export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise<Isolates> {
+export async function openIsolates({ log, idleMs = 0, hookTimeoutMs = HOOK_TIMEOUT_MS, ...limits }: IsolatesOptions): Promise<Isolates> {
   const processes = await openProcesses();
+  const listeners = new Set<() => void>();
   const start = ({ name, code, permissions = {} }: IsolatedCode) =>
     createIsolate({
       plugin: name,
@@ -48,10 +55,16 @@ export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise
       grants: grantsOf(permissions),
       processes,
       limits: { ...DEFAULT_LIMITS, ...limits },
+      idleMs,
+      onRest: () => listeners.forEach((listener) => listener()),
       log,
       now: () => performance.now(),
     });
-  const all = groupOf(processes.fence, start);
+  const follow = (onRest: () => void) => {
+    listeners.add(onRest);
+    return () => void listeners.delete(onRest);
+  };
+  const all = groupOf({ fence: processes.fence, hookTimeoutMs, start, follow });
   return {
     ...all,
     async [Symbol.asyncDispose]() {
@@ -61,14 +74,21 @@ export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise
   };
 }
 
+interface Shared extends Pick<Isolates, 'fence' | 'follow'> {
+  hookTimeoutMs: number;
+  start: (plugin: IsolatedCode) => Isolate;
+}
+
 /** Knows what was started through it and through its groups, so that it can end all of that. */
-function groupOf(fence: string, start: (plugin: IsolatedCode) => Isolate): Isolates {
+function groupOf(shared: Shared): Isolates {
+  const { fence, follow, hookTimeoutMs, start } = shared;
   const isolates = new Set<Isolate>();
   const groups = new Set<Isolates>();
   return {
     fence,
+    follow,
     group() {
-      const group = groupOf(fence, start);
+      const group = groupOf(shared);
       const made: Isolates = {
         ...group,
         async [Symbol.asyncDispose]() {
@@ -85,7 +105,7 @@ function groupOf(fence: string, start: (plugin: IsolatedCode) => Isolate): Isola
       const { permissions = {}, defaults = {}, settle = () => ({}) } = given;
       try {
         const { plugin, hooks } = await isolate.describe();
-        return pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle });
+        return pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle, hookTimeoutMs });
       } catch (error) {
         isolates.delete(isolate);
         await isolate.close();
@@ -101,6 +121,7 @@ function groupOf(fence: string, start: (plugin: IsolatedCode) => Isolate): Isola
 interface Making extends Required<Pick<IsolatedCode, 'defaults' | 'settle'>> {
   isolate: Isolate;
   grants: Grants;
+  hookTimeoutMs: number;
 }
 
 function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugin {
@@ -116,7 +137,7 @@ function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugi
     };
     return definePlugin(definition as unknown as PluginDefinition);
   };
-  const plugin = define(described);
+  const plugin = Object.assign(define(described), { isAsleep: () => making.isolate.isAsleep() });
   if (!hooks.includes('load')) return plugin;
   return Object.assign(plugin, {
     async load({ env, config }: PluginHost) {
@@ -129,8 +150,8 @@ function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugi
 }
 
 /** A call without capabilities. */
-function callHook(id: string, hook: string, args: Json[], { isolate, grants }: Making, conversation = ''): Promise<Json> {
-  return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: HOOK_TIMEOUT_MS });
+function callHook(id: string, hook: string, args: Json[], { isolate, grants, hookTimeoutMs }: Making, conversation = ''): Promise<Json> {
+  return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: hookTimeoutMs });
 }
 
 function toolOf(pluginId: string, described: JsonObject, { isolate, settle }: Making): Tool {

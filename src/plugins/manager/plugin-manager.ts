@@ -49,6 +49,7 @@ class Manager implements PluginManager, Household {
   /** Changes come one after the other. */
   private queue: Promise<unknown> = Promise.resolve();
   private following: Promise<void> = Promise.resolve();
+  private unfollow = () => {};
 
   constructor(options: ManagerOptions) {
     this.options = options;
@@ -69,6 +70,7 @@ class Manager implements PluginManager, Household {
     await bringUp(this, this.sources);
     this.started = true;
     await this.report();
+    this.unfollow = this.options.isolates?.follow(() => void this.inTurn(() => this.report())) ?? this.unfollow;
     this.following = this.followSettings().catch((error: unknown) => log.error({ err: error }, 'the settings of plugins are not followed any more'));
   }
 
@@ -140,6 +142,7 @@ class Manager implements PluginManager, Household {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.closing.abort();
+    this.unfollow();
     await this.following;
     await this.queue;
     for (const { instances, loaded } of this.sources.toReversed()) this.retire(instances.toReversed(), loaded);

@@ -66,6 +66,7 @@ function factsOf(plugin: Plugin, instances: ManagedSource['instances']): Omit<Pl
     alerts,
     ...(configSchema && { configSchema }),
     ...(instance && { configVersion: instance.configVersion }),
+    ...(instance && plugin.isAsleep?.() && { asleep: true as const }),
   };
 }
 

@@ -1,9 +1,9 @@
 import type { SecureContextOptions } from 'node:tls';
 import { readEnvironment, type Config } from '../../config.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
-import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
-import { createAddressPolicy, type AddressPolicy, type Resolve } from '../../network/address-policy.ts';
+import { createAddressPolicy, type Resolve } from '../../network/address-policy.ts';
+import { readAddresses } from '../../network/read-addresses.ts';
 import type { SandboxRow, Store } from '../../store/store.ts';
 import { createHeldAuthority } from '../egress/authority.ts';
 import { createEgress } from '../egress/create-egress.ts';
@@ -30,7 +30,8 @@ const MEBIBYTE = 1024 * 1024;
 /** Reads what holds for a sandbox from its row, so that it is the same for all workers. What its way out decides is told in the conversation's events. */
 export function createTermsOf({ config, store, log, role, resolve, trust, watchDisk = true }: TermsOfOptions): TermsOf {
   const authority = createHeldAuthority(config.LONGSHORE_HOME);
-  const policy = createPolicy(config.LONGSHORE_EGRESS_ADDRESSES, resolve);
+  const allowAddresses = readAddresses('LONGSHORE_EGRESS_ADDRESSES', config.LONGSHORE_EGRESS_ADDRESSES);
+  const policy = createAddressPolicy({ allowAddresses, ...(resolve && { resolve }) });
   return async (sandboxId) => {
     const row = await store.sandboxes.get(sandboxId);
     const { egress = [], diskMb = DEFAULT_DISK_MB } = (row?.options ?? {}) as SandboxOptions;
@@ -41,16 +42,6 @@ export function createTermsOf({ config, store, log, role, resolve, trust, watchD
     const opens = egress.some((rule) => typeof rule !== 'string' && Object.keys(rule.headers ?? {}).length > 0);
     return { terms, egress: made, ...(opens && { certificate: await authority.certificate() }) };
   };
-}
-
-function createPolicy(addresses: string | undefined, resolve: Resolve | undefined): AddressPolicy {
-  const allowAddresses = (addresses ?? '').split(/[\s,]+/).filter((address) => address !== '');
-  try {
-    return createAddressPolicy({ allowAddresses, ...(resolve && { resolve }) });
-  } catch (error) {
-    const fix = 'Give addresses and ranges such as 10.1.2.3, 10.2.0.0/16';
-    throw failure('CONFIG_INVALID', { name: 'LONGSHORE_EGRESS_ADDRESSES', problem: `"${addresses}" is not usable`, fix }, error);
-  }
 }
 
 /** What cannot be stored is in the log at least. */

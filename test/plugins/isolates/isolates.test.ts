@@ -1,20 +1,12 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
+import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
 beforeAll(async () => {
   bench = await openWorkbench();
 });
 afterAll(() => bench[Symbol.asyncDispose]());
-
-const running = (pid: string | number): boolean => {
-  try {
-    return process.kill(Number(pid), 0);
-  } catch {
-    return false;
-  }
-};
 
 test('a plugin in TypeScript with zod, a relative import and a package is bundled and called, and its arguments are checked', async () => {
   await mkdir(join(bench.directory, 'full/node_modules/tiny'), { recursive: true });
@@ -211,6 +203,12 @@ describe('a plugin that misbehaves is cut while another answers', () => {
   });
 });
 
+test('code that throws while it is loaded leaves no process', async () => {
+  const before = (await childrenOf(process.pid)).length;
+  for (const name of ['throws', 'throws-again']) expect(await problemOf(bench.load(name, 'throw new Error("no licence")'))).toBe('no licence');
+  while ((await childrenOf(process.pid)).length > before) await new Promise((resolve) => setTimeout(resolve, 5));
+});
+
 test('no process and no file is left when the isolates are disposed of', async () => {
   const own = await openWorkbench();
   const plugin = await own.load('last', sourceOf('last', { wait: 'await new Promise(() => 0)' }));
@@ -223,12 +221,3 @@ test('no process and no file is left when the isolates are disposed of', async (
   expect(pids.length).toBeGreaterThan(1);
   expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
 });
-
-async function childrenOf(pid: number): Promise<string[]> {
-  const { readFile } = await import('node:fs/promises');
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  return children
-    .trim()
-    .split(' ')
-    .filter((child) => child !== '' && running(child));
-}

@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '../../../src/log.ts';
 import type { Permissions, Plugin, ToolContext } from '../../../src/plugins/define-plugin.ts';
 import { bundlePlugin } from '../../../src/plugins/isolates/bundle-plugin.ts';
-import { openIsolates, type Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
+import { openIsolates, type Isolates, type IsolatesOptions } from '../../../src/plugins/isolates/load-isolated.ts';
 
 /** Isolates with a directory for the sources of plugins. */
 export interface Workbench extends AsyncDisposable {
@@ -16,11 +16,12 @@ export interface Workbench extends AsyncDisposable {
   load(name: string, source: string, permissions?: Permissions): Promise<Plugin>;
 }
 
-export async function openWorkbench({ unresponsiveMs = 1_000, graceMs = 300 } = {}): Promise<Workbench> {
+export async function openWorkbench(options: Partial<IsolatesOptions> = {}): Promise<Workbench> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-isolates-test-'));
   const logged: string[] = [];
   const write = (values: object, text: string) => logged.push(`${text} ${JSON.stringify(values)}`);
-  const isolates = await openIsolates({ log: { info: write, warn: write, error: write } as unknown as Logger, unresponsiveMs, graceMs });
+  const log = { info: write, warn: write, error: write } as unknown as Logger;
+  const isolates = await openIsolates({ log, unresponsiveMs: 1_000, graceMs: 300, ...options });
   return {
     directory,
     isolates,
@@ -96,4 +97,21 @@ export async function problemOf(work: Promise<unknown>): Promise<string> {
     (value) => `no error, but ${JSON.stringify(value)}`,
     (error: Error) => error.message,
   );
+}
+
+/** Ids of the processes that a process has started and that still run. */
+export async function childrenOf(pid: number): Promise<string[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return children
+    .trim()
+    .split(' ')
+    .filter((child) => child !== '' && isRunning(Number(child)));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }

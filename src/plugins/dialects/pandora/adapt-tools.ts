@@ -7,8 +7,10 @@ import type { ResolveToolsContext, Tool, ToolExecuteContext } from './sdk/tools.
 export interface EntryModule {
   /** Its place in the manifest's list. */
   entry: number;
-  /** The names of the variables that it may see. */
-  env: string[];
+  /** Its path, as the manifest has it. */
+  path: string;
+  /** What its tools are granted. */
+  permissions: { env?: string[] };
   exports: Record<string, unknown>;
 }
 
@@ -39,14 +41,22 @@ export function adaptEntries(modules: EntryModule[]): AdaptedEntries {
   if (dynamic.length === 0) return fixed;
   const adapted: AdaptedEntries = {
     ...fixed,
+    alerts: [...fixed.alerts, ...dynamic.map(toCome)],
     async load({ env, config }) {
-      const resolved = await Promise.all(dynamic.map((module) => resolveEntry(module, { pluginConfig: { ...config }, env: pick(env, module.env) })));
+      const resolved = await Promise.all(
+        dynamic.map((module) => resolveEntry(module, { pluginConfig: { ...config }, env: pick(env, module.permissions.env) })),
+      );
       const all = joined([fixed, ...resolved]);
       adapted.tools = all.tools;
       return all;
     },
   };
   return adapted;
+}
+
+/** Who looks at a plugin that is not at work sees what it may come to. */
+function toCome({ path, permissions }: EntryModule): AdaptedAlert {
+  return { level: 'info', text: `${path} resolves more tools when the plugin is loaded; they are granted ${JSON.stringify(permissions)}.` };
 }
 
 async function resolveEntry(module: EntryModule, context: ResolveToolsContext): Promise<AdaptedEntries> {
@@ -77,7 +87,7 @@ function adaptList(module: EntryModule, tools: unknown): AdaptedEntries {
   return { dialect: 'pandora', tools: tools.map((tool: Partial<Tool> | null, index) => adaptTool(module, tool ?? {}, index)), alerts };
 }
 
-function adaptTool({ entry, env }: EntryModule, tool: Partial<Tool>, index: number): JsonObject {
+function adaptTool({ entry, permissions: { env } }: EntryModule, tool: Partial<Tool>, index: number): JsonObject {
   const problem = problemOf(tool);
   if (problem) throw new Error(`${typeof tool.id === 'string' && tool.id !== '' ? `tool "${tool.id}"` : `tool ${index + 1}`} ${problem}`);
   const { annotations, execute } = tool;
@@ -90,7 +100,9 @@ function adaptTool({ entry, env }: EntryModule, tool: Partial<Tool>, index: numb
     annotations: { title: tool.name, ...annotations },
     timeoutMs: tool.timeout ?? DEFAULT_TIMEOUT_MS,
     isolation: 'compartment',
-    execute: async (input: JsonObject, context: ToolContext) => ((await execute?.call(tool, input, contextOf(context, env))) ?? null) as Json,
+    // Without parameters it takes nothing, whatever a model makes up.
+    execute: async (input: JsonObject, context: ToolContext) =>
+      ((await execute?.call(tool, tool.parameters ? input : {}, contextOf(context, env))) ?? null) as Json,
   };
   return adapted as unknown as JsonObject;
 }
@@ -121,7 +133,7 @@ function problemOf(tool: Partial<Tool>): string | undefined {
   return CHECKS.find(([, holds]) => !holds(tool))?.[0];
 }
 
-function contextOf({ env, logger, signal }: ToolContext, names: string[]): ToolExecuteContext {
+function contextOf({ env, logger, signal }: ToolContext, names: string[] | undefined): ToolExecuteContext {
   const lineOf = (values: unknown[]) => values.map(textOf).join(' ');
   const say = (...values: unknown[]) => logger.info(lineOf(values));
   const complain = (...values: unknown[]) => logger.warn(lineOf(values));
@@ -133,6 +145,6 @@ function textOf(value: unknown): string {
   return value instanceof Error ? value.message : (JSON.stringify(value) ?? String(value));
 }
 
-function pick(env: Readonly<Record<string, string>>, names: string[]): Record<string, string> {
+function pick(env: Readonly<Record<string, string>>, names: string[] = []): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
 }

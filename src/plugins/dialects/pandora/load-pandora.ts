@@ -20,6 +20,8 @@ export interface PandoraOptions {
   isolates: Isolates | undefined;
   /** The operator lets it use the worker's own process. */
   trusted: boolean;
+  /** For code in the worker's own process; the isolates have their own. Default 10 000. */
+  resolveTimeoutMs?: number;
 }
 
 /** An entry of the manifest with its place there and what its tools are granted. */
@@ -29,10 +31,11 @@ interface Entry extends ToolEntry {
 }
 
 /** The tools of some entries; `tools` and `alerts` are read again after `load`. */
-type Part = Pick<Plugin, 'tools' | 'alerts' | 'load'>;
+type Part = Pick<Plugin, 'tools' | 'alerts' | 'load' | 'isAsleep'>;
 
 const ADAPTER = fileURLToPath(new URL(`./adapt-tools${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
 const RESOLVE_TIMEOUT_MS = 10_000;
+const UNRESOLVED = 'Its tools could not be resolved: ';
 
 /**
  * Loads a plugin by its `pandora.manifest.json`. What it may reach is what the manifest says, whatever its code says. Tools that it resolves are there after
@@ -96,13 +99,16 @@ async function isolateEntries({ name, root, isolates, id }: Loading, entries: En
 /** A module that gives the tools of all entries as one plugin. */
 function wrapperOf(root: string, entries: Entry[]): string {
   const imports = entries.map(({ entry }, at) => `import * as entry${at} from ${JSON.stringify(join(root, entry))};`);
-  const modules = entries.map(({ index, permissions: { env = [] } }, at) => `{ entry: ${index}, env: ${JSON.stringify(env)}, exports: entry${at} }`);
+  const modules = entries.map(
+    ({ index, entry, permissions }, at) =>
+      `{ entry: ${index}, path: ${JSON.stringify(entry)}, permissions: ${JSON.stringify(permissions)}, exports: entry${at} }`,
+  );
   return `import { adaptEntries } from ${JSON.stringify(ADAPTER)};\n${imports.join('\n')}\nexport default adaptEntries([${modules.join(', ')}]);\n`;
 }
 
-async function importEntries({ name, root }: PandoraOptions, entries: Entry[], settle: Settle): Promise<Part> {
+async function importEntries({ name, root, resolveTimeoutMs = RESOLVE_TIMEOUT_MS }: PandoraOptions, entries: Entry[], settle: Settle): Promise<Part> {
   const modules = await Promise.all(
-    entries.map(async ({ entry, index, permissions: { env = [] } }) => ({ entry: index, env, exports: await importModule(name, join(root, entry)) })),
+    entries.map(async ({ entry, index, permissions }) => ({ entry: index, path: entry, permissions, exports: await importModule(name, join(root, entry)) })),
   );
   const toolsOf = ({ tools }: Pick<AdaptedEntries, 'tools'>) =>
     tools.map((tool) => ({ ...(tool as unknown as Tool), ...settle(tool), isolation: 'host' as const }));
@@ -117,7 +123,7 @@ async function importEntries({ name, root }: PandoraOptions, entries: Entry[], s
   if (!load) return part;
   return Object.assign(part, {
     async load(host: PluginHost) {
-      const found = await within(RESOLVE_TIMEOUT_MS, load(host));
+      const found = await within(resolveTimeoutMs, load(host));
       Object.assign(part, { tools: toolsOf(found), alerts: alertsOf(found.alerts) });
     },
   });
@@ -154,6 +160,7 @@ interface Whole {
 function composed({ options: { name, root }, manifest, entries, parts, overrides }: Whole): Plugin {
   const { id, version, description } = manifest;
   const configSchema = configSchemaOf(manifest.configFields);
+  let host: PluginHost | undefined;
   const define = (alerts: PluginAlert[]): Plugin =>
     definePlugin({
       id,
@@ -164,14 +171,13 @@ function composed({ options: { name, root }, manifest, entries, parts, overrides
       environment: variablesOf(manifest, entries),
       configSchema,
       alerts: [...alertsOf(manifestAlerts(manifest, entries)), ...alerts],
-      tools: parts.flatMap(({ tools }) => tools),
+      tools: parts.flatMap(({ tools }) => tools).map((tool) => withVariables(tool, () => host?.env)),
       load,
       updateConfig: async (scope, data) => {
         if (scope === 'self' && host) await load({ ...host, config: data });
       },
     });
   const problemsOf = createCompiler()(id, 'config', 'parameters', configSchema);
-  let host: PluginHost | undefined;
   const load = async (given: PluginHost): Promise<void> => {
     const problems = [...missingVariables(manifest, given), ...problemsOf(given.config).map((problem) => `its configuration: ${problem}`)];
     if (problems.length > 0) throw invalid(name, problems.join('; '), 'Set what is missing, then load it again');
@@ -184,8 +190,10 @@ function composed({ options: { name, root }, manifest, entries, parts, overrides
       host = given;
     } catch (error) {
       setOverrides(overrides, before);
-      const text = `Its tools could not be resolved: ${(error as Error).message}`;
-      plugin.alerts = [...plugin.alerts, ...alertsOf([{ level: 'error', text }])];
+      plugin.alerts = [
+        ...plugin.alerts.filter(({ text }) => !text.startsWith(UNRESOLVED)),
+        ...alertsOf([{ level: 'error', text: `${UNRESOLVED}${(error as Error).message}` }]),
+      ];
       throw invalid(
         name,
         `its tools could not be resolved (${(error as Error).message})`,
@@ -194,8 +202,16 @@ function composed({ options: { name, root }, manifest, entries, parts, overrides
       );
     }
   };
-  const plugin = define(parts.flatMap(({ alerts }) => alerts));
+  const isAsleep = () => parts.length > 0 && parts.every((part) => part.isAsleep?.() === true);
+  const plugin = Object.assign(define(parts.flatMap(({ alerts }) => alerts)), { isAsleep });
   return plugin;
+}
+
+/** Gives its calls the variables as they were when the plugin was loaded. */
+function withVariables(tool: Tool, loaded: () => PluginHost['env'] | undefined): Tool {
+  const { env: names = [] } = tool.permissions;
+  const pick = (env: PluginHost['env']) => Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
+  return { ...tool, execute: (input, context) => tool.execute(input, { ...context, env: pick(loaded() ?? context.env) }) };
 }
 
 function setOverrides(overrides: Map<string, boolean>, values: [string, boolean][]): void {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../../src/contracts/json.ts';
 import { readManifest } from '../../../../src/plugins/dialects/pandora/manifest.ts';
 import { problemOf } from '../../isolates/support.ts';
 import { loadFixture } from '../support.ts';
+import { PLAIN } from './support.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -12,14 +13,45 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-const good = { manifestVersion: 1, id: 'weather', name: 'Weather', pandora: '>=0.1.0', provides: { tools: { entry: 'index.ts' } } };
+const good = PLAIN;
 
 async function read(manifest: JsonObject): Promise<string> {
   await writeFile(join(directory, 'pandora.manifest.json'), JSON.stringify(manifest));
   return problemOf(readManifest('./w', directory));
 }
 
-test('the sandbox is compartment and nothing is permitted, unless the manifest says otherwise; one entry is a list of one', async () => {
+test('every field of a manifest is taken', async () => {
+  const entry = { entry: './index.ts', sandbox: 'host', permissions: { time: true, network: ['a.example:8443'], env: ['KEY'], fs: ['/srv'], random: false } };
+  const all = {
+    $schema: 'https://schemas.example/manifest.json',
+    manifestVersion: 1,
+    id: '@scope/all',
+    name: 'All',
+    description: 'd',
+    author: 'A',
+    icon: 'sun',
+    version: '1.0.0',
+    homepage: 'https://a.example',
+    repository: 'https://a.example/git',
+    license: 'MIT',
+    pandora: '^1.0.0',
+    provides: {
+      tools: [{ ...entry, requireApproval: true }, { entry: 'more/b.ts' }],
+      channels: { entry: 'channel.ts' },
+      agents: { entry: 'agents.ts', useTools: ['x'], modelTools: true },
+    },
+    envVars: [{ name: 'KEY', required: false }, { name: 'OTHER' }],
+    configFields: [
+      { key: 'a', label: 'A', type: 'text', required: true, placeholder: 'p', description: 'd' },
+      ...['number', 'password'].map((type) => ({ key: type, label: 'B', type })),
+      { key: 'kind', label: 'Kind', type: 'enum', options: [{ value: 'x', label: 'X' }] },
+    ],
+  };
+  expect(await read(all)).toContain('no error');
+  expect(await read({ ...all, author: { name: 'A', email: 'a@a.example', url: 'https://a.example' } })).toContain('no error');
+});
+
+test('entry is a path within the plugin; sandbox is compartment and nothing is permitted, unless the manifest says otherwise', async () => {
   await writeFile(join(directory, 'pandora.manifest.json'), JSON.stringify({ ...good, envVars: [{ name: 'KEY' }] }));
   expect(await readManifest('./w', directory)).toMatchObject({
     provides: { tools: [{ entry: 'index.ts', sandbox: 'compartment', permissions: {} }] },
@@ -28,7 +60,7 @@ test('the sandbox is compartment and nothing is permitted, unless the manifest s
   });
 });
 
-test('a manifest is strict: each field that is wrong or unknown is named', async () => {
+test('does not take a manifest with a field that is wrong or unknown: each is named', async () => {
   expect(await read({ ...good, id: 'a:b', colour: 'red' })).toBe(
     'Plugin "./w": pandora.manifest.json: /id: has to be without a colon; /colour: not known. See docs/guides/plugins.md for the fields of a manifest',
   );
@@ -41,7 +73,7 @@ test('a manifest is strict: each field that is wrong or unknown is named', async
   expect(await read({ ...good, configFields: [{ ...enumField, type: 'date' }] })).toContain('/configFields/0/type: ');
 });
 
-test('the range of Pandora versions is enforced', async () => {
+test('does not load a plugin for other versions of Pandora', async () => {
   expect(await read({ ...good, pandora: '^1.0.0' })).toContain('no error');
   expect(await read({ ...good, pandora: '1.0.0' })).toContain('/pandora: has to start with one of > < = ~ ^');
   expect(await read({ ...good, pandora: '>=banana' })).toContain('/pandora: has to be a range of versions');

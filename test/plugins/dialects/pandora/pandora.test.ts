@@ -1,8 +1,16 @@
+import type { ResolveToolsContext, ResolveToolsResult, SandboxMode, Tool, ToolAnnotations, ToolPermissions } from '@pandorakit/sdk/tools';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { defineAgent } from '../../../../src/agents/define-agent.ts';
+import { createGuardedFetch } from '../../../../src/network/guarded-fetch.ts';
+import { availableTools } from '../../../../src/plugins/available-tools.ts';
 import type { Plugin } from '../../../../src/plugins/define-plugin.ts';
-import { decide } from '../../../../src/plugins/decide.ts';
+import { judgeCalls } from '../../../../src/plugins/judge-calls.ts';
 import { createRegistry } from '../../../../src/plugins/registry.ts';
 import { contextOf, openWorkbench, problemOf, run, type Workbench } from '../../isolates/support.ts';
 import { hostOf, loadFixture } from '../support.ts';
+import { entryOf, loadPandoraFrom, permitting } from './support.ts';
 
 const env = { OPENWEATHER_API_KEY: 'k-1', SEARCH_KEY: 's-1', UNUSED_SECRET: 'never' };
 const config = { greeting: 'hi', searchBackend: 'atlas' };
@@ -10,146 +18,345 @@ let bench: Workbench;
 let plugin: Plugin;
 
 beforeAll(async () => {
-  bench = await openWorkbench({ unresponsiveMs: 10_000, graceMs: 300 });
+  bench = await openWorkbench({ unresponsiveMs: 10_000 });
   plugin = await loadFixture('pandora-weather', bench.isolates);
 });
 afterAll(() => bench[Symbol.asyncDispose]());
 
 const ids = () => plugin.tools.map(({ id }) => id);
-const toolOf = (id: string) => createRegistry([plugin]).get(`@pandorakit/weather:${id}`)!;
+const toolOf = (id: string, of: Plugin = plugin) => createRegistry([of]).get(`${of.id}:${id}`)!;
 const texts = () => plugin.alerts.map(({ level, text }) => `${level}: ${text}`);
+const agent = defineAgent({ id: 'forecaster', model: 'openai/x', tools: ['@pandorakit/weather:*'] });
+const judged = (tool: string, input = {}) =>
+  judgeCalls({ registry: createRegistry([plugin]), agent, calls: [{ callId: 'call_1', tool: `@pandorakit/weather:${tool}`, arguments: input }] }).proposed[0];
 
-test('a tool is a plain object with metadata, JSON Schema parameters and an execute function, and runs unchanged', async () => {
-  const urls: string[] = [];
-  const context = contextOf('conv-1', { env, fetch: async (url) => (urls.push(String(url)), Response.json({ main: { temp: 21 } })) });
-  expect(await run(plugin, 'weather', { city: 'Oslo' }, context)).toEqual({ main: { temp: 21 } });
-  expect(urls).toEqual(['https://api.openweathermap.org/data/2.5/weather?q=Oslo&units=metric&appid=k-1']);
-  expect(context.told).toEqual(['info Fetching weather for Oslo']);
-  expect(toolOf('weather').problemsOf({ city: 7 })).toEqual(['/city: expected string, got number']);
-});
+describe('tool definition', () => {
+  test('a tool is a plain object with metadata, JSON Schema parameters and an execute function, and runs unchanged', async () => {
+    const urls: string[] = [];
+    const context = contextOf('conv-1', { env, fetch: async (url) => (urls.push(String(url)), Response.json({ main: { temp: 21 } })) });
+    expect(await run(plugin, 'weather', { city: 'Oslo' }, context)).toEqual({ main: { temp: 21 } });
+    expect(urls).toEqual(['https://api.openweathermap.org/data/2.5/weather?q=Oslo&units=metric&appid=k-1']);
+    expect(context.told).toEqual(['info Fetching weather for Oslo']);
+  });
 
-test('the entry point exports a named tools array, and tools are registered with namespaced ids pluginId:toolId', () => {
-  const { tools } = createRegistry([plugin]);
-  expect(tools.map(({ id }) => id)).toEqual(['change', 'globals', 'now', 'weather'].map((id) => `@pandorakit/weather:${id}`));
-  for (const { alias } of tools) expect(alias).toMatch(/^pandorakit_weather__[a-z]+_[0-9a-f]{8}$/);
-  expect(plugin).toMatchObject({
-    id: '@pandorakit/weather',
-    version: '1.2.0',
-    dialect: 'pandora',
-    description: 'Weather of cities, and a search where there is a key',
+  test('the entry point exports an array named tools; another export is none, and what is no array is refused', async () => {
+    const none = await loadPandoraFrom(bench, 'none', { 'index.ts': 'export const others = [1];' });
+    expect(none.tools).toEqual([]);
+    expect(await problemOf(loadPandoraFrom(bench, 'no-array', { 'index.ts': 'export const tools = {};' }))).toBe(
+      'Plugin "./no-array": its export "tools" is not a list. Mend its code',
+    );
+  });
+
+  test('tools are registered with namespaced ids, pluginId:toolId', () => {
+    const { tools } = createRegistry([plugin]);
+    expect(tools.map(({ id }) => id)).toEqual(['change', 'globals', 'now', 'weather'].map((id) => `@pandorakit/weather:${id}`));
+    for (const { alias } of tools) expect(alias).toMatch(/^pandorakit_weather__[a-z]+_[0-9a-f]{8}$/);
+    expect(plugin).toMatchObject({
+      id: '@pandorakit/weather',
+      version: '1.2.0',
+      dialect: 'pandora',
+      description: 'Weather of cities, and a search where there is a key',
+    });
+  });
+
+  test('two calls of one conversation that run side by side each speak for themselves', async () => {
+    const gates = new Map<string, () => void>();
+    const fetchFor = (whose: string) => async (url: string | URL) => {
+      await new Promise<void>((resolve) => gates.set(new URL(url).searchParams.get('q')!, resolve));
+      return Response.json({ whose });
+    };
+    const first = run(plugin, 'weather', { city: 'A' }, contextOf('conv-2', { env, fetch: fetchFor('first') }));
+    const second = run(plugin, 'weather', { city: 'B' }, contextOf('conv-2', { env, fetch: fetchFor('second') }));
+    while (gates.size < 2) await new Promise(setImmediate);
+    gates.get('B')!();
+    expect(await second).toEqual({ whose: 'second' });
+    gates.get('A')!();
+    expect(await first).toEqual({ whose: 'first' });
   });
 });
 
-test('annotations are MCP-compatible hints, with the name as the title where none is given', () => {
-  expect(toolOf('weather').annotations).toEqual({ title: 'Weather', readOnlyHint: true, destructiveHint: false, idempotentHint: true });
-  expect(toolOf('now').annotations).toEqual({ title: 'The clock', readOnlyHint: true });
-});
-
-test('a compartment has the safe globals and no capability that was not granted, however loudly a tool asks for it', async () => {
-  const context = contextOf('conv-1', { env });
-  const granted = { OPENWEATHER_API_KEY: 'k-1', SEARCH_KEY: 's-1' };
-  expect(await run(plugin, 'globals', {}, context)).toEqual({ works: [], missing: [], env: granted });
-  expect(toolOf('globals')).toMatchObject({
-    isolation: 'compartment',
-    permissions: { network: ['api.openweathermap.org'] },
-    environment: Object.keys(granted),
+describe('manifest fields', () => {
+  test('an array of entries all load, each with its own permissions', () => {
+    expect(ids()).toEqual(['weather', 'globals', 'change', 'now']);
+    expect(['weather', 'now'].map((id) => toolOf(id).permissions)).toEqual([
+      { network: ['api.openweathermap.org'], env: ['OPENWEATHER_API_KEY', 'SEARCH_KEY'] },
+      { time: true, random: true, fs: ['/srv/clock'], env: [] },
+    ]);
   });
-  expect(toolOf('globals').permissions.time).toBeUndefined();
-  expect(texts()).toContain('warning: Tool "globals" says itself in which sandbox and with which permissions it runs; what the manifest says counts.');
-});
 
-test('permissions grant time, random and fs to the tools of their entry alone, and a path outside stays closed', async () => {
-  expect(await run(plugin, 'now', {}, contextOf('conv-1', { env }))).toEqual({
-    clock: true,
-    random: true,
-    fetch: 'undefined',
-    env: {},
-    read: '/etc/passwd: is not readable for this plugin; it may read /srv/clock',
+  test('requireApproval is the default for all tools of its entry', () => {
+    expect(plugin.tools.map(({ id, requireApproval }) => [id, requireApproval])).toEqual([
+      ['weather', undefined],
+      ['globals', undefined],
+      ['change', undefined],
+      ['now', true],
+    ]);
+    expect(judged('now')).toMatchObject({ decision: 'ask', why: '@pandorakit/weather:now asks for approval by its own definition' });
+  });
+
+  test('the configuration of a user overrides requireApproval by tool, of resolved tools too, until it does not any more', async () => {
+    await plugin.load!(hostOf(config, env));
+    const decisions = () => ['weather', 'change', 'now'].map((id) => judged(id, { city: 'Oslo' })?.decision).concat(judged('search', { q: 'x' })!.decision);
+    expect(decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
+    await plugin.updateConfig!('self', { ...config, requireApproval: { search: true, now: false } }, '2');
+    expect(decisions()).toEqual(['allow', 'ask', 'allow', 'ask']);
+    await plugin.updateConfig!('self', config, '3');
+    expect(decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
+  });
+
+  test('envVars and configFields are required, typed and chosen as the manifest says; all that is wrong is said, and nothing is resolved', async () => {
+    const wrong = hostOf({ searchBackend: 'bing', limit: 'many', other: 1 }, { SEARCH_KEY: 's-1' });
+    expect(await problemOf(plugin.load!(wrong))).toBe(
+      'Plugin "./pandora-weather": the variable OPENWEATHER_API_KEY is not set; its configuration: /greeting: missing; its configuration: /other: not known (known: searchBackend, token, limit, greeting, requireApproval); its configuration: /searchBackend: expected one of "atlas", "broken", got "bing"; its configuration: /limit: expected number, got string. Set what is missing, then load it again',
+    );
+    expect(plugin.configSchema).toMatchObject({
+      properties: {
+        searchBackend: { type: 'string', title: 'Search', enum: ['atlas', 'broken'] },
+        token: { type: 'string', 'x-secret': true, description: 'Of the search', examples: ['tok-…'] },
+        limit: { type: 'number' },
+      },
+      required: ['greeting'],
+    });
   });
 });
 
-test('two calls of one conversation that fetch side by side each speak for themselves', async () => {
-  const gates = new Map<string, () => void>();
-  const fetch = async (url: string | URL) => {
-    await new Promise<void>((resolve) => gates.set(new URL(url).searchParams.get('q')!, resolve));
-    return Response.json({ url: String(url) });
+describe('annotations', () => {
+  test('title is what people are shown of a call that has no words of its own: the title, or the name of the tool', () => {
+    expect(['weather', 'now'].map((id) => toolOf(id).annotations)).toEqual([
+      { title: 'Weather', readOnlyHint: true, destructiveHint: false, idempotentHint: true },
+      { title: 'The clock', readOnlyHint: true },
+    ]);
+    expect([judged('now')?.summary, judged('change')?.summary, judged('weather', { city: 'Oslo' })?.summary]).toEqual(['The clock', 'Change', 'Oslo']);
+  });
+
+  test('readOnlyHint is required, and tools that only read and need no approval are those of conversations without anybody to ask', async () => {
+    const unsaid = entryOf({ silent: 'return 1' }).replace('readOnlyHint: true', 'title: "x"');
+    expect(await problemOf(loadPandoraFrom(bench, 'unsaid', { 'index.ts': unsaid }))).toContain(
+      'tool "silent" does not say in annotations.readOnlyHint whether it only reads',
+    );
+    const conversation = { conversationId: 'conv-1', userId: 'user-1', tenantId: 'tenant-1', agentId: 'forecaster' };
+    const registry = createRegistry([plugin]);
+    const tools = await availableTools({ registry, agent, conversation, unattended: true, onProblem: () => undefined });
+    expect(tools.map(({ id }) => id)).toEqual(['globals', 'search', 'weather'].map((id) => `@pandorakit/weather:${id}`));
+  });
+
+  test('destructiveHint has a person asked; hints decide where neither the manifest nor anybody else does', () => {
+    expect(judged('change')?.why).toBe('no rule of the agent matches; @pandorakit/weather:change may destroy something, which is asked');
+    expect(judged('weather', { city: 'Oslo' })?.why).toBe('no rule of the agent matches; @pandorakit/weather:weather only reads, which is allowed');
+  });
+
+  test('idempotentHint lets a call be repeated whose end nobody saw; without it nothing that writes is', async () => {
+    const hints = (id: string, more: string) =>
+      `{ id: '${id}', name: 'n', description: 'd', annotations: { readOnlyHint: false, ${more} }, execute: async () => 1 }`;
+    const writes = await loadPandoraFrom(bench, 'writes', {
+      'index.ts': `export const tools = [${hints('again', 'idempotentHint: true')}, ${hints('once', '')}];`,
+    });
+    const writer = defineAgent({ id: 'writer', model: 'openai/x', tools: ['writes:*'] });
+    const calls = ['again', 'once'].map((id) => ({ callId: id, tool: `writes:${id}`, arguments: {} }));
+    expect(judgeCalls({ registry: createRegistry([writes]), agent: writer, calls }).proposed.map(({ retry }) => retry)).toEqual(['repeat', 'once']);
+  });
+});
+
+describe('sandbox and permissions', () => {
+  test('a compartment has no capability that was not granted, however loudly a tool asks for it', async () => {
+    const context = contextOf('conv-1', { env });
+    const granted = { OPENWEATHER_API_KEY: 'k-1', SEARCH_KEY: 's-1' };
+    expect(await run(plugin, 'globals', {}, context)).toEqual({ works: [], missing: [], env: granted });
+    expect(toolOf('globals')).toMatchObject({ isolation: 'compartment', environment: Object.keys(granted) });
+  });
+
+  test('host has the full process, for tools that need native dependencies, and needs the word of the operator', async () => {
+    expect(await problemOf(loadFixture('pandora-native', bench.isolates))).toBe(
+      'Plugin "./pandora-native": its entry host.mjs wants the worker\'s own process. If you trust it, name it in LONGSHORE_HOST_PLUGINS',
+    );
+    const native = await loadFixture('pandora-native', bench.isolates, { trusted: true });
+    const all = { env: { DECLARED: 'd', SHOWN: 's', OTHER: 'o' } };
+    expect(await run(native, 'host', {}, contextOf('conv-1', all))).toEqual({ native: true, process: 'object', env: { SHOWN: 's', DECLARED: 'd' } });
+    expect(await run(native, 'fenced', {}, contextOf('conv-1', all))).toEqual({ process: 'undefined', env: {} });
+    expect(native.tools.map(({ id, isolation }) => `${id} ${isolation}`)).toEqual(['host host', 'fenced compartment']);
+    expect(native.alerts.map(({ text }) => text)).toEqual([
+      'Its agents are not loaded; only its tools are.',
+      'host.mjs resolves more tools when the plugin is loaded; they are granted {"env":["SHOWN","DECLARED"]}.',
+    ]);
+    await native.load!(hostOf({}, all.env));
+    expect(native.tools.map(({ id }) => id)).toEqual(['host', 'late-declared-shown', 'fenced']);
+  });
+
+  const USES = {
+    time: `return [typeof Date.now(), new Intl.DateTimeFormat('en', { timeZone: 'UTC' }).format(new Date(0))]`,
+    random: `const n = Math.random(); return [n >= 0 && n < 1, typeof (globalThis as any).crypto]`,
+    fetches: `return (await fetch('https://listed.example/')).status`,
+    reads: `return (globalThis as any).readFile('/srv/clock/x')`,
+    sees: 'return env',
   };
-  const first = run(plugin, 'weather', { city: 'A' }, contextOf('conv-2', { env: { OPENWEATHER_API_KEY: 'of-a' }, fetch }));
-  const second = run(plugin, 'weather', { city: 'B' }, contextOf('conv-2', { env: { OPENWEATHER_API_KEY: 'of-b' }, fetch }));
-  while (gates.size < 2) await new Promise(setImmediate);
-  gates.get('B')!();
-  expect(await second).toMatchObject({ url: expect.stringContaining('appid=of-b') });
-  gates.get('A')!();
-  expect(await first).toMatchObject({ url: expect.stringContaining('appid=of-a') });
-});
+  const NOTHING = { time: /secure mode/i, random: /secure mode/i, fetches: /^fetch is not (defined|a function)$/, reads: /readFile.* is not a function$/ };
+  /** What each of the tools gives or throws. */
+  const outcomes = async (permissions: Record<string, unknown>) => {
+    const made = await loadPandoraFrom(
+      bench,
+      `uses-${Object.keys(permissions)[0] ?? 'nothing'}`,
+      { 'index.ts': entryOf(USES) },
+      permitting(permissions as never),
+    );
+    const context = contextOf('conv-1', { env: { KEY: 'v', OTHER: 'o' } });
+    const each = Object.keys(USES).map(async (id) => [id, await run(made, id, {}, context).catch((error: Error) => error.message)]);
+    return Object.fromEntries(await Promise.all(each)) as Record<string, unknown>;
+  };
+  const refused = Object.fromEntries(Object.entries(NOTHING).map(([id, problem]) => [id, expect.stringMatching(problem) as unknown]));
 
-test('what the manifest declares is required: without a variable or with a wrong configuration nothing is resolved, and all of it is said', async () => {
-  const wrong = hostOf({ searchBackend: 'bing', limit: 'many', other: 1 }, { SEARCH_KEY: 's-1' });
-  expect(await problemOf(plugin.load!(wrong))).toBe(
-    'Plugin "./pandora-weather": the variable OPENWEATHER_API_KEY is not set; its configuration: /greeting: missing; its configuration: /other: not known (known: searchBackend, token, limit, greeting, requireApproval); its configuration: /searchBackend: expected one of "atlas", "broken", got "bing"; its configuration: /limit: expected number, got string. Set what is missing, then load it again',
-  );
-  expect(plugin.configSchema).toMatchObject({
-    properties: {
-      searchBackend: { type: 'string', title: 'Search', enum: ['atlas', 'broken'] },
-      token: { type: 'string', 'x-secret': true, description: 'Of the search', examples: ['tok-…'] },
-      limit: { type: 'number' },
-    },
-    required: ['greeting'],
+  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    ['nothing grants nothing', {}, {}],
+    ['time grants Date, Date.now() and Intl.DateTimeFormat', { time: true }, { time: ['number', '1/1/1970'] }],
+    ['random grants Math.random(), and randomness for cryptography is never there', { random: true }, { random: [true, 'undefined'] }],
+    ['network grants a fetch that the worker sends', { network: ['listed.example'] }, { fetches: 201 }],
+    ['env grants the declared variables alone', { env: ['KEY'] }, { sees: { KEY: 'v' } }],
+    [
+      'fs grants reading below the declared paths alone',
+      { fs: ['/srv/watch'] },
+      { reads: '/srv/clock/x: is not readable for this plugin; it may read /srv/watch' },
+    ],
+  ])('%s', async (_statement, permissions, given) => {
+    expect(await outcomes(permissions)).toEqual({ ...refused, sees: {}, ...given });
+  });
+
+  test('network grants a fetch to the declared hosts and to no others', async () => {
+    const server = createServer((_request, response) => response.end('inside')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const made = await loadPandoraFrom(
+      bench,
+      'hosts',
+      { 'index.ts': entryOf({ get: 'return (await fetch(input.url)).text()' }, `parameters: { type: 'object' },`) },
+      permitting({ network: [`listed.example:${port}`] }),
+    );
+    await using guarded = createGuardedFetch({
+      hosts: toolOf('get', made).permissions.network!,
+      resolve: async () => ['127.0.0.1'],
+      allowAddresses: ['127.0.0.1'],
+    });
+    const get = (url: string) => problemOf(run(made, 'get', { url }, contextOf('conv-1', { fetch: guarded.fetch })));
+    expect(await get(`http://listed.example:${port}/`)).toBe('no error, but "inside"');
+    expect(await get(`http://other.example:${port}/`)).toBe(`Request to "other.example:${port}" refused: only these hosts are allowed: listed.example:${port}`);
+    server.close();
+  });
+
+  test('env is a snapshot of the moment at which the plugin was loaded', async () => {
+    const made = await loadPandoraFrom(bench, 'snapshot', { 'index.ts': entryOf({ sees: 'return env' }) }, permitting({ env: ['KEY', 'LATE'] }));
+    const now = contextOf('conv-1', { env: { KEY: 'changed', LATE: 'set later' } });
+    expect(await run(made, 'sees', {}, now)).toEqual({ KEY: 'changed', LATE: 'set later' });
+    await made.load!(hostOf({}, { KEY: 'v', OTHER: 'o' }));
+    expect(await run(made, 'sees', {}, now)).toEqual({ KEY: 'v' });
+  });
+
+  test('all sandboxed tools have the safe globals, and they work', async () => {
+    const works = `
+      const { promise, resolve } = (() => { let resolve: any; return { promise: new Promise((done) => (resolve = done)), resolve: resolve as () => void }; })();
+      let ticks = 0; const ticking = setInterval(() => { ticks += 1; if (ticks === 2) { clearInterval(ticking); resolve(); } }, 1);
+      clearTimeout(setTimeout(() => { ticks = 99; }, 0)); await new Promise((done) => setTimeout(done, 1)); await promise;
+      await new Promise<void>((done) => queueMicrotask(done));
+      const controller = new AbortController(); let aborted = false; controller.signal.addEventListener('abort', () => { aborted = true; }); controller.abort();
+      console.log('told by', { console: true });
+      return { url: new URL('../b?x=1', 'https://a.example/c/d').href, query: new URLSearchParams('x=1&x=2').getAll('x'), text: new TextDecoder().decode(new TextEncoder().encode('ö')),
+        base64: [btoa('hi'), atob('aGk=')], ticks, aborted: [aborted, AbortSignal.abort().aborted] };`;
+    const made = await loadPandoraFrom(bench, 'globals', { 'index.ts': entryOf({ works }) });
+    const context = contextOf('conv-1');
+    expect(await run(made, 'works', {}, context)).toEqual({
+      url: 'https://a.example/b?x=1',
+      query: ['1', '2'],
+      text: 'ö',
+      base64: ['aGk=', 'hi'],
+      ticks: 2,
+      aborted: [true, true],
+    });
+    expect(context.told).toEqual(['info told by {"console":true}']);
   });
 });
 
-test('resolveTools gets the configuration and the declared variables, and its tools join the static ones with its alerts', async () => {
-  await plugin.load!(hostOf(config, { OPENWEATHER_API_KEY: 'k-1', UNUSED_SECRET: 'never' }));
-  expect(ids()).toEqual(['weather', 'globals', 'change', 'now']);
-  expect(texts()).toContain('warning: No search: SEARCH_KEY is not set (seen: OPENWEATHER_API_KEY)');
-  await plugin.load!(hostOf(config, env));
-  expect(ids()).toEqual(['weather', 'globals', 'change', 'now', 'search']);
-  expect(texts()).toEqual([
-    "warning: No tool sees the variable UNUSED_SECRET: it is in envVars, but in no entry's permissions.env.",
-    'warning: Tool "globals" says itself in which sandbox and with which permissions it runs; what the manifest says counts.',
-    'info: Using atlas (seen: OPENWEATHER_API_KEY,SEARCH_KEY)',
-  ]);
-  for (const { at } of plugin.alerts) expect(Date.parse(at)).not.toBeNaN();
-  // A conversation that begins later resolves them in its own compartment.
-  const context = contextOf('conv-3', { env });
-  expect(await run(plugin, 'search', { q: 'x' }, context)).toBe('atlas found x with s-1 for hi');
-  expect(toolOf('search').problemsOf({ q: 'x', user: 1 })).toEqual(['/user: not known (known: q)']);
+describe('dynamic tool resolution and alerts', () => {
+  test('resolveTools stands beside tools, and is given the configuration and the declared variables', async () => {
+    await plugin.load!(hostOf(config, { OPENWEATHER_API_KEY: 'k-1', UNUSED_SECRET: 'never' }));
+    expect(ids()).toEqual(['weather', 'globals', 'change', 'now']);
+    expect(texts()).toContain('warning: No search: SEARCH_KEY is not set (seen: OPENWEATHER_API_KEY)');
+  });
+
+  test('static and resolved tools are loaded together when the plugin is active, under the same ids and checks', async () => {
+    await plugin.load!(hostOf(config, env));
+    expect(ids()).toEqual(['weather', 'globals', 'change', 'now', 'search']);
+    // A conversation that begins later resolves them in its own compartment.
+    expect(await run(plugin, 'search', { q: 'x' }, contextOf('conv-3', { env }))).toBe('atlas found x with s-1 for hi');
+    expect(toolOf('search').problemsOf({ q: 'x', user: 1 })).toEqual(['/user: not known (known: q)']);
+    await plugin.updateConfig!('self', { ...config, greeting: 'bye' }, '4');
+    expect(await run(plugin, 'search', { q: 'z' }, contextOf('conv-5', { env }))).toBe('atlas found z with s-1 for bye');
+  });
+
+  test('alerts come beside the tools, informational or a warning, and are kept with level, text and time', () => {
+    expect(texts()).toEqual([
+      "warning: No tool sees the variable UNUSED_SECRET: it is in envVars, but in no entry's permissions.env.",
+      'warning: Tool "globals" says itself in which sandbox and with which permissions it runs; what the manifest says counts.',
+      'info: Using atlas (seen: OPENWEATHER_API_KEY,SEARCH_KEY)',
+    ]);
+    for (const { at } of plugin.alerts) expect(Date.parse(at)).not.toBeNaN();
+  });
+
+  test('a configuration with which resolveTools fails changes nothing: the last good set stays, and one alert says why', async () => {
+    await plugin.updateConfig!('self', config, '5');
+    const why = 'its tools could not be resolved (the backend is not known). Those from before stay; mend resolveTools or its configuration';
+    for (const version of ['6', '7']) {
+      expect(await problemOf(plugin.updateConfig!('self', { ...config, searchBackend: 'broken' }, version))).toBe(`Plugin "./pandora-weather": ${why}`);
+    }
+    expect(texts().slice(2)).toEqual([
+      'info: Using atlas (seen: OPENWEATHER_API_KEY,SEARCH_KEY)',
+      'error: Its tools could not be resolved: the backend is not known',
+    ]);
+    expect(ids()).toContain('search');
+    expect(await run(plugin, 'search', { q: 'y' }, contextOf('conv-4', { env }))).toBe('atlas found y with s-1 for hi');
+  });
 });
 
-test('a configuration with which resolveTools fails changes nothing: the last good set stays and an alert says why', async () => {
-  const why = 'its tools could not be resolved (the backend is not known). Those from before stay; mend resolveTools or its configuration';
-  expect(await problemOf(plugin.updateConfig!('self', { ...config, searchBackend: 'broken' }, '2'))).toBe(`Plugin "./pandora-weather": ${why}`);
-  expect(texts().at(-1)).toBe('error: Its tools could not be resolved: the backend is not known');
-  expect(ids()).toContain('search');
-  expect(await run(plugin, 'search', { q: 'y' }, contextOf('conv-4', { env }))).toBe('atlas found y with s-1 for hi');
-});
+describe('reference', () => {
+  test('all types are exported from @pandorakit/sdk/tools', async () => {
+    const [mode, permissions, annotations]: [SandboxMode, ToolPermissions, ToolAnnotations] = ['compartment', { time: true }, { readOnlyHint: true }];
+    const tool: Tool = { id: 'a', name: 'A', description: 'd', annotations, sandbox: mode, permissions, execute: async (_input, { env: given }) => given };
+    const resolve = async (context: ResolveToolsContext): Promise<ResolveToolsResult> => ({
+      tools: [tool],
+      alerts: [{ level: 'info', message: String(context.pluginConfig['a']) }],
+    });
+    expect(await resolve({ pluginConfig: { a: 1 }, env: {} })).toEqual({ tools: [tool], alerts: [{ level: 'info', message: '1' }] });
+  });
 
-test('requireApproval is that of the entry, and the user overrides it by tool, of resolved tools too', async () => {
-  const policy = { approval: [], requireApproval: {} };
-  const decision = (id: string) => decide(policy, toolOf(id), {}).decision;
-  expect(['weather', 'change', 'now', 'search'].map(decision)).toEqual(['allow', 'ask', 'ask', 'allow']);
-  await plugin.updateConfig!('self', { ...config, requireApproval: { search: true, now: false } }, '3');
-  expect(['weather', 'change', 'now', 'search'].map(decision)).toEqual(['allow', 'ask', 'allow', 'ask']);
-  await plugin.updateConfig!('self', { ...config, greeting: 'bye' }, '4');
-  expect(['now', 'search'].map(decision)).toEqual(['ask', 'allow']);
-  expect(await run(plugin, 'search', { q: 'z' }, contextOf('conv-5', { env }))).toBe('atlas found z with s-1 for bye');
-});
+  test('id, name, description, execute and annotations are required; tool and problem are named', async () => {
+    const whole = `id: 'a', name: 'A', description: 'd', annotations: { readOnlyHint: true }, execute: async () => 1`;
+    const wrong: [part: string, instead: string, problem: string][] = [
+      [`id: 'a',`, '', 'tool 1 has no id without a colon'],
+      [`id: 'a'`, `id: 'a:b'`, 'tool "a:b" has no id without a colon'],
+      [`name: 'A',`, '', 'tool "a" has no name'],
+      [`description: 'd',`, '', 'tool "a" has no description'],
+      [`execute: async () => 1`, '', 'tool "a" has no execute function'],
+      [`annotations: { readOnlyHint: true },`, '', 'tool "a" does not say in annotations.readOnlyHint whether it only reads'],
+      [`true }`, `true, destructiveHint: 'no' }`, 'tool "a" has an annotation that is neither true nor false'],
+      [`id: 'a'`, `id: 'a', timeout: '60'`, 'tool "a" has a timeout that is not a number of milliseconds above 0'],
+      [`id: 'a'`, `id: 'a', parameters: { type: 'array' }`, 'tool "a" has parameters that are no JSON Schema of an object'],
+    ];
+    for (const [part, instead, problem] of wrong) {
+      const source = `export const tools = [{ ${whole.replace(part, instead)} }];`;
+      expect(await problemOf(loadPandoraFrom(bench, 'wrong', { 'index.ts': source }))).toBe(`Plugin "./wrong": ${problem}. Mend its code`);
+    }
+  });
 
-test('host mode is for tools that need native dependencies, has full access, and needs the word of the operator', async () => {
-  expect(await problemOf(loadFixture('pandora-native', bench.isolates))).toBe(
-    'Plugin "./pandora-native": its entry host.mjs wants the worker\'s own process. If you trust it, name it in LONGSHORE_HOST_PLUGINS',
-  );
-  const native = await loadFixture('pandora-native', bench.isolates, { trusted: true });
-  const all = { env: { DECLARED: 'd', SHOWN: 's', OTHER: 'o' } };
-  expect(await run(native, 'host', {}, contextOf('conv-1', all))).toEqual({ native: true, process: 'object', env: { SHOWN: 's', DECLARED: 'd' } });
-  expect(await run(native, 'fenced', {}, contextOf('conv-1', all))).toEqual({ process: 'undefined', env: {} });
-  expect(native.tools.map(({ id, isolation }) => `${id} ${isolation}`)).toEqual(['host host', 'fenced compartment']);
-  expect(native.alerts.map(({ text }) => text)).toEqual(['Its agents are not loaded; only its tools are.']);
-  await native.load!(hostOf({}, all.env));
-  expect(native.tools.map(({ id }) => id)).toEqual(['host', 'late-declared-shown', 'fenced']);
-});
+  test('parameters are a JSON Schema that the input is checked by; a tool without them is given nothing', async () => {
+    expect(toolOf('weather').problemsOf({ city: 7 })).toEqual(['/city: expected string, got number']);
+    const made = await loadPandoraFrom(bench, 'no-parameters', { 'index.ts': entryOf({ gives: 'return input' }) });
+    expect(await run(made, 'gives', { made: 'up' })).toEqual({});
+  });
 
-test('a timeout in milliseconds ends the work, and defaults to 60 s', async () => {
-  expect(toolOf('weather').timeoutMs).toBe(60_000);
-  expect(await problemOf(run(plugin, 'change'))).toBe('@pandorakit/weather:change failed: it took longer than 300 ms and was aborted');
+  test('timeout is in milliseconds, ends the work, and is 60 s where it is left out', async () => {
+    expect(toolOf('weather').timeoutMs).toBe(60_000);
+    expect(await problemOf(run(plugin, 'change'))).toBe('@pandorakit/weather:change failed: it took longer than 300 ms and was aborted');
+  });
+
+  test('sandbox and permissions are those of the manifest, and a tool that sets them is told of', () => {
+    expect(toolOf('globals')).toMatchObject({ isolation: 'compartment', permissions: { network: ['api.openweathermap.org'] } });
+    expect(toolOf('globals').permissions.time).toBeUndefined();
+    expect(texts()).toContain('warning: Tool "globals" says itself in which sandbox and with which permissions it runs; what the manifest says counts.');
+  });
 });

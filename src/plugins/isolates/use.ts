@@ -1,0 +1,45 @@
+/** What is used now and then. */
+export interface Use {
+  begin(): void;
+  end(): void;
+  /** Tells nobody any more. */
+  stop(): void;
+}
+
+/** A timer of the platform that is set for longer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Tells when nothing has been in use for `idleMs`; 0 is never.
+ * @param now a clock in milliseconds.
+ */
+export function createUse(idleMs: number, now: () => number, onIdle: () => void): Use {
+  let inUse = 0;
+  let endedAt = 0;
+  let timer: NodeJS.Timeout | undefined;
+  // One timer for many uses: it looks when the last one ended and waits for the rest.
+  const wait = (ms: number): void => {
+    timer = setTimeout(look, Math.min(ms, LONGEST_TIMER_MS));
+    timer.unref();
+  };
+  const look = (): void => {
+    timer = undefined;
+    if (inUse > 0) return;
+    const left = endedAt + idleMs - now();
+    if (left > 0) wait(left);
+    else onIdle();
+  };
+  return {
+    begin: () => void (inUse += 1),
+    end() {
+      inUse -= 1;
+      endedAt = now();
+      if (inUse === 0 && idleMs > 0 && !timer) wait(idleMs);
+    },
+    stop() {
+      clearTimeout(timer);
+      timer = undefined;
+      inUse = Infinity;
+    },
+  };
+}
