@@ -33,8 +33,11 @@ export interface Registry {
   get(id: string): RegisteredTool | undefined;
   /** By its id. */
   plugin(id: string): Plugin | undefined;
-  /** The tools that an agent may call, sorted by id. Throws AGENT_INVALID for a pattern that matches nothing. */
-  forAgent(agent: Pick<Agent, 'id' | 'tools'>): RegisteredTool[];
+  /**
+   * The tools that an agent may call, sorted by id: of those of the worker itself and of the plugins and servers that the agent names, what its patterns match.
+   * Throws AGENT_INVALID for a pattern that matches nothing.
+   */
+  forAgent(agent: Pick<Agent, 'id' | 'tools' | 'plugins' | 'mcp'>): RegisteredTool[];
   /** The provider-safe name of a full id. Throws TOOL_NOT_FOUND. */
   toAlias(id: string): string;
   /** The full id behind a provider-safe name; undefined for names that were never given out. */
@@ -74,12 +77,14 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     get: (id) => byId.get(id),
     plugin: (id) => pluginsById.get(id),
     forAgent(agent) {
+      const reachable = new Set(plugins.filter((plugin) => isWithinReach(plugin, agent)).map(({ id }) => id));
+      const within = tools.filter(({ pluginId }) => reachable.has(pluginId));
       for (const pattern of agent.tools) {
         const [plugin = ''] = pattern.split(':');
-        const mayBeThere = disabled.includes(plugin) || mayComeLater(plugin, pluginsById);
-        if (!mayBeThere && !tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
+        const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
+        if (!mayBeThere && !within.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, within);
       }
-      return tools.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
+      return within.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
     },
     toAlias(id) {
       const tool = byId.get(id);
@@ -88,6 +93,12 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     },
     fromAlias: (alias) => byAlias.get(alias),
   };
+}
+
+/** What a worker loads for one agent is there for that one only. Plugins without a source are part of the worker, except for the servers that agents name. */
+function isWithinReach({ id, source, dialect }: Plugin, { plugins, mcp = {} }: Pick<Agent, 'plugins' | 'mcp'>): boolean {
+  if (source !== undefined) return plugins.includes(source);
+  return dialect !== 'mcp' || Object.hasOwn(mcp, id);
 }
 
 /** A server that cannot be reached now has no tools yet, and may change them at any time. */

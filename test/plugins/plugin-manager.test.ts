@@ -101,7 +101,7 @@ test('a new version that fails leaves the old one at work and says why, until on
 test('a plugin that an operator disables goes, and its agents go on without it; enabled, it comes back', async () => {
   await bench.write('p/index.ts', sourceOf('p', 'return 1'));
   const manager = await bench.open(['./p']);
-  const agent = { id: 'agent', tools: ['p:*', 'builtin:*'] };
+  const agent = { id: 'agent', plugins: ['./p'], tools: ['p:*', 'builtin:*'] };
   bench.states.want('p', { enabled: false });
   await manager.follow();
   expect(manager.registry.forAgent(agent).map(({ id }) => id)).toEqual(['builtin:echo']);
