@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import type { z } from 'zod';
+import { $ZodType, safeParse, toJSONSchema } from 'zod/v4/core';
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
@@ -117,7 +118,7 @@ const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;
  */
 export function defineTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDefinition<Parameters>): Tool {
   const { parameters } = definition;
-  const parse = parameters instanceof z.ZodType ? (input: JsonObject) => parseInput(definition.id, parameters, input) : (input: JsonObject) => input;
+  const parse = parameters instanceof $ZodType ? (input: JsonObject) => parseInput(definition.id, parameters, input) : (input: JsonObject) => input;
   type Input = Parameters extends z.ZodType ? z.infer<Parameters> : JsonObject;
   return {
     id: definition.id,
@@ -202,9 +203,9 @@ function areUsable(permissions: Permissions): boolean {
 }
 
 function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' | 'output'): JsonObject {
-  if (!(type instanceof z.ZodType)) return type;
+  if (!(type instanceof $ZodType)) return type;
   try {
-    const schema = z.toJSONSchema(type, { io }) as JsonObject;
+    const schema = toJSONSchema(type, { io }) as JsonObject;
     // Zod writes 2020-12, which is what is taken for granted; a model gains nothing from the line.
     delete schema['$schema'];
     return schema;
@@ -217,7 +218,7 @@ function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' 
 
 /** The JSON Schema has been checked before; this fills in defaults and applies what a schema cannot say (refinements). */
 function parseInput(toolId: string, parameters: z.ZodType, input: JsonObject): unknown {
-  const parsed = parameters.safeParse(input);
+  const parsed = safeParse(parameters, input);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; ');
   throw failure('TOOL_ARGUMENTS_INVALID', { tool: toolId, problems });

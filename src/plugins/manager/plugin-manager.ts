@@ -40,7 +40,7 @@ class Manager implements PluginManager, Household {
   readonly options: ManagerOptions;
   settings = new Map<string, PluginSettings>();
   builtins: Plugin[] = [];
-  private readonly register = createRegistrar();
+  readonly register = createRegistrar();
   private readonly closing = new AbortController();
   private readonly retiring = new Set<Promise<void>>();
   private readonly report;

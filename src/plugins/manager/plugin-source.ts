@@ -19,7 +19,7 @@ export interface LoadedSource extends AsyncDisposable {
   problems: Error[];
 }
 
-export type SourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again'> & { isolates: Isolates | undefined };
+export type SourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again' | 'register'> & { isolates: Isolates | undefined };
 
 /** The sources that agents name, each once, in the order of their first mention. */
 export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>>): PluginSource[] {
