@@ -1,11 +1,13 @@
 import { symlink } from 'node:fs/promises';
 import { createLogger } from '../../src/log.ts';
+import { definePlugin } from '../../src/plugins/define-plugin.ts';
 import { openIsolates, type Isolates } from '../../src/plugins/isolates/load-isolated.ts';
 import { digestOf } from '../../src/plugins/manager/pins.ts';
 import { watchPlugins } from '../../src/plugins/manager/watch-plugins.ts';
 import { until } from '../e2e/support.ts';
 import { problemOf } from './isolates/support.ts';
 import { call, openManagerBench, sourceOf, type Workbench } from './manager-workbench.ts';
+import { echoTool } from './tools.ts';
 
 let isolates: Isolates;
 let bench: Workbench;
@@ -50,6 +52,34 @@ test('plugins are loaded after what they depend on; a missing dependency and a c
     'Plugin "f": it depends on the plugin "g", which cannot be loaded. Mend that one first',
     'Plugin "g": its load failed (no). Mend it, or what it needs',
   ]);
+});
+
+test('of many plugins four are loaded at a time', async () => {
+  const names = Array.from({ length: 9 }, (_, index) => `p${index}`);
+  for (const name of names) await bench.write(`${name}/index.ts`, sourceOf(name, 'return 1'));
+  let [loading, most] = [0, 0];
+  let open = () => {};
+  const four = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const counting: Isolates = {
+    ...isolates,
+    group: () => ({ ...counting, [Symbol.asyncDispose]: async () => undefined }),
+    async load({ name }) {
+      loading += 1;
+      most = Math.max(most, loading);
+      if (loading === 4) open();
+      await four;
+      await new Promise(setImmediate);
+      loading -= 1;
+      return definePlugin({ id: name.slice(2), tools: [echoTool('echo')] });
+    },
+  };
+  const manager = await bench.open(
+    names.map((name) => `./${name}`),
+    { isolates: counting },
+  );
+  expect([most, manager.registry.tools.length]).toEqual([4, 10]);
 });
 
 test('a reload drains the running calls of the plugin and leaves the others alone', async () => {

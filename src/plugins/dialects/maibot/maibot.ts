@@ -4,7 +4,7 @@ import type { Variable } from '../../plugin-details.ts';
 import type { MaiBotContext } from './context.ts';
 import { toPlugin } from './to-plugin.ts';
 
-export { action, tool, type ActionOptions, type ToolMetadata, type ToolOptions } from './declarations.ts';
+export { action, tool, workflowStep, type ActionOptions, type ToolMetadata, type ToolOptions } from './declarations.ts';
 export { ToolParameterInfo, ToolParamType, type ToolParameterFields, type ToolParameters } from './parameters.ts';
 export type { MaiBotContext } from './context.ts';
 
