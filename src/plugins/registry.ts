@@ -68,7 +68,8 @@ export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
  */
 export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [] }: RegistryOptions = {}): Registry {
   refuseCollisions(plugins);
-  const tools = plugins.flatMap(register).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const byPlugin = new Map(plugins.map((plugin) => [plugin.id, register(plugin)]));
+  const tools = [...byPlugin.values()].flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map(tools.map((tool) => [tool.id, tool]));
   const byAlias = indexAliases(tools);
   const pluginsById = new Map(plugins.map((plugin) => [plugin.id, plugin]));
@@ -79,12 +80,17 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     forAgent(agent) {
       const reachable = new Set(plugins.filter((plugin) => isWithinReach(plugin, agent)).map(({ id }) => id));
       const within = tools.filter(({ pluginId }) => reachable.has(pluginId));
+      const given = new Set<RegisteredTool>();
       for (const pattern of agent.tools) {
         const [plugin = ''] = pattern.split(':');
+        // This is asked at each step, and an agent with many plugins names them one by one.
+        const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
+        const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
         const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
-        if (!mayBeThere && !within.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, within);
+        if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
+        for (const tool of found) given.add(tool);
       }
-      return within.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
+      return within.filter((tool) => given.has(tool));
     },
     toAlias(id) {
       const tool = byId.get(id);
