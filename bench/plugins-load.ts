@@ -8,7 +8,7 @@ import { defineAgent } from '../src/agents/define-agent.ts';
 import { createToolsPlugin } from '../src/plugins/builtin/tools.ts';
 import { openIsolates } from '../src/plugins/isolates/load-isolated.ts';
 import { openPluginManager, type PluginManager } from '../src/plugins/manager/plugin-manager.ts';
-import type { Registry } from '../src/plugins/registry.ts';
+import { createRegistry, type Registry } from '../src/plugins/registry.ts';
 import { compare, timed, type BenchmarkResult, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 import { isHidden, proportionalSetSizeMib } from './process-memory.ts';
@@ -29,7 +29,7 @@ export async function measurePluginsLoad({ store, log }: BenchParts): Promise<Be
   const names = await writePlugins(directory);
   const times = { subject: [] as number[], baseline: [] as number[] };
   const memory = { subject: [] as number[], baseline: [] as number[] };
-  let prompt: Measurement | undefined;
+  let prompts: Measurement[] = [];
   try {
     for (let round = 0; round < ROUNDS; round++) {
       const before = process.memoryUsage().rss;
@@ -41,7 +41,7 @@ export async function measurePluginsLoad({ store, log }: BenchParts): Promise<Be
       times.subject.push(await timed(async () => (manager = await openPluginManager({ ...parts, sources, directory, builtins }))));
       if (!manager) throw new Error('no plugins were loaded');
       memory.subject.push((await memoryOf(await guestProcesses())) + (process.memoryUsage().rss - before) / 2 ** 20);
-      prompt = measurePrompt(manager.registry, names);
+      prompts = measurePrompts(manager.registry, names);
       await manager[Symbol.asyncDispose]();
       const bare: ChildProcess[] = [];
       times.baseline.push(await timed(async () => void bare.push(...(await startNodes(PLUGINS)))));
@@ -57,19 +57,23 @@ export async function measurePluginsLoad({ store, log }: BenchParts): Promise<Be
   return [
     compare({ name: 'plugins-load', goal: 4, unit: 'ms', baselineIs: `${PLUGINS} starts of node, ${AT_ONCE} at a time` }, times),
     compare({ name: 'plugins-memory', goal: 2, unit: 'MiB', baselineIs: `${PLUGINS} idle node processes` }, memory),
-    ...(prompt ? [prompt] : []),
+    ...prompts,
   ];
 }
 
-/** What the model is given besides the transcript, in bytes. */
-function measurePrompt(registry: Registry, plugins: string[]): Measurement {
-  const agent = defineAgent({ id: 'bench', model: 'openai/none', plugins, tools: ['*'] });
-  const bytesOf = (over: number): number => {
-    const offer = { agent: { ...agent, deferTools: { ...agent.deferTools, over } }, available: registry.tools, texts: [] };
-    return Buffer.byteLength(JSON.stringify(showOffer(offer, registry, [])));
+/** What the model is given besides the transcript, in bytes. Plugins with a brief of their own are one line each. */
+function measurePrompts(registry: Registry, names: string[]): Measurement[] {
+  const plugins = [...new Set(registry.tools.map(({ pluginId }) => pluginId))].flatMap((id) => registry.plugin(id) ?? []);
+  const asleep = createRegistry(plugins.map((plugin) => (plugin.source === undefined ? plugin : { ...plugin, brief: plugin.description })));
+  const agent = defineAgent({ id: 'bench', model: 'openai/none', plugins: names, tools: ['*'] });
+  const bytesOf = (among: Registry, over: number): number => {
+    const offer = { agent: { ...agent, deferTools: { ...agent.deferTools, over } }, available: among.tools, texts: [] };
+    return Buffer.byteLength(JSON.stringify(showOffer(offer, among, [])));
   };
-  const head = { name: 'plugins-prompt', goal: 0.25, unit: 'bytes', baselineIs: 'all tools shown whole' } as const;
-  return compare(head, { subject: [bytesOf(agent.deferTools.over)], baseline: [bytesOf(PLUGINS * TOOLS + 1)] });
+  const baseline = [bytesOf(registry, PLUGINS * TOOLS + 1)];
+  const against = (name: string, goal: number, among: Registry) =>
+    compare({ name, goal, unit: 'bytes', baselineIs: 'all tools shown whole' }, { subject: [bytesOf(among, agent.deferTools.over)], baseline });
+  return [against('plugins-prompt', 0.1, registry), against('plugins-prompt-brief', 0.02, asleep)];
 }
 
 /** Plugins as people write them: TypeScript, with tools of three parameters. */

@@ -5,7 +5,7 @@ import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
 import { identityFieldsOf, identityOf, withoutFields, withoutKeys } from './identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
-import { createCompiler } from './validate-arguments.ts';
+import { createCompiler, type Compile } from './validate-arguments.ts';
 
 /** A tool under its full id, `pluginId:toolId`. */
 export interface RegisteredTool extends Tool {
@@ -52,9 +52,8 @@ export interface RegistryOptions {
 }
 
 /** Registers plugins, each once. */
-export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
+export function createRegistrar(compile: Compile = createCompiler()): (plugin: Plugin) => RegisteredTool[] {
   const known = new WeakMap<Plugin, RegisteredTool[]>();
-  const compile = createCompiler();
   return (plugin) => {
     const tools = known.get(plugin) ?? registerPlugin(plugin, compile);
     known.set(plugin, tools);
@@ -135,7 +134,7 @@ function nameOf(plugin: Plugin): string {
   return `${plugin.id} ${plugin.version} (${plugin.tools.map((tool) => tool.id).join(', ')}${about})`;
 }
 
-function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompiler>): RegisteredTool[] {
+function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
   return plugin.tools.map((tool) => {
     // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
     const fields = plugin.dialect === 'mcp' || plugin.dialect === 'nekro' ? [] : identityFieldsOf(tool.parameters);

@@ -14,7 +14,7 @@ const MAX_VALUE_LENGTH = 80;
  */
 const OPTIONS: Options = { ownProperties: true, allErrors: true, strict: false, verbose: true, addUsedSchema: false, logger: false, code: { optimize: false } };
 
-type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => (value: Json) => string[];
+export type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => (value: Json) => string[];
 type Part = 'parameters' | 'result';
 
 /**

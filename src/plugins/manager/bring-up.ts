@@ -2,6 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { PluginSettings } from '../../store/store.ts';
 import type { Plugin } from '../define-plugin.ts';
 import type { RegisteredTool } from '../registry.ts';
+import type { Compile } from '../validate-arguments.ts';
 import { loadOrder } from './load-order.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { permissionsOf } from './permissions-of.ts';
@@ -27,6 +28,7 @@ export interface Household {
   readonly sources: ManagedSource[];
   readonly settings: ReadonlyMap<string, PluginSettings>;
   readonly builtins: Plugin[];
+  readonly compile: Compile;
   readonly register: (plugin: Plugin) => RegisteredTool[];
   isEnabled(pluginId: string): boolean;
   publish(): void;
@@ -110,13 +112,13 @@ function withoutCollisions(items: Item[], { builtins }: Household, others: Manag
 }
 
 /** Dependencies are looked at again: one may have failed since the order was made. */
-async function start({ options, settings }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
+async function start({ options, settings, compile }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
   const { plugin, candidate } = item;
   const missing = (plugin.dependencies ?? []).find((id) => !present.has(id));
   try {
     if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
-    candidate.instances.push(await startInstance(plugin, { config, configVersion }, options));
+    candidate.instances.push(await startInstance(plugin, { config, configVersion }, { ...options, compile }));
     return true;
   } catch (error) {
     blame(item, error as Error);

@@ -20,6 +20,12 @@ export abstract class MaiBotPlugin {
   id?: string;
   version?: string;
   description?: string;
+  /** One line that stands for all its tools where they are deferred. */
+  brief?: string;
+  /** Ids of plugins that have to be loaded before it. */
+  dependencies?: string[];
+  /** Whether its tools ask for approval, where they do not say it themselves. */
+  requireApproval?: boolean;
   /** Variables that its tools are given in `ctx.env`. */
   environment?: Variable[];
   /** JSON Schema of its configuration, an object. */

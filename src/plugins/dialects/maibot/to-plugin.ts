@@ -58,8 +58,10 @@ export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
 }
 
 /** What the class says of itself; what it leaves unsaid is left out. */
-function describedBy({ id, version, description, environment, configSchema }: MaiBotPlugin): object {
-  return Object.fromEntries(Object.entries({ id, version, description, environment, configSchema }).filter(([, value]) => value !== undefined));
+function describedBy(plugin: MaiBotPlugin): object {
+  const { id, version, description, brief, dependencies, requireApproval, environment, configSchema } = plugin;
+  const said = { id, version, description, brief, dependencies, requireApproval, environment, configSchema };
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
 }
 
 function warningsAbout({ name, method, options, legacy }: Declaration): string[] {

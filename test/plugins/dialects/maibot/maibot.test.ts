@@ -329,6 +329,13 @@ describe('a whole plugin', () => {
     expect(toolOf('search_web')).toMatchObject({ isolation: 'compartment', timeoutMs: 60_000, visibility: 'visible' });
   });
 
+  test('its class says of the plugin what there is to say', async () => {
+    const said = { version: '3.0.0', description: 'Sums', brief: 'Adds', dependencies: ['numbers'], requireApproval: true };
+    const source = `${header} class P extends MaiBotPlugin { ${hooks} @tool('a') a() {} }
+      export const createPlugin = () => Object.assign(new P(), ${JSON.stringify({ id: 'sums', ...said })});`;
+    expect(await bench.load('sums', source)).toMatchObject({ id: 'sums', ...said });
+  });
+
   test('methods that are no tools help those that are', async () => {
     expect(await call('search_web', { query: 'a', limit: 1 })).toMatchObject({ results: ['a 1'] });
     expect(registry.get('maibot-search:_doSearch')).toBeUndefined();
