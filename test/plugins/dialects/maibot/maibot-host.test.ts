@@ -15,7 +15,7 @@ let household: ManagerBench;
 let plugin: Plugin;
 let registry: Registry;
 beforeAll(async () => {
-  bench = await openWorkbench({ unresponsiveMs: 1_000, graceMs: 300 });
+  bench = await openWorkbench({ unresponsiveMs: 2_000, graceMs: 300 });
   household = await openManagerBench(bench.isolates);
   plugin = await loadFixture('maibot-search', bench.isolates);
   registry = createRegistry([plugin, createToolsPlugin(async () => registry.tools)]);
@@ -111,16 +111,16 @@ describe('what is known to go wrong in the original', () => {
     const manager = await household.open(['./blocking', './calm']);
     const blocked = problemOf(call(manager, 'blocking:block'));
     for (let answers = 0; answers < 20; answers += 1) expect(await call(manager, 'calm:ping')).toBe('pong');
-    expect(await blocked).toBe('blocking:block failed: its process was ended: it did not answer for 1000 ms');
+    expect(await blocked).toBe('blocking:block failed: its process was ended: it did not answer for 2000 ms');
     expect(await call(manager, 'blocking:ping')).toBe('pong');
   });
 
   test('does not leave a handler at work whose time is up, nor call it again', async () => {
-    await write('stubborn', `@tool('tick', { description: 'Ticks', timeoutMs: 300 }) async tick() { for (;;) await this.ctx.files.get('tick'); }`);
+    await write('stubborn', `@tool('tick', { description: 'Ticks', timeoutMs: 1000 }) async tick() { for (;;) await this.ctx.files.get('tick'); }`);
     const manager = await household.open(['./stubborn']);
     let ticks = 0;
     const files = { get: async () => ((ticks += 1), new Uint8Array()), put: async () => '' };
-    expect(await problemOf(call(manager, 'stubborn:tick', { files }))).toBe('stubborn:tick failed: it took longer than 300 ms and was aborted');
+    expect(await problemOf(call(manager, 'stubborn:tick', { files }))).toBe('stubborn:tick failed: it took longer than 1000 ms and was aborted');
     const before = ticks;
     expect(await call(manager, 'stubborn:ping')).toBe('pong');
     expect([before > 0, ticks - before]).toEqual([true, 0]);
