@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { containerNameOf } from '../src/sandbox/docker/labels.ts';
 import { compareWithLimit, type BenchmarkResult } from './measure.ts';
 import type { BenchParts } from './parts.ts';
+import { isHidden, proportionalSetSizeMib } from './process-memory.ts';
 
 const LIMIT_MIB = 25;
 
@@ -16,15 +16,9 @@ export async function measureIdleMemory({ sandboxes, docker, stack }: BenchParts
     const sizes = await Promise.all(rows.map(([pid]) => proportionalSetSizeMib(pid ?? '')));
     return [compareWithLimit({ name: 'idle-memory', unit: 'MiB', limit: LIMIT_MIB }, [sizes.reduce((sum, size) => sum + size, 0)])];
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EACCES' || code === 'ENOENT') return { skipped: 'the memory of other processes can be read by root, on the machine of the engine' };
+    if (isHidden(error)) return { skipped: 'the memory of other processes can be read by root, on the machine of the engine' };
     throw error;
   } finally {
     await sandboxes.destroy(sandboxId);
   }
-}
-
-async function proportionalSetSizeMib(pid: string): Promise<number> {
-  const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
-  return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1024;
 }

@@ -14,6 +14,7 @@ import { measureOpenaiAgents } from './openai-agents.ts';
 import { measureOutputFlood } from './output-flood.ts';
 import { openParts, type BenchParts } from './parts.ts';
 import { measurePluginCall } from './plugin-call.ts';
+import { measurePluginsLoad } from './plugins-load.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureToolStep } from './tool-step.ts';
 import { measureWake } from './wake.ts';
@@ -25,6 +26,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'history-bytes': measureHistoryBytes,
   'sandbox-ready': measureSandboxReady,
   'plugin-call': measurePluginCall,
+  'plugins-load': measurePluginsLoad,
   'freeze-thaw': measureFreezeThaw,
   wake: measureWake,
   'idle-memory': measureIdleMemory,

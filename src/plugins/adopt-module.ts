@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { failure } from '../contracts/errors.ts';
 import { definePlugin, type Plugin, type PluginDefinition, type Tool, type ToolContext } from './define-plugin.ts';
+import { alertsOf } from './plugin-details.ts';
 import { pluginOfExports } from './plugin-of-exports.ts';
 
 /**
@@ -16,7 +17,8 @@ export function adoptModule(name: string, entry: string, exports: Record<string,
     const problem = `${entry} is not usable: ${(error as Error).message}`;
     throw failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix: 'Mend that file' }, error);
   }
-  const plugin = definePlugin({ ...(given['dialect'] === 'maibot' && defaults), ...given } as unknown as PluginDefinition);
+  const definition = { ...(given['dialect'] === 'maibot' && defaults), ...given, alerts: alertsOf(given['alerts']) };
+  const plugin = definePlugin(definition as unknown as PluginDefinition);
   const attach = given['attach'];
   return typeof attach === 'function' ? attachTo(plugin, (current) => void attach.call(given, current)) : plugin;
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
@@ -117,7 +117,7 @@ const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;
  */
 export function defineTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDefinition<Parameters>): Tool {
   const { parameters } = definition;
-  const parse = parameters instanceof z.ZodType ? (input: JsonObject) => parseInput(definition.id, parameters, input) : (input: JsonObject) => input;
+  const parse = isZod(parameters) ? (input: JsonObject) => parseInput(definition.id, parameters, input) : (input: JsonObject) => input;
   type Input = Parameters extends z.ZodType ? z.infer<Parameters> : JsonObject;
   return {
     id: definition.id,
@@ -202,9 +202,9 @@ function areUsable(permissions: Permissions): boolean {
 }
 
 function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' | 'output'): JsonObject {
-  if (!(type instanceof z.ZodType)) return type;
+  if (!isZod(type)) return type;
   try {
-    const schema = z.toJSONSchema(type, { io }) as JsonObject;
+    const schema = type.toJSONSchema({ io }) as JsonObject;
     // Zod writes 2020-12, which is what is taken for granted; a model gains nothing from the line.
     delete schema['$schema'];
     return schema;
@@ -213,6 +213,11 @@ function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' 
     const problem = `its zod ${what} ${io === 'input' ? 'have' : 'has'} no JSON Schema (${(error as Error).message})`;
     throw failure('PLUGIN_INVALID', { plugin: `of tool "${toolId}"`, problem, fix: 'Use types that JSON knows; dates as z.iso.datetime()' }, error);
   }
+}
+
+/** By a mark of its own: a plugin without zod is then bundled without it, which is most of the time that a small one takes to load. */
+function isZod(type: z.ZodType | JsonObject | undefined): type is z.ZodType {
+  return type !== undefined && '_zod' in type;
 }
 
 /** The JSON Schema has been checked before; this fills in defaults and applies what a schema cannot say (refinements). */

@@ -9,7 +9,7 @@ import { adoptModule } from './adopt-module.ts';
 import { checkNekroPlugin } from './dialects/nekro/check-loaded.ts';
 import { bundlePlugin } from './isolates/bundle-plugin.ts';
 import type { Isolates } from './isolates/load-isolated.ts';
-import { createRegistry } from './registry.ts';
+import { createRegistry, type RegisteredTool } from './registry.ts';
 
 export interface LoadedPlugins {
   plugins: Plugin[];
@@ -27,6 +27,8 @@ export interface LoadOptions {
   hostPlugins?: string[];
   /** Reads what runs in the host process again, though it was imported before; modules that it imports itself stay as they are. */
   again?: boolean;
+  /** Compiles the schemas of a plugin's tools. One that is used for many plugins spares each of them the schema of schemas, which takes far longer. */
+  register?: (plugin: Plugin) => RegisteredTool[];
 }
 
 const INDEX_FILES = ['index.js', 'index.mjs', 'index.ts'];
@@ -57,7 +59,7 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
   return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
 }
 
-async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [], again = false }: LoadOptions): Promise<Plugin> {
+async function loadEntry(name: string, entry: string, { isolates, hostPlugins = [], again = false, register }: LoadOptions): Promise<Plugin> {
   const trusted = hostPlugins.includes(name);
   const plugin = await (basename(entry) === MANIFEST_FILE
     ? loadPandora({ name, root: dirname(entry), isolates, trusted })
@@ -65,7 +67,7 @@ async function loadEntry(name: string, entry: string, { isolates, hostPlugins = 
       ? importPlugin(name, entry, again)
       : isolatePlugin(name, entry, isolates));
   // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
-  createRegistry([plugin]);
+  createRegistry([plugin], { ...(register && { register }) });
   return plugin;
 }
 

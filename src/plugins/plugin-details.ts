@@ -37,7 +37,7 @@ export interface Variable {
 /** What a plugin says of itself besides its tools. */
 export interface PluginDetails {
   dialect: Dialect;
-  /** Directory or package it came from, for messages. */
+  /** Directory or package it came from, as agents name it; only those that do are given its tools. Absent for what is part of the worker. */
   source?: string;
   /** One line that stands for all its tools where they are deferred. */
   brief?: string;

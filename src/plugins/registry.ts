@@ -5,7 +5,7 @@ import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
 import { identityFieldsOf, identityOf, withoutFields, withoutKeys } from './identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
-import { createCompiler } from './validate-arguments.ts';
+import { createCompiler, type Compile } from './validate-arguments.ts';
 
 /** A tool under its full id, `pluginId:toolId`. */
 export interface RegisteredTool extends Tool {
@@ -33,8 +33,11 @@ export interface Registry {
   get(id: string): RegisteredTool | undefined;
   /** By its id. */
   plugin(id: string): Plugin | undefined;
-  /** The tools that an agent may call, sorted by id. Throws AGENT_INVALID for a pattern that matches nothing. */
-  forAgent(agent: Pick<Agent, 'id' | 'tools'>): RegisteredTool[];
+  /**
+   * The tools that an agent may call, sorted by id: of those of the worker itself and of the plugins and servers that the agent names, what its patterns match.
+   * Throws AGENT_INVALID for a pattern that matches nothing.
+   */
+  forAgent(agent: Pick<Agent, 'id' | 'tools' | 'plugins' | 'mcp'>): RegisteredTool[];
   /** The provider-safe name of a full id. Throws TOOL_NOT_FOUND. */
   toAlias(id: string): string;
   /** The full id behind a provider-safe name; undefined for names that were never given out. */
@@ -49,9 +52,8 @@ export interface RegistryOptions {
 }
 
 /** Registers plugins, each once. */
-export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
+export function createRegistrar(compile: Compile = createCompiler()): (plugin: Plugin) => RegisteredTool[] {
   const known = new WeakMap<Plugin, RegisteredTool[]>();
-  const compile = createCompiler();
   return (plugin) => {
     const tools = known.get(plugin) ?? registerPlugin(plugin, compile);
     known.set(plugin, tools);
@@ -65,7 +67,8 @@ export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
  */
 export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [] }: RegistryOptions = {}): Registry {
   refuseCollisions(plugins);
-  const tools = plugins.flatMap(register).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const byPlugin = new Map(plugins.map((plugin) => [plugin.id, register(plugin)]));
+  const tools = [...byPlugin.values()].flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map(tools.map((tool) => [tool.id, tool]));
   const byAlias = indexAliases(tools);
   const pluginsById = new Map(plugins.map((plugin) => [plugin.id, plugin]));
@@ -74,12 +77,19 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     get: (id) => byId.get(id),
     plugin: (id) => pluginsById.get(id),
     forAgent(agent) {
+      const reachable = new Set(plugins.filter((plugin) => isWithinReach(plugin, agent)).map(({ id }) => id));
+      const within = tools.filter(({ pluginId }) => reachable.has(pluginId));
+      const given = new Set<RegisteredTool>();
       for (const pattern of agent.tools) {
         const [plugin = ''] = pattern.split(':');
-        const mayBeThere = disabled.includes(plugin) || mayComeLater(plugin, pluginsById);
-        if (!mayBeThere && !tools.some((tool) => matchesPattern(pattern, tool.id))) throw unknownPattern(agent.id, pattern, tools);
+        // This is asked at each step, and an agent with many plugins names them one by one.
+        const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
+        const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
+        const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
+        if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
+        for (const tool of found) given.add(tool);
       }
-      return tools.filter((tool) => agent.tools.some((pattern) => matchesPattern(pattern, tool.id)));
+      return within.filter((tool) => given.has(tool));
     },
     toAlias(id) {
       const tool = byId.get(id);
@@ -88,6 +98,12 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     },
     fromAlias: (alias) => byAlias.get(alias),
   };
+}
+
+/** What a worker loads for one agent is there for that one only. Plugins without a source are part of the worker, except for the servers that agents name. */
+function isWithinReach({ id, source, dialect }: Plugin, { plugins, mcp = {} }: Pick<Agent, 'plugins' | 'mcp'>): boolean {
+  if (source !== undefined) return plugins.includes(source);
+  return dialect !== 'mcp' || Object.hasOwn(mcp, id);
 }
 
 /** A server that cannot be reached now has no tools yet, and may change them at any time. */
@@ -118,7 +134,7 @@ function nameOf(plugin: Plugin): string {
   return `${plugin.id} ${plugin.version} (${plugin.tools.map((tool) => tool.id).join(', ')}${about})`;
 }
 
-function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompiler>): RegisteredTool[] {
+function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
   return plugin.tools.map((tool) => {
     // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
     const fields = plugin.dialect === 'mcp' || plugin.dialect === 'nekro' ? [] : identityFieldsOf(tool.parameters);

@@ -19,6 +19,9 @@ beforeAll(async () => {
         { call: 'maibot-search:greet', with: {}, expect: { success: true } },
         { call: 'maibot-search:result', with: { value: { success: false, error: 'no such port' } }, expect: { isError: true, text: 'no such port' } },
         { call: 'maibot-search:groups', with: {}, expect: { isError: true, text: '/^Unknown tool "maibot-search:groups"/' } },
+        { call: 'maibot-search:secret', with: {}, expect: { isError: true, text: '/^Unknown tool "maibot-search:secret"/' } },
+        { call: 'maibot-search:intrude', with: {}, expect: { isError: true, text: '/the stream "conv-other" is not the one of this call/' } },
+        { call: 'maibot-search:get_weather', with: {}, expect: { isError: true, text: '/city: missing/' } },
         { say: 'Found.' },
       ],
     },
@@ -34,7 +37,7 @@ afterAll(async () => {
   await installation[Symbol.asyncDispose]();
 });
 
-test('a conversation calls the tools of a Pandora and of a MaiBot plugin, each under its own id and with what the host says', async () => {
+test('a model calls the tools of a Pandora and of a MaiBot plugin by their ids and goes on with what they return, with what the host says and what went wrong', async () => {
   const chat = await installation.longshore.start({ agent: 'speaker', user: 'user-1', message: 'Find ports.' });
   expect(await chat.reply()).toBe('Found.');
   const events = await installation.store.events.read(chat.id, 0);

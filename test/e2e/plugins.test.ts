@@ -10,12 +10,14 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'longshore-e2e-plugins-'));
   await writeFile(join(directory, 'index.ts'), plugin('one'));
   const read = async (path: string) => parse(await readFile(join('examples/agents', path), 'utf8')) as Record<string, unknown>;
-  const { plugins, tools, approval } = await read('secretary.yaml');
-  const { steps } = (await read('scripts/secretary.yaml')) as { steps: ScriptedStep[] };
-  const secretary: ScriptedAgent = { tools, approval, plugins: (plugins as string[]).map((path) => resolve('examples/agents', path)), steps };
+  const example = async (id: string): Promise<ScriptedAgent> => {
+    const { plugins, tools, approval } = await read(`${id}.yaml`);
+    const { steps } = (await read(`scripts/${id}.yaml`)) as { steps: ScriptedStep[] };
+    return { tools, approval, plugins: (plugins as string[]).map((path) => resolve('examples/agents', path)), steps };
+  };
   const call = (expect: string) => ({ call: 'changing:tell', expect: { text: expect } });
   const caller: ScriptedAgent = { plugins: [directory], tools: ['changing:*'], steps: [call('one'), { say: 'First.' }, call('two'), { say: 'Second.' }] };
-  installation = await installAgents({ secretary, caller });
+  installation = await installAgents({ secretary: await example('secretary'), reader: await example('reader'), caller });
   installation.environment['LONGSHORE_WATCH'] = 'yes';
   await installation.startWorker().ready;
 });
@@ -35,6 +37,16 @@ test('the example agent notes, reads and draws with the example plugins', async 
   expect(await chat.reply()).toBe('Your numbers are noted, and there is a chart of them.');
   const sent = await untilEvent(chat, (event) => event.type === 'message.sent');
   expect(JSON.stringify(sent.data)).toContain('image/png');
+});
+
+test('the example reader keeps its list with a class plugin, which is told of the goal that an operator sets', async () => {
+  const { longshore } = installation;
+  await longshore.plugins.configure('reading-list', { goal: 1 });
+  await until(async () => (await longshore.plugins.get('reading-list')).reports[0]?.configVersion === 1, 'the worker has the goal');
+  const chat = await longshore.start({ agent: 'reader', user: 'user-1', message: 'I have read The Shipping News.' });
+  expect(await chat.reply()).toBe('It is noted as read.');
+  const sent = await untilEvent(chat, (event) => event.type === 'message.sent');
+  expect(sent.data).toMatchObject({ tool: 'reading-list:finish', part: { text: 'That was book 1 of this year: your goal is reached!' } });
 });
 
 test('a plugin that changes on disk is loaded again under a conversation that uses it', async () => {

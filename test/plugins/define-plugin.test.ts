@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { JsonObject } from '../../src/contracts/json.ts';
 import { definePlugin, defineTool, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../../src/plugins/define-plugin.ts';
 import { echoTool } from './tools.ts';
 
@@ -55,6 +56,7 @@ describe('a plugin that cannot be used is refused with the plugin, the problem a
     ['two tools of one id', { id: 'weather', tools: [echoTool('a'), echoTool('a')] }, /two tools have the id "a"\. Rename one/],
     ['a tool without a description', { id: 'weather', tools: [echoTool('a', { description: ' ' })] }, /tool "a" has no description/],
     ['parameters that are no object', { id: 'weather', tools: [echoTool('a', { parameters: { type: 'string' } })] }, /not the JSON Schema of an object/],
+    ['no parameters', { id: 'weather', tools: [echoTool('a', { parameters: undefined as unknown as JsonObject })] }, /not the JSON Schema of an object/],
     ['a timeout of zero', { id: 'weather', tools: [echoTool('a', { timeoutMs: 0 })] }, /timeoutMs that is not a number above 0/],
     ['a bare object as a tool', { id: 'weather', tools: [{ id: 'a', description: 'A' }] }, /has no execute function\. Make each tool with defineTool/],
     [

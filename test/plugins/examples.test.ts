@@ -20,6 +20,33 @@ test('notes are saved, listed, read and deleted', async () => {
   expect(await notes.call('read', { title: 'milk' })).toEqual({ content: [{ type: 'text', text: 'There is no note "milk".' }], isError: true });
 });
 
+test('a reading list keeps books, tells of the goal once it is reached, and takes another goal while it runs', async () => {
+  await using list = await open('reading-list', { config: { goal: 2 } });
+  const book = { title: 'Moby-Dick', author: 'Herman Melville' };
+  expect(await list.call('add', book)).toEqual(book);
+  expect(await list.call('add', { title: ' moby-dick' })).toEqual(book);
+  expect(await list.call('add', { title: 'Typee' })).toEqual({ title: 'Typee', author: 'unknown' });
+  expect(await list.call('finish', { title: 'Omoo' })).toEqual({
+    content: [{ type: 'text', text: '"Omoo" is not on the list. Add it first.' }],
+    isError: true,
+  });
+  const read = await list.call('finish', { title: 'MOBY-DICK', rating: 5 });
+  expect(read).toEqual({ ...book, rating: 5, finished: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string });
+  expect(await list.call('finish', { title: 'Moby-Dick' })).toEqual(read);
+  expect(await problemOf(list.call('finish', { title: 'Typee', rating: 6 }))).toContain('/rating: expected one of 1, 2, 3, 4, 5, got 6');
+  expect([await list.call('list'), await list.call('list', { which: 'read' })]).toEqual([
+    { books: [{ title: 'Typee', author: 'unknown' }] },
+    { books: [read] },
+  ]);
+  expect([await list.call('progress'), list.sent]).toEqual([{ read: 1, goal: 2, left: 1 }, []]);
+  await list.call('finish', { title: 'Typee' });
+  expect(list.sent).toEqual([{ type: 'text', text: 'That was book 2 of this year: your goal is reached!' }]);
+  await list.plugin.updateConfig?.('self', { goal: 3 }, '1');
+  expect(await list.call('progress')).toEqual({ read: 2, goal: 3, left: 1 });
+  expect([await list.call('forget', { title: 'Typee' }), await list.call('forget', { title: 'Typee' })]).toEqual([{ forgotten: true }, { forgotten: false }]);
+  expect(list.plugin.tools.find(({ id }) => id === 'forget')).toMatchObject({ visibility: 'deferred', annotations: { destructiveHint: true } });
+});
+
 test('the weather is what its one host answers, and a host that fails is told', async () => {
   const asked: string[] = [];
   const server = createServer((request, response) => {

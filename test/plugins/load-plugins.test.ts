@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createLogger } from '../../src/log.ts';
 import { definePlugin } from '../../src/plugins/define-plugin.ts';
+import { bundlePlugin } from '../../src/plugins/isolates/bundle-plugin.ts';
 import { openIsolates } from '../../src/plugins/isolates/load-isolated.ts';
 import { loadPlugins } from '../../src/plugins/load-plugins.ts';
 import { contextOf } from './isolates/support.ts';
@@ -37,6 +38,16 @@ test('a directory with an index file, one with a package.json and an installed p
   const { plugins, problems } = await loadPlugins(names, { directory, hostPlugins: names });
   expect(problems).toEqual([]);
   expect(plugins.map(({ id }) => id)).toEqual(['one', 'two', 'three']);
+});
+
+test('a plugin is bundled with zod only where it uses it', async () => {
+  const tool = (parameters: string) => `defineTool({ id: 'a', description: 'A', parameters: ${parameters}, execute: async () => 1 })`;
+  const plugin = (parameters: string) => `export default definePlugin({ id: 'p', tools: [${tool(parameters)}] });`;
+  const imports = `import { definePlugin, defineTool } from 'longshore/plugins';`;
+  await write('plain.ts', `${imports} ${plugin(`{ type: 'object' }`)}`);
+  await write('typed.ts', `import { z } from 'zod'; ${imports} ${plugin('z.object({})')}`);
+  const bundle = (name: string) => bundlePlugin(name, join(directory, name));
+  expect([(await bundle('plain.ts')).includes('ZodObject'), (await bundle('typed.ts')).includes('ZodObject')]).toEqual([false, true]);
 });
 
 test('a plugin that fails is reported with its error and does not stop the others', async () => {

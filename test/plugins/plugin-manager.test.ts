@@ -1,11 +1,15 @@
 import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createLogger } from '../../src/log.ts';
+import { definePlugin } from '../../src/plugins/define-plugin.ts';
+import { bundlePlugin } from '../../src/plugins/isolates/bundle-plugin.ts';
 import { openIsolates, type Isolates } from '../../src/plugins/isolates/load-isolated.ts';
 import { digestOf } from '../../src/plugins/manager/pins.ts';
 import { watchPlugins } from '../../src/plugins/manager/watch-plugins.ts';
 import { until } from '../e2e/support.ts';
 import { problemOf } from './isolates/support.ts';
 import { call, openManagerBench, sourceOf, type Workbench } from './manager-workbench.ts';
+import { echoTool } from './tools.ts';
 
 let isolates: Isolates;
 let bench: Workbench;
@@ -50,6 +54,33 @@ test('plugins are loaded after what they depend on; a missing dependency and a c
     'Plugin "f": it depends on the plugin "g", which cannot be loaded. Mend that one first',
     'Plugin "g": its load failed (no). Mend it, or what it needs',
   ]);
+});
+
+test('of many plugins four are loaded at a time', async () => {
+  const names = Array.from({ length: 9 }, (_, index) => `p${index}`);
+  for (const name of names) await bench.write(`${name}/index.ts`, sourceOf(name, 'return 1'));
+  let loading = 0;
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const counting: Isolates = {
+    ...isolates,
+    group: () => ({ ...counting, [Symbol.asyncDispose]: async () => undefined }),
+    async load({ name }) {
+      loading += 1;
+      await held;
+      return definePlugin({ id: name.slice(2), tools: [echoTool('echo')] });
+    },
+  };
+  const sources = names.map((name) => `./${name}`);
+  const opening = bench.open(sources, { isolates: counting });
+  await until(async () => loading >= 4, 'four are loading');
+  // By then all that were begun with these would be loading too.
+  for (const name of names) await bundlePlugin(name, join(bench.directory, name, 'index.ts'));
+  expect(loading).toBe(4);
+  release();
+  expect((await opening).registry.tools).toHaveLength(10);
 });
 
 test('a reload drains the running calls of the plugin and leaves the others alone', async () => {
@@ -101,7 +132,7 @@ test('a new version that fails leaves the old one at work and says why, until on
 test('a plugin that an operator disables goes, and its agents go on without it; enabled, it comes back', async () => {
   await bench.write('p/index.ts', sourceOf('p', 'return 1'));
   const manager = await bench.open(['./p']);
-  const agent = { id: 'agent', tools: ['p:*', 'builtin:*'] };
+  const agent = { id: 'agent', plugins: ['./p'], tools: ['p:*', 'builtin:*'] };
   bench.states.want('p', { enabled: false });
   await manager.follow();
   expect(manager.registry.forAgent(agent).map(({ id }) => id)).toEqual(['builtin:echo']);

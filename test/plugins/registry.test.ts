@@ -21,12 +21,32 @@ test('two plugins of one id are refused, naming both', () => {
 });
 
 test('an agent gets the tools that its ids and patterns name, each once', () => {
-  const tools = registry.forAgent({ id: 'fixer', tools: ['files:*', 'files:read'] });
+  const tools = registry.forAgent({ id: 'fixer', plugins: [], tools: ['files:*', 'files:read'] });
   expect(tools.map(({ id }) => id)).toEqual(['files:read', 'files:write']);
 });
 
+test('* is what the worker has itself and what the plugins and servers have that the agent names, and nothing that only others name', () => {
+  const given = createRegistry([
+    files,
+    definePlugin({ id: 'notes', source: '/agents/notes', tools: [echoTool('add')] }),
+    definePlugin({ id: 'payroll', source: 'payroll-package', tools: [echoTool('pay')] }),
+    definePlugin({ id: 'github', dialect: 'mcp', tools: [echoTool('search')] }),
+  ]);
+  const server = { url: 'https://mcp.example', headers: {}, timeoutMs: 1 };
+  const toolsOf = (agent: { plugins: string[]; mcp?: Record<string, typeof server> }, tools = ['*']) =>
+    given.forAgent({ id: 'fixer', tools, ...agent }).map(({ id }) => id);
+  expect(toolsOf({ plugins: [] })).toEqual(['files:read', 'files:write']);
+  expect(toolsOf({ plugins: ['/agents/notes'] })).toEqual(['files:read', 'files:write', 'notes:add']);
+  expect(toolsOf({ plugins: ['payroll-package'], mcp: { github: server } })).toEqual(['files:read', 'files:write', 'github:search', 'payroll:pay']);
+  for (const pattern of ['payroll:pay', 'github:*']) {
+    expect(() => toolsOf({ plugins: ['/agents/notes'] }, [pattern])).toThrow(
+      `tools: "${pattern}" matches no tool. Known: files:read, files:write, notes:add. Name one of them, or add the plugin that provides it to "plugins"`,
+    );
+  }
+});
+
 test('a pattern that matches nothing is refused with all that is known', () => {
-  expect(() => registry.forAgent({ id: 'fixer', tools: ['file:*'] })).toThrow(
+  expect(() => registry.forAgent({ id: 'fixer', plugins: [], tools: ['file:*'] })).toThrow(
     /agent "fixer": tools: "file:\*" matches no tool\. Known: files:read, files:write, weather:lookup/,
   );
 });

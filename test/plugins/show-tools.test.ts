@@ -80,6 +80,13 @@ test('a search gives whole schemas, the best first, and never what is hidden', a
   expect((await search('back')).content).toMatchObject([{ text: expect.stringContaining('Nothing fits') }]);
 });
 
+test('a search finds five tools, or as many as it is told to', async () => {
+  const many = registryOf({ id: 'many', tools: Array.from({ length: 7 }, (_, index) => echoTool(`echo-${index}`)) });
+  const found = async (input: object) =>
+    ((await many.get('tools:search')!.execute({ query: 'echoes', ...input }, conversation as ToolContext)) as { found: string[] }).found.length;
+  expect([await found({}), await found({ limit: 20 })]).toEqual([5, 7]);
+});
+
 describe('what may be called in a conversation', () => {
   const problems: string[] = [];
   const onProblem = ({ id }: Plugin, error: unknown) => void problems.push(`${id}: ${(error as Error).message}`);

@@ -1,6 +1,8 @@
 import { failure } from '../../contracts/errors.ts';
 import type { PluginSettings } from '../../store/store.ts';
 import type { Plugin } from '../define-plugin.ts';
+import type { RegisteredTool } from '../registry.ts';
+import type { Compile } from '../validate-arguments.ts';
 import { loadOrder } from './load-order.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { permissionsOf } from './permissions-of.ts';
@@ -26,6 +28,8 @@ export interface Household {
   readonly sources: ManagedSource[];
   readonly settings: ReadonlyMap<string, PluginSettings>;
   readonly builtins: Plugin[];
+  readonly compile: Compile;
+  readonly register: (plugin: Plugin) => RegisteredTool[];
   isEnabled(pluginId: string): boolean;
   publish(): void;
   retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void;
@@ -68,15 +72,15 @@ export async function bringUp(household: Household, sources: ManagedSource[], { 
   for (const candidate of candidates) await settle(household, candidate);
 }
 
-async function loadAll(household: Household, sources: ManagedSource[], again: boolean): Promise<Candidate[]> {
-  const { directory, hostPlugins, isolates, log } = household.options;
+async function loadAll({ options, register }: Household, sources: ManagedSource[], again: boolean): Promise<Candidate[]> {
+  const { directory, hostPlugins, isolates, log } = options;
   const waiting = [...sources.entries()];
   const candidates: (Candidate | undefined)[] = sources.map(() => undefined);
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const [index, managed] = next;
       try {
-        const loaded = await loadSource(managed.source, { directory, hostPlugins, isolates, again });
+        const loaded = await loadSource(managed.source, { directory, hostPlugins, isolates, again, register });
         candidates[index] = { managed, loaded, instances: [], problems: loaded.problems.map((error) => ({ error })) };
         managed.described = loaded.plugins;
         managed.ids = loaded.plugins.map(({ id }) => id);
@@ -108,13 +112,13 @@ function withoutCollisions(items: Item[], { builtins }: Household, others: Manag
 }
 
 /** Dependencies are looked at again: one may have failed since the order was made. */
-async function start({ options, settings }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
+async function start({ options, settings, compile }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
   const { plugin, candidate } = item;
   const missing = (plugin.dependencies ?? []).find((id) => !present.has(id));
   try {
     if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
-    candidate.instances.push(await startInstance(plugin, { config, configVersion }, options));
+    candidate.instances.push(await startInstance(plugin, { config, configVersion }, { ...options, compile }));
     return true;
   } catch (error) {
     blame(item, error as Error);

@@ -1,6 +1,6 @@
 import { fillInEnvironment } from '../../agents/fill-in-environment.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import { createCompiler } from '../validate-arguments.ts';
+import { createCompiler, type Compile } from '../validate-arguments.ts';
 
 const REFERENCE = /^\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}$/;
 const ANY_REFERENCE = /\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}/;
@@ -11,19 +11,21 @@ export type PreparedConfig = { config: JsonObject } | { problems: string[] };
 /**
  * Makes what a plugin is given of what was written: defaults of the schema and the values of variables are filled in, and the whole is checked.
  * Problems name the path and never a secret's value.
+ * @param compile one that is used for other schemas too; to make one takes longer than all the rest
  */
 export function prepareConfig(
   pluginId: string,
   schema: JsonObject | undefined,
   written: JsonObject,
   read: (name: string) => string | undefined,
+  compile: Compile = createCompiler(),
 ): PreparedConfig {
-  const problems = problemsAsWritten(pluginId, schema, written);
+  const problems = problemsAsWritten(pluginId, schema, written, compile);
   if (problems.length > 0) return { problems };
   try {
     const filled = fillInEnvironment(written, read, (name, path) => new Error(`/${path.join('/')}: the variable ${name} is not set for the worker`));
     const config = withDefaults(schema, filled as JsonObject);
-    const found = schema ? createCompiler()(pluginId, 'config', 'parameters', withoutSecrets(schema))(config) : [];
+    const found = schema ? compile(pluginId, 'config', 'parameters', withoutSecrets(schema))(config) : [];
     return found.length > 0 ? { problems: found.map((problem) => unquoted(problem, pathsOfReferences(written, ''))) } : { config };
   } catch (error) {
     return { problems: [(error as Error).message] };
@@ -31,11 +33,11 @@ export function prepareConfig(
 }
 
 /** What can be said of a configuration without the variables of the worker. */
-export function problemsAsWritten(pluginId: string, schema: JsonObject | undefined, written: JsonObject): string[] {
+export function problemsAsWritten(pluginId: string, schema: JsonObject | undefined, written: JsonObject, compile: Compile = createCompiler()): string[] {
   if (!schema) return Object.keys(written).map((key) => `/${key}: this plugin takes no configuration`);
   const plain = plainSecrets(schema, written, '');
   if (plain.length > 0) return plain;
-  const check = createCompiler()(pluginId, 'config', 'parameters', withoutSecrets(schema));
+  const check = compile(pluginId, 'config', 'parameters', withoutSecrets(schema));
   // What a reference stands for is not known here: the check of the worker decides about these.
   const unknown = pathsOfReferences(written, '');
   return check(withDefaults(schema, written)).filter((problem) => !unknown.some((path) => problem.startsWith(`${path}:`)));

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import type { PluginSettings } from '../../store/store.ts';
 import type { Plugin } from '../define-plugin.ts';
+import type { Compile } from '../validate-arguments.ts';
 import { prepareConfig } from './plugin-config.ts';
 import { countCalls, type CountedPlugin } from './running-calls.ts';
 
@@ -15,6 +16,8 @@ export interface PluginInstance extends CountedPlugin {
 export interface InstanceParts {
   environment: (name: string) => string | undefined;
   log: Logger;
+  /** Of JSON Schemas; one for many plugins spares each of them to make one. */
+  compile?: Compile;
 }
 
 const HOOK_TIMEOUT_MS = 30_000;
@@ -29,7 +32,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
   const { id } = plugin;
   const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
   if (missing.length > 0) throw invalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
-  const prepared = prepareConfig(id, plugin.configSchema, written, parts.environment);
+  const prepared = prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) {
     throw invalid(id, `its configuration is not usable (${prepared.problems.join('; ')})`, `Mend it: longshore plugins config ${id} --set key=value`);
   }
@@ -48,10 +51,10 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
  * Gives a plugin that is at work another configuration. Until it has taken it, its calls go on with the old one.
  * @throws PLUGIN_INVALID as `startInstance` does; the instance then has the configuration that it had.
  */
-export async function configureInstance(instance: PluginInstance, { config: written, configVersion }: Wanted, { environment }: InstanceParts): Promise<void> {
+export async function configureInstance(instance: PluginInstance, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<void> {
   const { plugin } = instance;
   const { id, configSchema } = plugin;
-  const prepared = prepareConfig(id, configSchema, written, environment);
+  const prepared = prepareConfig(id, configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
   await run(id, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   instance.refresh();

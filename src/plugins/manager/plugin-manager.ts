@@ -8,6 +8,7 @@ import type { ManagerOptions } from './manager-options.ts';
 import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
+import { createCompiler } from '../validate-arguments.ts';
 
 /** The plugins of a worker, which come, change and go while it runs. */
 export interface PluginManager extends AsyncDisposable {
@@ -40,7 +41,8 @@ class Manager implements PluginManager, Household {
   readonly options: ManagerOptions;
   settings = new Map<string, PluginSettings>();
   builtins: Plugin[] = [];
-  private readonly register = createRegistrar();
+  readonly compile = createCompiler();
+  readonly register = createRegistrar(this.compile);
   private readonly closing = new AbortController();
   private readonly retiring = new Set<Promise<void>>();
   private readonly report;
@@ -174,7 +176,7 @@ class Manager implements PluginManager, Household {
   private async configure(instance: PluginInstance, now: PluginSettings): Promise<void> {
     const { log, store } = this.options;
     try {
-      await configureInstance(instance, now, this.options);
+      await configureInstance(instance, now, { ...this.options, compile: this.compile });
       this.publish();
       log.info({ plugin: now.pluginId, configVersion: now.configVersion }, 'a plugin works with another configuration');
     } catch (error) {

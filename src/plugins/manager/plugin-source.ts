@@ -19,7 +19,7 @@ export interface LoadedSource extends AsyncDisposable {
   problems: Error[];
 }
 
-export type SourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again'> & { isolates: Isolates | undefined };
+export type SourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again' | 'register'> & { isolates: Isolates | undefined };
 
 /** The sources that agents name, each once, in the order of their first mention. */
 export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>>): PluginSource[] {
@@ -51,8 +51,8 @@ export async function loadSource({ name, pins }: PluginSource, { isolates, ...op
     await group?.[Symbol.asyncDispose]();
     throw errors[0] ?? new Error(`${name} has no plugin`);
   }
-  // Not copied: `load` may change what a plugin says of itself.
-  for (const plugin of plugins) plugin.source ??= name;
+  // Not copied: `load` may change what a plugin says of itself. Where it came from is not for the plugin to say: agents are given its tools by that.
+  for (const plugin of plugins) plugin.source = name;
   return {
     plugins,
     problems: errors,

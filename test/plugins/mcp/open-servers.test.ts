@@ -37,7 +37,7 @@ test('agents share a server that they describe in the same way; another one of i
 
 test('an agent may name tools of a server that is not there yet, and has them when they come', async () => {
   const made = (tools: Plugin['tools']) => definePlugin({ id: 'a', dialect: 'mcp', tools });
-  const agent = { id: 'one', tools: ['a:*'] };
+  const agent = { id: 'one', plugins: [], mcp: { a: gone }, tools: ['a:*'] };
   expect(createRegistry([made([])]).forAgent(agent)).toEqual([]);
   expect(
     createRegistry([made([echoTool('echo')])])

@@ -75,10 +75,16 @@ export function action(name: string, options: ActionOptions = {}): Decorate {
   return declare(name, { ...rest, ...activation, legacyAction: true, parameters }, true);
 }
 
+/** What was once a kind of component of its own. @throws always. */
+export function workflowStep(name: string): Decorate {
+  throw new Error(`@workflowStep("${name}") is not there any more; declare a tool with @tool`);
+}
+
 function declare(name: string, options: ToolOptions, legacy: boolean): Decorate {
   return (_handler, context) => {
-    if (context?.kind !== 'method')
-      throw new Error(`@${legacy ? 'action' : 'tool'}("${name}") does not stand before a method, or tsconfig.json has experimentalDecorators`);
+    const decorator = `@${legacy ? 'action' : 'tool'}("${name}")`;
+    if (context?.kind !== 'method') throw new Error(`${decorator} does not stand before a method, or tsconfig.json has experimentalDecorators`);
+    if (context.static || context.private) throw new Error(`${decorator} stands before a static or private method; tools are public methods of the plugin`);
     context.addInitializer(function initialize(this: unknown) {
       const plugin = this as object;
       // A method that overrides another one with the same declaration takes its place.

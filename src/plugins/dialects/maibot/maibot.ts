@@ -4,7 +4,7 @@ import type { Variable } from '../../plugin-details.ts';
 import type { MaiBotContext } from './context.ts';
 import { toPlugin } from './to-plugin.ts';
 
-export { action, tool, type ActionOptions, type ToolMetadata, type ToolOptions } from './declarations.ts';
+export { action, tool, workflowStep, type ActionOptions, type ToolMetadata, type ToolOptions } from './declarations.ts';
 export { ToolParameterInfo, ToolParamType, type ToolParameterFields, type ToolParameters } from './parameters.ts';
 export type { MaiBotContext } from './context.ts';
 
@@ -20,6 +20,12 @@ export abstract class MaiBotPlugin {
   id?: string;
   version?: string;
   description?: string;
+  /** One line that stands for all its tools where they are deferred. */
+  brief?: string;
+  /** Ids of plugins that have to be loaded before it. */
+  dependencies?: string[];
+  /** Whether its tools ask for approval, where they do not say it themselves. */
+  requireApproval?: boolean;
   /** Variables that its tools are given in `ctx.env`. */
   environment?: Variable[];
   /** JSON Schema of its configuration, an object. */

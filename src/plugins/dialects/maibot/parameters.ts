@@ -51,8 +51,8 @@ export type ToolParameters = (ToolParameterInfo | ToolParameterFields)[] | JsonO
  */
 export function schemaOf(parameters: ToolParameters = []): JsonObject {
   if (Array.isArray(parameters)) return schemaOfList(parameters.map((each) => (each instanceof ToolParameterInfo ? each.fields : each)));
-  const { type, properties } = parameters;
-  if (type === 'object' && isObject(properties)) return parameters;
+  // A parameter of the name "type" is described by an object, never by a text.
+  if (parameters['type'] === 'object') return parameters;
   const pairs = Object.entries(parameters).map(([name, given]) => {
     if (!isObject(given)) throw new Error(`parameter "${name}" is no JSON Schema`);
     // In a schema of draft 7 or later `required` is a list; true is how this form says it of a single parameter.

@@ -33,7 +33,7 @@ export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
   return {
     dialect: 'maibot',
     ...describedBy(plugin),
-    alerts: declarations.filter(({ legacy }) => legacy).map((declaration) => ({ level: 'warning', text: deprecation(declaration), at: '' })),
+    alerts: declarations.flatMap(warningsAbout).map((text) => ({ level: 'warning', text, at: '' })),
     tools: declarations.map((declaration) => toolOf(plugin, declaration)),
     attach(current) {
       state.current = current;
@@ -58,12 +58,20 @@ export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
 }
 
 /** What the class says of itself; what it leaves unsaid is left out. */
-function describedBy({ id, version, description, environment, configSchema }: MaiBotPlugin): object {
-  return Object.fromEntries(Object.entries({ id, version, description, environment, configSchema }).filter(([, value]) => value !== undefined));
+function describedBy(plugin: MaiBotPlugin): object {
+  const { id, version, description, brief, dependencies, requireApproval, environment, configSchema } = plugin;
+  const said = { id, version, description, brief, dependencies, requireApproval, environment, configSchema };
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
 }
 
-function deprecation({ name, method }: Declaration): string {
-  return `"${name}" is declared with @action, which is deprecated; declare ${String(method)} with @tool, which knows types of parameters.`;
+function warningsAbout({ name, method, options, legacy }: Declaration): string[] {
+  const deprecated = `"${name}" is declared with @action, which is deprecated; declare ${String(method)} with @tool, which knows types of parameters.`;
+  const undescribed = `"${name}" has no description, so a model has to judge it by its name.`;
+  return [...(legacy ? [deprecated] : []), ...(isDescribed(options) ? [] : [undescribed])];
+}
+
+function isDescribed(options: ToolOptions): boolean {
+  return [options.briefDescription, options.description, options.detailedDescription].some((text) => text !== undefined && text.trim() !== '');
 }
 
 /** A conversation has one user: it is private. */
@@ -73,7 +81,7 @@ function isOfferedIn({ conversationId }: PluginConversation): (declaration: Decl
 
 function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): Partial<Tool> {
   const { visibility = 'visible', timeoutMs = 60_000, annotations = {}, permissions = {}, requireApproval } = options;
-  const brief = options.briefDescription ?? options.description;
+  const brief = options.briefDescription || options.description || (isDescribed(options) ? undefined : name);
   const parameters = parametersOf(name, options);
   return {
     id: name,
@@ -85,7 +93,7 @@ function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): P
     isolation: 'compartment',
     permissions,
     visibility,
-    ...(brief !== undefined && brief !== '' && { brief }),
+    ...(brief !== undefined && { brief }),
     ...(requireApproval !== undefined && { requireApproval }),
     metadata: metadataOf(options),
     async execute(input, context) {

@@ -157,7 +157,7 @@ interface Whole {
   overrides: Map<string, boolean>;
 }
 
-function composed({ options: { name, root }, manifest, entries, parts, overrides }: Whole): Plugin {
+function composed({ options: { name }, manifest, entries, parts, overrides }: Whole): Plugin {
   const { id, version, description } = manifest;
   const configSchema = configSchemaOf(manifest.configFields);
   let host: PluginHost | undefined;
@@ -167,7 +167,6 @@ function composed({ options: { name, root }, manifest, entries, parts, overrides
       ...(version !== undefined && { version }),
       description: description ?? manifest.name,
       dialect: 'pandora',
-      source: root,
       environment: variablesOf(manifest, entries),
       configSchema,
       alerts: [...alertsOf(manifestAlerts(manifest, entries)), ...alerts],
