@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { loadAgents } from './agents/load-agents.ts';
 import { searchableTools } from './activities/offer-tools.ts';
@@ -15,6 +16,7 @@ import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { openPluginManager, type PluginManager } from './plugins/manager/plugin-manager.ts';
 import { sourcesOf } from './plugins/manager/plugin-source.ts';
 import { watchPlugins } from './plugins/manager/watch-plugins.ts';
+import { createLister } from './plugins/mcp/list-in-sandbox.ts';
 import { openMcpServers, type McpServers } from './plugins/mcp/open-servers.ts';
 import { createSandboxes } from './sandbox/backends.ts';
 import type { Registry } from './plugins/registry.ts';
@@ -37,9 +39,10 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;
   const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
-  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, log });
-  addServers(plugins, mcp, log);
   await using sandboxes = await createSandboxes({ config, store, log });
+  const listInSandbox = createLister({ sandboxes, directory: join(config.LONGSHORE_HOME, 'mcp') });
+  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, listInSandbox, log });
+  addServers(plugins, mcp, log);
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const pools = await prepareTemplates(config, agents, log);
   const models = createModels({ readEnvironment, log });

@@ -42,10 +42,14 @@ function reportsOf(managed: ManagedSource, household: Household): PluginReport[]
   });
 }
 
-/** MCP servers look after themselves; what they have to tell is in their alerts. */
+/** MCP servers look after themselves, and tell what is wrong with them. */
 function serverReports(household: Household): PluginReport[] {
   const servers = household.builtins.filter(({ dialect }) => dialect === 'mcp');
-  return servers.map((plugin) => ({ name: `mcp:${plugin.id}`, ...factsOf(plugin, []), health: healthOf(plugin, household, servers) }));
+  return servers.map((plugin) => {
+    const works = servers.filter(({ problem }) => problem === undefined);
+    const error = plugin.problem === undefined ? {} : { error: plugin.problem };
+    return { name: `mcp:${plugin.id}`, ...factsOf(plugin, []), health: healthOf(plugin, household, works), ...error };
+  });
 }
 
 function healthOf({ id }: Plugin, household: Household, atWork: Plugin[]): PluginReport['health'] {

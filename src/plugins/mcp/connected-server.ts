@@ -38,11 +38,11 @@ export function connectServer(parts: ServerParts): ConnectedServer {
   let next = deferred<Session>();
   const run = createCaller({
     name,
-    timeoutMs: server.timeoutMs,
+    limits: server,
     session: () => session ?? next.promise,
     lastAlert: () => published.plugin().alerts.at(-1)?.text,
   });
-  const published = createServerPlugin({ name, timeoutMs: server.timeoutMs, log, run, onChange: parts.onChange });
+  const published = createServerPlugin({ name, limits: server, log, run, onChange: parts.onChange });
   const first = deferred<void>();
   const kept = keepConnected();
   return {
@@ -62,7 +62,7 @@ export function connectServer(parts: ServerParts): ConnectedServer {
       first.resolve();
       if (closed.signal.aborted) break;
       if (performance.now() - begun > STEADY_MS) failures = 0;
-      published.alert('error', `${why.slice(0, 1000)}; it is tried again`);
+      published.fail(`${why.slice(0, 1000)}; it is tried again`);
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, parts.maxPauseMs ?? 30_000), undefined, { signal: closed.signal }).catch(() => undefined);
     }
   }
@@ -81,7 +81,7 @@ export function connectServer(parts: ServerParts): ConnectedServer {
     }
     session = opened;
     next.resolve(opened);
-    if (again) published.alert('info', 'The server is there again');
+    if (again) published.recover('The server is there again');
     first.resolve();
     const why = await opened.ended;
     session = undefined;
