@@ -98,7 +98,7 @@ function openPlugins({ config, agents, isolates, store, log }: Loading): Promise
 /** The tools of MCP servers, as they come and change. */
 function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void {
   for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
-  plugins.provide(mcp.plugins);
+  plugins.provide(mcp.plugins, mcp.problems);
   mcp.follow((plugin) => {
     try {
       plugins.provide([plugin]);

@@ -26,6 +26,8 @@ export interface Household {
   readonly sources: ManagedSource[];
   readonly settings: ReadonlyMap<string, PluginSettings>;
   readonly builtins: Plugin[];
+  /** What others who look after plugins could not even try. */
+  readonly refused: { name: string; error: Error }[];
   isEnabled(pluginId: string): boolean;
   publish(): void;
   retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void;

@@ -21,8 +21,11 @@ export interface PluginManager extends AsyncDisposable {
   reload(name: string): Promise<void>;
   /** Does what operators have written into the settings since the last time. */
   follow(): Promise<void>;
-  /** Adds plugins that others look after, such as MCP servers, or puts them in the place of those of the same ids. @throws what `createRegistry` does; then nothing has changed */
-  provide(plugins: Plugin[]): void;
+  /**
+   * Adds plugins that others look after, such as MCP servers, or puts them in the place of those of the same ids; `refused` are to be reported as failed.
+   * @throws what `createRegistry` does; then nothing has changed
+   */
+  provide(plugins: Plugin[], refused?: Household['refused']): void;
 }
 
 const DRAIN_MS = 3_600_000;
@@ -40,6 +43,7 @@ class Manager implements PluginManager, Household {
   readonly options: ManagerOptions;
   settings = new Map<string, PluginSettings>();
   builtins: Plugin[] = [];
+  refused: Household['refused'] = [];
   private readonly register = createRegistrar();
   private readonly closing = new AbortController();
   private readonly retiring = new Set<Promise<void>>();
@@ -90,7 +94,7 @@ class Manager implements PluginManager, Household {
     });
   }
 
-  provide(plugins: Plugin[]): void {
+  provide(plugins: Plugin[], refused: Household['refused'] = this.refused): void {
     const before = this.builtins;
     const ids = new Set(plugins.map(({ id }) => id));
     this.builtins = [...before.filter(({ id }) => !ids.has(id)), ...plugins];
@@ -100,6 +104,7 @@ class Manager implements PluginManager, Household {
       this.builtins = before;
       throw error;
     }
+    this.refused = refused;
     void this.inTurn(() => this.report());
   }
 
@@ -161,6 +166,7 @@ class Manager implements PluginManager, Household {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
       // At once, whatever becomes of loading it.
       this.publish();
+      if ((before?.reloads ?? 0) !== now.reloads) this.builtins.find(({ id }) => id === now.pluginId)?.restart?.();
       return bringUp(this, named, { again: true });
     }
     const instance = this.instanceOf(now.pluginId);

@@ -42,7 +42,14 @@ export function connectServer(parts: ServerParts): ConnectedServer {
     session: () => session ?? next.promise,
     lastAlert: () => published.plugin().alerts.at(-1)?.text,
   });
-  const published = createServerPlugin({ name, limits: server, log, run, onChange: parts.onChange });
+  const published = createServerPlugin({
+    name,
+    limits: server,
+    log,
+    run,
+    onChange: parts.onChange,
+    restart: () => void session?.close('an operator asked for it'),
+  });
   const first = deferred<void>();
   const kept = keepConnected();
   return {

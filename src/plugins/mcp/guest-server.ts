@@ -19,8 +19,8 @@ export interface GuestServerParts {
   readEnvironment: ReadEnvironment;
   log: Logger;
   onChange: (plugin: Plugin) => void;
-  /** Asks the server, in a sandbox of its own, for its tools. */
-  list: (server: SandboxServer) => Promise<ListedTools>;
+  /** Asks the server, in a sandbox of its own, for its tools; `again` does not take what is known of it. */
+  list: (server: SandboxServer, options: { again: boolean }) => Promise<ListedTools>;
   /** Longest pause between two attempts to list. Default 30 000. */
   maxPauseMs?: number;
 }
@@ -35,8 +35,10 @@ export function serveFromSandboxes({ name, server, readEnvironment, log, onChang
   const closed = new AbortController();
   const first = deferred<void>();
   const run = (tool: string) => ({ isolation: 'container' as const, execute: (input: JsonObject, context: ToolContext) => call(tool, input, context) });
-  const published = createServerPlugin({ name, limits: server, log, run, onChange });
-  const listed = keepListing();
+  let listed: Promise<void> = Promise.resolve();
+  const listInTurn = (again: boolean) => (listed = listed.then(() => listUntilKnown(again)));
+  const published = createServerPlugin({ name, limits: server, log, run, onChange, restart: () => void listInTurn(true) });
+  void listInTurn(false);
   return {
     plugin: published.plugin,
     started: first.promise,
@@ -46,10 +48,10 @@ export function serveFromSandboxes({ name, server, readEnvironment, log, onChang
     },
   };
 
-  async function keepListing(): Promise<void> {
+  async function listUntilKnown(again: boolean): Promise<void> {
     for (let failures = 0; !closed.signal.aborted; failures += 1) {
       try {
-        const { version, tools } = await list(programOf());
+        const { version, tools } = await list(programOf(), { again });
         published.take(version, tools);
         if (failures > 0) published.recover('Its tools could be listed');
         break;

@@ -15,8 +15,8 @@ export interface ListedTools {
   tools: unknown[];
 }
 
-/** Lists the tools of a server as a sandbox with these options has it. */
-export type ListInSandbox = (server: SandboxServer, options: SandboxOptions) => Promise<ListedTools>;
+/** Lists the tools of a server as a sandbox with these options has it; `again` asks it, whatever is known. */
+export type ListInSandbox = (server: SandboxServer, options: SandboxOptions, how?: { again?: boolean }) => Promise<ListedTools>;
 
 const TTL_MS = 300_000;
 const LIST_TIMEOUT_MS = 60_000;
@@ -29,10 +29,10 @@ const LISTED = z.object({ version: z.string(), tools: z.array(z.unknown()) });
  * kept in `directory`: a worker that starts has the tools of the one before it at once.
  */
 export function createLister({ sandboxes, directory }: { sandboxes: Pick<Sandboxes, 'open' | 'destroy'>; directory: string }): ListInSandbox {
-  return async (server, options) => {
+  return async (server, options, { again = false } = {}) => {
     const { persist: _persist, sandboxId: _sandboxId, keepalive: _keepalive, ...container } = options;
     const path = join(directory, `${server.name}-${await digestOf(server, container)}.json`);
-    const known = await readKept(path);
+    const known = again ? undefined : await readKept(path);
     if (known) return known;
     const sandboxId = makeId('sbx', Date.now(), Math.random);
     try {

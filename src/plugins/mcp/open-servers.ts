@@ -63,7 +63,7 @@ interface Described {
 function start(name: string, { server, sandbox }: Described, options: McpOptions, onChange: (plugin: Plugin) => void): ConnectedServer {
   const { readEnvironment, log, listInSandbox } = options;
   if ('url' in server || server.where === 'host') return connectServer({ name, server, readEnvironment, log, onChange });
-  return serveFromSandboxes({ name, server, readEnvironment, log, onChange, list: (program) => listInSandbox(program, sandbox) });
+  return serveFromSandboxes({ name, server, readEnvironment, log, onChange, list: (program, how) => listInSandbox(program, sandbox, how) });
 }
 
 /** The servers by their names; agents that name the same one share it. */

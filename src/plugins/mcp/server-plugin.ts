@@ -21,11 +21,13 @@ interface Parts {
   log: Logger;
   run: RunServerTool;
   onChange: (plugin: Plugin) => void;
+  /** Begins anew, as an operator asks for. */
+  restart: () => void;
 }
 
 const MOST_ALERTS = 20;
 
-export function createServerPlugin({ name, limits, log, run, onChange }: Parts): ServerPlugin {
+export function createServerPlugin({ name, limits, log, run, onChange, restart }: Parts): ServerPlugin {
   const alerts: PluginAlert[] = [];
   let known = '';
   let plugin = made('0', []);
@@ -66,7 +68,8 @@ export function createServerPlugin({ name, limits, log, run, onChange }: Parts):
   }
 
   function made(version: string, tools: Tool[]): Plugin {
-    return definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
+    const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
+    return Object.assign(plugin, { restart });
   }
 
   function alert(level: PluginAlert['level'], text: string): void {
