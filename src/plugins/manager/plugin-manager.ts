@@ -162,16 +162,22 @@ class Manager implements PluginManager, Household {
 
   private async obey(before: PluginSettings | undefined, now: PluginSettings): Promise<void> {
     const named = this.sources.filter(({ ids, source }) => ids.includes(now.pluginId) || source.name === now.pluginId);
-    if ((before?.enabled ?? true) !== now.enabled || (before?.reloads ?? 0) !== now.reloads) {
+    const isReload = (before?.reloads ?? 0) !== now.reloads;
+    if (isReload || (before?.enabled ?? true) !== now.enabled) {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
       // At once, whatever becomes of loading it.
       this.publish();
-      if ((before?.reloads ?? 0) !== now.reloads) this.builtins.find(({ id }) => id === now.pluginId)?.restart?.();
+      if (isReload) this.restart(now.pluginId);
       return bringUp(this, named, { again: true });
     }
     const instance = this.instanceOf(now.pluginId);
     // It may have been its configuration that kept it from being loaded.
     return instance ? this.configure(instance, now) : bringUp(this, named, { again: true });
+  }
+
+  /** What others look after. */
+  private restart(pluginId: string): void {
+    this.builtins.find(({ id }) => id === pluginId)?.restart?.();
   }
 
   private async configure(instance: PluginInstance, now: PluginSettings): Promise<void> {

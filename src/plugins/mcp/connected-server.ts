@@ -32,24 +32,14 @@ const STEADY_MS = 60_000;
 
 /** Keeps a server connected: one that ends is started again, after pauses that grow, and its plugin tells so. */
 export function connectServer(parts: ServerParts): ConnectedServer {
-  const { name, server, log } = parts;
+  const { name, server, log, onChange, maxPauseMs = 30_000 } = parts;
   const closed = new AbortController();
   let session: Session | undefined;
   let next = deferred<Session>();
-  const run = createCaller({
-    name,
-    limits: server,
-    session: () => session ?? next.promise,
-    lastAlert: () => published.plugin().alerts.at(-1)?.text,
-  });
-  const published = createServerPlugin({
-    name,
-    limits: server,
-    log,
-    run,
-    onChange: parts.onChange,
-    restart: () => void session?.close('an operator asked for it'),
-  });
+  const lastAlert = () => published.plugin().alerts.at(-1)?.text;
+  const run = createCaller({ name, limits: server, session: () => session ?? next.promise, lastAlert });
+  const restart = () => void session?.close('an operator asked for it');
+  const published = createServerPlugin({ name, limits: server, log, run, onChange, restart });
   const first = deferred<void>();
   const kept = keepConnected();
   return {
@@ -70,7 +60,7 @@ export function connectServer(parts: ServerParts): ConnectedServer {
       if (closed.signal.aborted) break;
       if (performance.now() - begun > STEADY_MS) failures = 0;
       published.fail(`${why.slice(0, 1000)}; it is tried again`);
-      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, parts.maxPauseMs ?? 30_000), undefined, { signal: closed.signal }).catch(() => undefined);
+      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, maxPauseMs), undefined, { signal: closed.signal }).catch(() => undefined);
     }
   }
 

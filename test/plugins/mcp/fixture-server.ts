@@ -79,7 +79,7 @@ export function createFixtureServer({ pid, secret }: { pid: number; secret: stri
       case 'about_itself':
         return text(JSON.stringify({ pid, secret, variables: Object.keys(process.env) }));
       case 'slow':
-        if (given['mark'] !== undefined) await writeFile(String(given['mark']), '');
+        if (given['mark'] !== undefined) await writeFile(given['mark'] as string, '');
         return takeTime(Number(given['ms']), _meta?.progressToken);
       case 'refuse':
         return { ...text('It is closed.'), isError: true };
