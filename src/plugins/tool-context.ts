@@ -73,7 +73,7 @@ export interface ToolSandbox {
   ): Promise<CommandResult>;
   /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
   runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'> & { methods?: boolean }): Promise<CodeResult>;
-  /** Makes a request of an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started where it does not run. */
+  /** Makes a request of an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started where it does not run. Not in compartments. */
   callServer(
     server: SandboxServer,
     request: ServerRequest,

@@ -13,7 +13,7 @@ function guest(idle: Record<string, unknown>, steps: ScriptedStep[]) {
   const server = { command: 'node', args: ['guest-server.cjs'], directory: '/home/user/mcp', where: 'sandbox', timeouts: { wait: '1s' } };
   return {
     mcp: { tally: { ...server, env: { SECRET: '${env.TALLY_SECRET}' } } },
-    tools: ['tally:*'],
+    tools: ['tally:*', 'code:*'],
     sandbox: { idle, assets: [{ from: FIXTURES, to: '/home/user/mcp' }] },
     steps,
   };
@@ -22,6 +22,8 @@ const count = { call: 'tally:count' };
 const append = (line: string, until: string): ScriptedStep => ({ call: 'tally:append', with: { line, until } });
 const look = (line: string, until: string): ScriptedStep => ({ call: 'tally:look', with: { line, until } });
 
+const code = { call: 'code:run', with: { language: 'python', code: "from longshore import tools\nprint(tools.tally.look(line='x'), tools.tally.count())" } };
+
 let installation: Installation;
 let home: string;
 beforeAll(async () => {
@@ -29,7 +31,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'longshore-mcp-'));
   await symlink(join(loadConfig().LONGSHORE_HOME, 'workflow-bundles'), join(home, 'workflow-bundles'));
   installation = await installAgents({
-    crashing: guest({ freeze: 0 }, [count, append('a', 'go-on'), count, { say: 'Written.' }]),
+    crashing: guest({ freeze: 0 }, [count, append('a', 'go-on'), count, code, { say: 'Written.' }]),
     resting: guest({ freeze: '200ms', stop: '2s' }, [count, { call: 'tally:secret' }, { say: 'One.' }, count, { say: 'Two.' }, count, { say: 'Three.' }]),
     dying: guest({ freeze: 0 }, [append('b', 'never'), look('c', 'go-on'), { call: 'tally:wait', with: { line: 'd', until: 'never' } }, { say: 'Dead.' }]),
   });
@@ -50,7 +52,7 @@ async function within(chat: Chat, command: string): Promise<string> {
 }
 const logOf = (chat: Chat) => within(chat, 'cat /home/user/mcp/log');
 
-test('a call that is under way when its worker is killed takes effect once, and the server lives on', async () => {
+test('a call that is under way when its worker is killed takes effect once, and the server lives on, for code as well', async () => {
   const worker = installation.startWorker();
   await worker.ready;
   const chat = await start('crashing');
@@ -59,8 +61,8 @@ test('a call that is under way when its worker is killed takes effect once, and 
   await within(chat, 'touch /home/user/mcp/go-on');
   await installation.startWorker().ready;
   expect(await chat.reply()).toBe('Written.');
-  expect(await textsOf(chat)).toEqual([1, 'wrote a', 2]);
-  expect(await logOf(chat)).toBe('begin a\nend a\n');
+  expect(await textsOf(chat)).toEqual([1, 'wrote a', 2, expect.objectContaining({ stdout: 'wrote x 3\n' })]);
+  expect(await logOf(chat)).toBe('begin a\nend a\nbegin x\nend x\n');
   await chat.close();
 });
 
