@@ -40,11 +40,12 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const { registry } = plugins;
   const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
   await using sandboxes = await createSandboxes({ config, store, log });
-  const listInSandbox = createLister({ sandboxes, directory: join(config.LONGSHORE_HOME, 'mcp') });
+  const pools = await prepareTemplates(config, agents, log);
+  const { LONGSHORE_SANDBOX_BACKEND: backend, LONGSHORE_SANDBOX_IMAGE: image } = config;
+  const listInSandbox = createLister({ sandboxes, standard: { backend, image }, directory: join(config.LONGSHORE_HOME, 'mcp') });
   await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, listInSandbox, log });
   addServers(plugins, mcp, log);
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
-  const pools = await prepareTemplates(config, agents, log);
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {

@@ -64,7 +64,7 @@ test('a call that is under way when its worker is killed takes effect once, and 
   expect(await textsOf(chat)).toEqual([1, 'wrote a', 2, expect.objectContaining({ stdout: 'wrote x 3\n' })]);
   expect(await logOf(chat)).toBe('begin a\nend a\nbegin x\nend x\n');
   await chat.close();
-});
+}, 120_000);
 
 test('a server goes on after a freeze with what it remembers; after a stop it is started again, and the model is told', async () => {
   const chat = await start('resting');
@@ -79,7 +79,7 @@ test('a server goes on after a freeze with what it remembers; after a stop it is
   const notes = (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
   expect(notes).toEqual(['From tally:count: The MCP server tally is started again, since it had ended: what it had in its memory is gone.']);
   await chat.close();
-});
+}, 120_000);
 
 test('when the container dies, a call that may be repeated is, and what became of another is unknown; each tool has its own time limit', async () => {
   const chat = await start('dying');
@@ -99,4 +99,4 @@ test('when the container dies, a call that may be repeated is, and what became o
   expect(late).toMatch(/it took longer than 1000 ms, and the MCP server tally was told to stop it/);
   expect(await logOf(chat)).toBe('begin b\nbegin c\nbegin c\nend c\nbegin d\ncancelled\n');
   await chat.close();
-});
+}, 120_000);

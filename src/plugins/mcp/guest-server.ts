@@ -81,7 +81,9 @@ export function serveFromSandboxes({ name, server, readEnvironment, log, onChang
       },
     );
     if (answer.outcome === 'answered') return resultOf(CallToolResultSchema.parse(answer.result));
-    throw problemOf(answer, name, timeoutMs);
+    const problem = problemOf(answer, name, timeoutMs);
+    if (answer.outcome === 'absent' || answer.outcome === 'gone') context.logger.warn(problem.message);
+    throw problem;
   }
 }
 

@@ -18,6 +18,13 @@ export interface ListedTools {
 /** Lists the tools of a server as a sandbox with these options has it; `again` asks it, whatever is known. */
 export type ListInSandbox = (server: SandboxServer, options: SandboxOptions, how?: { again?: boolean }) => Promise<ListedTools>;
 
+interface ListerParts {
+  sandboxes: Pick<Sandboxes, 'open' | 'destroy'>;
+  /** What sandboxes are that do not say it themselves. */
+  standard: JsonObject;
+  directory: string;
+}
+
 const TTL_MS = 300_000;
 const LIST_TIMEOUT_MS = 60_000;
 const MAX_PAGES = 50;
@@ -28,10 +35,10 @@ const LISTED = z.object({ version: z.string(), tools: z.array(z.unknown()) });
  * Lists in a sandbox of its own, which is gone when it has answered. What the same program in the same sandbox with the same assets answered before is
  * kept in `directory`: a worker that starts has the tools of the one before it at once.
  */
-export function createLister({ sandboxes, directory }: { sandboxes: Pick<Sandboxes, 'open' | 'destroy'>; directory: string }): ListInSandbox {
+export function createLister({ sandboxes, standard, directory }: ListerParts): ListInSandbox {
   return async (server, options, { again = false } = {}) => {
     const { persist: _persist, sandboxId: _sandboxId, keepalive: _keepalive, ...container } = options;
-    const path = join(directory, `${server.name}-${await digestOf(server, container)}.json`);
+    const path = join(directory, `${server.name}-${await digestOf(server, { ...standard, ...container })}.json`);
     const known = again ? undefined : await readKept(path);
     if (known) return known;
     const sandboxId = makeId('sbx', Date.now(), Math.random);

@@ -60,6 +60,7 @@ describe('listing in a sandbox', () => {
     const handle = { callServer: async (_server: SandboxServer, request: ServerRequest) => answer(request) } as unknown as SandboxHandle;
     const lister = createLister({
       directory: join(directory, 'kept'),
+      standard: { image: 'standard' },
       sandboxes: {
         async open({ sandboxId }) {
           opened.push(sandboxId);
