@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { parseDuration } from './agents/duration.ts';
 import { loadAgents } from './agents/load-agents.ts';
@@ -16,6 +17,7 @@ import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { openPluginManager, type PluginManager } from './plugins/manager/plugin-manager.ts';
 import { sourcesOf } from './plugins/manager/plugin-source.ts';
 import { watchPlugins } from './plugins/manager/watch-plugins.ts';
+import { createLister } from './plugins/mcp/list-in-sandbox.ts';
 import { openMcpServers, type McpServers } from './plugins/mcp/open-servers.ts';
 import { createSandboxes } from './sandbox/backends.ts';
 import type { Registry } from './plugins/registry.ts';
@@ -38,11 +40,13 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;
   const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
-  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, log });
-  addServers(plugins, mcp, log);
   await using sandboxes = await createSandboxes({ config, store, log });
-  await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const pools = await prepareTemplates(config, agents, log);
+  const { LONGSHORE_SANDBOX_BACKEND: backend, LONGSHORE_SANDBOX_IMAGE: image } = config;
+  const listInSandbox = createLister({ sandboxes, standard: { backend, image }, directory: join(config.LONGSHORE_HOME, 'mcp') });
+  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, listInSandbox, log });
+  addServers(plugins, mcp, log);
+  await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);
   try {
@@ -100,7 +104,7 @@ function openPlugins({ config, agents, isolates, store, log }: Loading): Promise
 /** The tools of MCP servers, as they come and change. */
 function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void {
   for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
-  plugins.provide(mcp.plugins);
+  plugins.provide(mcp.plugins, mcp.problems);
   mcp.follow((plugin) => {
     try {
       plugins.provide([plugin]);

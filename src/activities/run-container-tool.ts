@@ -7,12 +7,12 @@ import { deferred } from '../deferred.ts';
 import { isExecOf } from './interrupt-call.ts';
 import { contextFor } from './tool-context.ts';
 import { contentOf } from './tool-result.ts';
-import { failedBy, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 import type { CallSandbox, Ending } from './tool-sandbox.ts';
 
 /** One for all calls: making such an error takes a stack trace, and few tools ever look at it. */
 const ENDED = new DOMException('The call of the tool has ended', 'AbortError');
-/** Containers that may die under one call before it is given up; each time it is certain that no command had started. */
+/** Containers that may die under one call before it is given up; each time it is certain that no command had started, or that it may be repeated. */
 const MAX_REBUILDS = 3;
 const TAIL_BYTES = 4000;
 const FILES_LOST = "the sandbox's container died and all its files are gone, with them the record of what this call had started; nothing was run again";
@@ -111,15 +111,19 @@ function outcomeOf(run: ToolRun, ending: Exclude<Ending, { kind: 'lost' }>, outc
   return cancellation === 'requested' ? { outcome: 'detached' } : { outcome: 'later', error: comeBackLater(run.args.callId, cancellation) };
 }
 
-/** After the container's death: the journal lies on the volume and tells whether a command of this call was under way. */
+/** After the container's death: the journal lies on the volume and tells whether a command of this call was under way. One that may be repeated is forgotten. */
 async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
   const { callId, conversationId } = run.args;
   run.opened.forget(conversationId);
   try {
     const handle = await openFor(run);
     if (await lostJournal(run, handle)) return { outcome: 'unknown', why: FILES_LOST };
-    const broken = (await handle.execs()).find(({ execId, state }) => state === 'lost' && isExecOf(callId, execId));
-    return broken && { outcome: 'unknown', why: await describe(handle, broken) };
+    const broken = (await handle.execs()).filter(({ execId, state }) => state === 'lost' && isExecOf(callId, execId));
+    const [first] = broken;
+    if (!first) return undefined;
+    if (!isRepeatable(run)) return { outcome: 'unknown', why: await describe(handle, first) };
+    for (const { execId } of broken) await handle.forget(execId);
+    return undefined;
   } catch (error) {
     run.opened.forget(conversationId);
     return withoutSandbox(error);

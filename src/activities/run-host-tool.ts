@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../deferred.ts';
 import { contextFor } from './tool-context.ts';
-import { failedBy, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { failedBy, isRepeatable, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 
 /**
  * Runs a tool in the worker's own process. Nobody can look up later what it did, so only one that says it may be repeated is run a second time.
@@ -52,8 +52,4 @@ function cancelledOutcome(run: ToolRun, context: Context): RunOutcome {
 
 function overdue({ args: { tool, timeoutMs } }: ToolRun): RunOutcome {
   return { outcome: 'failed', text: failure('TOOL_FAILED', { tool, problem: `it took longer than ${timeoutMs} ms and was aborted` }).message };
-}
-
-function isRepeatable({ tool: { annotations } }: ToolRun): boolean {
-  return annotations.readOnlyHint === true || annotations.idempotentHint === true;
 }

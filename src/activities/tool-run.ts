@@ -96,6 +96,11 @@ export async function openFor(run: ToolRun): Promise<SandboxHandle> {
   return opened.handle;
 }
 
+/** Whether its tool says that doing it again is doing it once. */
+export function isRepeatable({ tool: { annotations } }: Pick<ToolRun, 'tool'>): boolean {
+  return annotations.readOnlyHint === true || annotations.idempotentHint === true;
+}
+
 /** What the model reads about an error that a tool threw. */
 export function failedBy(run: ToolRun, error: unknown): RunOutcome {
   if (isFailure(error)) return { outcome: 'failed', text: redact(error.message) };

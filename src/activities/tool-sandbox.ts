@@ -1,7 +1,7 @@
 import type { ExecuteToolArgs } from '../contracts/activities.ts';
 import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { ToolSandbox } from '../plugins/define-plugin.ts';
-import type { CodeResult, CommandResult, MethodCall, SandboxHandle } from '../sandbox/sandbox.ts';
+import type { CodeResult, CommandResult, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../sandbox/sandbox.ts';
 import { INTERRUPTED_MARK } from './interrupt-call.ts';
 import { methodCallId } from './method-answer.ts';
 
@@ -69,6 +69,10 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
     runCode(code, options) {
       const execId = nextId();
       return guarded((handle) => runCodeOnce(hold, handle, execId, code, options));
+    },
+    callServer(server, request, options = {}) {
+      const execId = nextId();
+      return guarded((handle) => callServerOnce(hold, handle, execId, { server, request, options }));
     },
     start(command, options = {}) {
       const execId = nextId();
@@ -141,6 +145,22 @@ async function runCodeOnce(
   if (result.status === 'interrupted') throw fate.end({ kind: 'interrupted' });
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
+}
+
+interface ServerCall {
+  server: SandboxServer;
+  request: ServerRequest;
+  options: NonNullable<Parameters<ToolSandbox['callServer']>[2]>;
+}
+
+async function callServerOnce({ fate, release, timeoutMs }: Hold, handle: SandboxHandle, execId: string, call: ServerCall): Promise<ServerAnswer> {
+  const { server, request, options } = call;
+  const answer = await handle.callServer(server, request, { timeoutMs, ...options, signal: release.signal, execId }).catch((error: unknown) => {
+    // As for code: requests of a call are the same in each attempt.
+    throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
+  });
+  if (answer.outcome === 'killed') throw fate.end({ kind: 'interrupted' });
+  return answer;
 }
 
 /** The first ending counts. */

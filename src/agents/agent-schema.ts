@@ -112,23 +112,26 @@ const budget = z
   .prefault({});
 
 const texts = z.record(z.string(), z.string()).default({});
-const callTimeout = duration
-  .refine((milliseconds) => milliseconds > 0, 'has to be above 0')
-  .default(120_000)
-  .describe('Time limit of a call. Default 2m.');
+const limit = duration.refine((milliseconds) => milliseconds > 0, 'has to be above 0');
+const callLimits = {
+  timeout: limit.default(120_000).describe('Time limit of a call. Default 2m.'),
+  timeouts: z.record(z.string(), limit).optional().describe('Time limits of calls of single tools, by the names that the server gives them.'),
+};
 const mcpServer = z.union([
   z.strictObject({
     command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
     args: z.array(z.string()).default([]),
     env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
-    where: z.literal('host').describe('Once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>.'),
-    directory: z.string().min(1).optional().describe('Directory (relative to this file) that it runs in.'),
-    timeout: callTimeout,
+    where: z
+      .enum(['host', 'sandbox'])
+      .describe("host: once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>. sandbox: in each conversation's sandbox, as its user."),
+    directory: z.string().min(1).optional().describe('Directory that it runs in: relative to this file, or of the sandbox (default its home).'),
+    ...callLimits,
   }),
   z.strictObject({
     url: z.string().min(1).describe('Address of a server that speaks MCP over streamable HTTP.'),
     headers: texts.describe('Sent with each request; ${env.NAME} is filled in when it is connected to.'),
-    timeout: callTimeout,
+    ...callLimits,
   }),
 ]);
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'has to be sha256: and 64 hexadecimal digits');

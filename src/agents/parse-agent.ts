@@ -33,10 +33,12 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
   };
 }
 
-function serverOf({ timeout: timeoutMs, ...server }: Server, { directory: base }: DefinitionSource): McpServer {
-  if ('url' in server) return { ...server, timeoutMs };
-  const { directory, ...program } = server;
-  return { ...program, timeoutMs, ...(directory !== undefined && { directory: resolve(base, directory) }) };
+function serverOf({ timeout: timeoutMs, timeouts: toolTimeoutsMs, ...server }: Server, { directory: base }: DefinitionSource): McpServer {
+  const limits = { timeoutMs, ...(toolTimeoutsMs && { toolTimeoutsMs }) };
+  if ('url' in server) return { ...server, ...limits };
+  const { directory, where, ...program } = server;
+  if (where === 'sandbox') return { ...program, where, ...limits, ...(directory !== undefined && { directory }) };
+  return { ...program, where, ...limits, ...(directory !== undefined && { directory: resolve(base, directory) }) };
 }
 
 type Server = NonNullable<z.output<typeof agentSchema>['mcp']>[string];

@@ -114,20 +114,29 @@ export interface DeferOptions {
 }
 
 /** A server of the Model Context Protocol. `${env.NAME}` in `env`, `headers` and `url` is filled in when it is connected to, and kept nowhere. */
-export type McpServer = McpProgram | McpRemote;
+export type McpServer = McpProgram | McpGuest | McpRemote;
 
-interface McpLimits {
+export interface McpLimits {
   /** Time limit of a call, in milliseconds. */
   timeoutMs: number;
+  /** Of calls of single tools, by the names that the server gives them. */
+  toolTimeoutsMs?: Record<string, number>;
 }
-/** A program that speaks over its stdin and stdout. */
-export interface McpProgram extends McpLimits {
+interface McpCommand extends McpLimits {
   command: string;
   args: string[];
   env: Record<string, string>;
-  /** Once beside the worker, where the operator has allowed it. */
+}
+/** A program that speaks over its stdin and stdout, once beside the worker, where the operator has allowed it. */
+export interface McpProgram extends McpCommand {
   where: 'host';
   /** Where it runs; the worker's own directory when absent. */
+  directory?: string;
+}
+/** A program in the sandbox of each conversation that calls it. */
+export interface McpGuest extends McpCommand {
+  where: 'sandbox';
+  /** Where it runs, in the sandbox; its home when absent. */
   directory?: string;
 }
 /** A server reached by streamable HTTP. */

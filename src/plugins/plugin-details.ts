@@ -50,6 +50,10 @@ export interface PluginDetails {
   /** Whether its tools ask for approval, where they do not say it themselves. */
   requireApproval: boolean | undefined;
   alerts: PluginAlert[];
+  /** Why its calls cannot be made for now; of servers, which come and go by themselves. */
+  problem?: string;
+  /** Begins anew, as an operator asks for; of servers as well. */
+  restart?(): void;
   /** Text that joins the instructions at each step. */
   promptText?(conversation: PluginConversation): Promise<string | undefined>;
   /** The tools offered in this conversation, by their ids without the plugin's; undefined offers all. */

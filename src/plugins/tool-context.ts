@@ -1,6 +1,16 @@
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
-import type { CodeResult, CommandResult, ExecInfo, RunCodeOptions, SandboxHandle } from '../sandbox/sandbox.ts';
+import type {
+  CodeResult,
+  CommandResult,
+  ExecInfo,
+  RunCodeOptions,
+  SandboxHandle,
+  SandboxServer,
+  ServerAnswer,
+  ServerRequest,
+  ServerRequestOptions,
+} from '../sandbox/sandbox.ts';
 
 /** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
 export interface ToolContext {
@@ -63,6 +73,12 @@ export interface ToolSandbox {
   ): Promise<CommandResult>;
   /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
   runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'> & { methods?: boolean }): Promise<CodeResult>;
+  /** Makes a request of an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started where it does not run. Not in compartments. */
+  callServer(
+    server: SandboxServer,
+    request: ServerRequest,
+    options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'>,
+  ): Promise<ServerAnswer>;
   /** Starts a command that outlives the call. */
   start(command: string, options?: { cwd?: string; env?: Record<string, string>; timeoutMs?: number }): Promise<ExecInfo>;
 }

@@ -176,7 +176,38 @@ export interface SandboxHandle {
   interruptCode(context: CodeContext): Promise<boolean>;
   /** Ends a context with all its variables; the next piece of code begins a new one. */
   restartCode(context: CodeContext): Promise<void>;
+  /**
+   * Makes a request of an MCP server that lives in the sandbox, and starts the server where it does not run. The same `execId` twice is one request:
+   * the second is given the answer of the first.
+   */
+  callServer(server: SandboxServer, request: ServerRequest, options?: ServerRequestOptions): Promise<ServerAnswer>;
 }
+
+/** A program that speaks the Model Context Protocol over its stdin and stdout. */
+export interface SandboxServer {
+  /** A sandbox has one of each name. */
+  name: string;
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  /** Relative ones start at `/home/user`, the default. */
+  directory?: string;
+}
+export interface ServerRequest {
+  method: string;
+  params: JsonObject;
+}
+export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeoutMs' | 'signal'> {
+  onProgress?: (line: string) => void;
+  /** Told when the server was started anew, with the reason: what it had in its memory is gone. */
+  onRestart?: (why: string) => Promise<void>;
+}
+/** `refused`: an error of the server. `absent`: there was no server, and nothing was asked. `gone`: it ended in the midst of it. A server is told of a request that runs out of time or is killed. */
+export type ServerAnswer =
+  | { outcome: 'answered'; result: JsonObject; server: { name: string; version: string } }
+  | { outcome: 'refused'; code: number; message: string }
+  | { outcome: 'absent' | 'gone'; why: string }
+  | { outcome: 'timeout' | 'killed' };
 
 export interface WriteFileOptions {
   mode?: number;

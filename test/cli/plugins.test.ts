@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -39,9 +39,14 @@ test.each(DIALECTS)('a new plugin of the dialect %s is whole, and its test passe
   const id = `made-${dialect}`;
   const made = await runLine(undefined, ['plugins', 'new', dialect, id, '--directory', directory]);
   expect(made).toMatchObject({ code: 0, err: '' });
-  const checked = await runLine(undefined, ['plugins', 'check', join(directory, id), '--json']);
-  expect(checked).toMatchObject({ code: 0, err: '' });
-  expect(JSON.parse(checked.out)).toMatchObject({ plugins: [{ id, dialect }], problems: [] });
+  if (dialect === 'mcp') {
+    expect(made.out).toContain(`${id}: { command: node, args: [server.mjs], directory: ${join(directory, id)}, where: host }`);
+    await symlink(resolve('node_modules'), join(directory, id, 'node_modules'));
+  } else {
+    const checked = await runLine(undefined, ['plugins', 'check', join(directory, id), '--json']);
+    expect(checked).toMatchObject({ code: 0, err: '' });
+    expect(JSON.parse(checked.out)).toMatchObject({ plugins: [{ id, dialect }], problems: [] });
+  }
   const file = (await readdir(join(directory, id))).find((name) => name.includes('.test.')) ?? '';
   const tested = await runCommand(process.execPath, [
     '--import',

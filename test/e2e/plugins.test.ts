@@ -2,7 +2,7 @@ import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { installAgents, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from './support.ts';
+import { installAgents, resultsOf, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from './support.ts';
 
 let installation: Installation;
 let directory: string;
@@ -17,7 +17,13 @@ beforeAll(async () => {
   };
   const call = (expect: string) => ({ call: 'changing:tell', expect: { text: expect } });
   const caller: ScriptedAgent = { plugins: [directory], tools: ['changing:*'], steps: [call('one'), { say: 'First.' }, call('two'), { say: 'Second.' }] };
-  installation = await installAgents({ secretary: await example('secretary'), reader: await example('reader'), caller });
+  const planned = await read('planner.yaml');
+  const { steps: plan } = (await read('scripts/planner.yaml')) as { steps: ScriptedStep[] };
+  const { calendar } = planned['mcp'] as Record<string, Record<string, unknown>>;
+  const mcp = { calendar: { ...calendar, directory: resolve('examples/plugins/calendar'), env: { CALENDAR: join(directory, 'calendar.json') } } };
+  const planner: ScriptedAgent = { tools: planned['tools'], approval: planned['approval'], mcp, steps: plan };
+  installation = await installAgents({ secretary: await example('secretary'), reader: await example('reader'), planner, caller });
+  installation.environment['LONGSHORE_HOST_PLUGINS'] = 'mcp:calendar';
   installation.environment['LONGSHORE_WATCH'] = 'yes';
   await installation.startWorker().ready;
 });
@@ -47,6 +53,15 @@ test('the example reader keeps its list with a class plugin, which is told of th
   expect(await chat.reply()).toBe('It is noted as read.');
   const sent = await untilEvent(chat, (event) => event.type === 'message.sent');
   expect(sent.data).toMatchObject({ tool: 'reading-list:finish', part: { text: 'That was book 1 of this year: your goal is reached!' } });
+});
+
+test('the example agent plans with the example server', async () => {
+  const chat = await installation.longshore.start({ agent: 'planner', user: 'user-1', message: 'I have a toothache.' });
+  expect(await chat.reply()).toBe("You are at the dentist's at ten on the first of March.");
+  expect((await resultsOf(chat))[0]).toEqual({ free: [{ start: '2027-03-01T09:00', end: '2027-03-01T17:00' }] });
+  expect(JSON.parse(await readFile(join(directory, 'calendar.json'), 'utf8'))).toEqual([
+    { title: 'Dentist', start: '2027-03-01T10:00', end: '2027-03-01T10:45' },
+  ]);
 });
 
 test('a plugin that changes on disk is loaded again under a conversation that uses it', async () => {

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { inflateSync } from 'node:zlib';
 import { openPlugin } from '../../src/plugins/testing.ts';
 import { problemOf } from './isolates/support.ts';
+import { call as callServer, fixtureProgram, openBench } from './mcp/support.ts';
 
 const open = (name: string, options: Parameters<typeof openPlugin>[1] = {}) => openPlugin(resolve('examples/plugins', name), options);
 
@@ -65,6 +68,28 @@ test('the weather is what its one host answers, and a host that fails is told', 
   expect(await problemOf(weather.call('now', { latitude: 91, longitude: 0 }))).toContain('/latitude: must be <= 90, got 91');
   expect(weather.plugin.tools[0]?.permissions).toEqual({ network: ['api.open-meteo.com'] });
   server.close();
+});
+
+test('a calendar books where there is room, once, finds free time, and cancels', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-calendar-'));
+  const env = { CALENDAR: join(directory, 'calendar.json') };
+  const program = fixtureProgram({ args: ['server.mjs'], directory: resolve('examples/plugins/calendar'), env });
+  await using bench = await openBench(program);
+  const day = { from: '2027-03-01T08:00', to: '2027-03-01T18:00' };
+  const dentist = { title: 'Dentist', start: '2027-03-01T10:00', end: '2027-03-01T10:45' };
+  const book = (title: string, start: string, minutes: number) => callServer(bench, 'book', { title, start, minutes });
+  expect(await book('Dentist', dentist.start, 45)).toEqual(dentist);
+  expect(await book('Dentist', dentist.start, 45)).toEqual(dentist);
+  expect(await book('Lunch', '2027-03-01T10:30', 60)).toEqual({
+    content: [{ type: 'text', text: 'There is "Dentist" from 2027-03-01T10:00 to 2027-03-01T10:45.' }],
+    isError: true,
+  });
+  expect(await callServer(bench, 'find_free', { ...day, minutes: 150 })).toEqual({ free: [{ start: dentist.end, end: day.to }] });
+  expect(await callServer(bench, 'agenda', day)).toEqual({ appointments: [dentist] });
+  expect(await callServer(bench, 'cancel', { title: 'Dentist', start: dentist.start })).toBe('It is cancelled.');
+  expect(await callServer(bench, 'cancel', { title: 'Dentist', start: dentist.start })).toMatchObject({ isError: true });
+  expect(await callServer(bench, 'agenda', day)).toEqual({ appointments: [] });
+  await rm(directory, { recursive: true });
 });
 
 test('a chart is a picture with bars above and below its axis, shown to user and model', async () => {

@@ -30,6 +30,8 @@ export interface Household {
   readonly builtins: Plugin[];
   readonly compile: Compile;
   readonly register: (plugin: Plugin) => RegisteredTool[];
+  /** What others who look after plugins could not even try. */
+  readonly refused: { name: string; error: Error }[];
   isEnabled(pluginId: string): boolean;
   publish(): void;
   retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void;

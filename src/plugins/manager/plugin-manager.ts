@@ -22,8 +22,11 @@ export interface PluginManager extends AsyncDisposable {
   reload(name: string): Promise<void>;
   /** Does what operators have written into the settings since the last time. */
   follow(): Promise<void>;
-  /** Adds plugins that others look after, such as MCP servers, or puts them in the place of those of the same ids. @throws what `createRegistry` does; then nothing has changed */
-  provide(plugins: Plugin[]): void;
+  /**
+   * Adds plugins that others look after, such as MCP servers, or puts them in the place of those of the same ids; `refused` are to be reported as failed.
+   * @throws what `createRegistry` does; then nothing has changed
+   */
+  provide(plugins: Plugin[], refused?: Household['refused']): void;
 }
 
 const DRAIN_MS = 3_600_000;
@@ -41,6 +44,7 @@ class Manager implements PluginManager, Household {
   readonly options: ManagerOptions;
   settings = new Map<string, PluginSettings>();
   builtins: Plugin[] = [];
+  refused: Household['refused'] = [];
   readonly compile = createCompiler();
   readonly register = createRegistrar(this.compile);
   private readonly closing = new AbortController();
@@ -94,7 +98,7 @@ class Manager implements PluginManager, Household {
     });
   }
 
-  provide(plugins: Plugin[]): void {
+  provide(plugins: Plugin[], refused: Household['refused'] = this.refused): void {
     const before = this.builtins;
     const ids = new Set(plugins.map(({ id }) => id));
     this.builtins = [...before.filter(({ id }) => !ids.has(id)), ...plugins];
@@ -104,6 +108,7 @@ class Manager implements PluginManager, Household {
       this.builtins = before;
       throw error;
     }
+    this.refused = refused;
     void this.inTurn(() => this.report());
   }
 
@@ -162,15 +167,22 @@ class Manager implements PluginManager, Household {
 
   private async obey(before: PluginSettings | undefined, now: PluginSettings): Promise<void> {
     const named = this.sources.filter(({ ids, source }) => ids.includes(now.pluginId) || source.name === now.pluginId);
-    if ((before?.enabled ?? true) !== now.enabled || (before?.reloads ?? 0) !== now.reloads) {
+    const isReload = (before?.reloads ?? 0) !== now.reloads;
+    if (isReload || (before?.enabled ?? true) !== now.enabled) {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
       // At once, whatever becomes of loading it.
       this.publish();
+      if (isReload) this.restart(now.pluginId);
       return bringUp(this, named, { again: true });
     }
     const instance = this.instanceOf(now.pluginId);
     // It may have been its configuration that kept it from being loaded.
     return instance ? this.configure(instance, now) : bringUp(this, named, { again: true });
+  }
+
+  /** What others look after. */
+  private restart(pluginId: string): void {
+    this.builtins.find(({ id }) => id === pluginId)?.restart?.();
   }
 
   private async configure(instance: PluginInstance, now: PluginSettings): Promise<void> {

@@ -33,8 +33,10 @@ function reportsOf(managed: ManagedSource, household: Household): PluginReport[]
   const atWork = instances.map(({ plugin }) => plugin);
   const absent = described.filter(({ id }) => !atWork.some((plugin) => plugin.id === id));
   const plugins = [...atWork, ...absent];
-  if (plugins.length === 0)
-    return [{ name: source.name, health: 'failed', tools: [], permissions: {}, alerts: [], ...errorOf(problems.map(({ error }) => error)) }];
+  if (plugins.length === 0) {
+    const errors = problems.map(({ error }) => error);
+    return [failedReport(source.name, errors)];
+  }
   return plugins.map((plugin) => {
     const errors = problems.filter(({ pluginId = plugin.id }) => pluginId === plugin.id).map(({ error }) => error);
     const name = plugins.length === 1 ? source.name : `${source.name}#${plugin.id}`;
@@ -42,10 +44,22 @@ function reportsOf(managed: ManagedSource, household: Household): PluginReport[]
   });
 }
 
-/** MCP servers look after themselves; what they have to tell is in their alerts. */
+/** Of something that has not told what it is. */
+function failedReport(name: string, errors: Error[]): PluginReport {
+  return { name, health: 'failed', tools: [], permissions: {}, alerts: [], ...errorOf(errors) };
+}
+
+/** MCP servers look after themselves, and tell what is wrong with them. */
 function serverReports(household: Household): PluginReport[] {
   const servers = household.builtins.filter(({ dialect }) => dialect === 'mcp');
-  return servers.map((plugin) => ({ name: `mcp:${plugin.id}`, ...factsOf(plugin, []), health: healthOf(plugin, household, servers) }));
+  const refused = new Map(household.refused.map(({ name, error }) => [name, failedReport(name, [error])]));
+  const known = servers.map((plugin): PluginReport => {
+    const works = servers.filter(({ problem }) => problem === undefined);
+    const error = plugin.problem === undefined ? {} : { error: plugin.problem };
+    return { name: `mcp:${plugin.id}`, ...factsOf(plugin, []), health: healthOf(plugin, household, works), ...error };
+  });
+  for (const { name } of known) refused.delete(name);
+  return [...known, ...refused.values()];
 }
 
 function healthOf({ id }: Plugin, household: Household, atWork: Plugin[]): PluginReport['health'] {

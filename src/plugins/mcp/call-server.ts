@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { McpLimits } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { ToolContext, ToolResult } from '../define-plugin.ts';
+import { limitOf } from './call-limits.ts';
 import type { Session } from './open-session.ts';
 import { resultOf } from './server-result.ts';
 import type { RunServerTool } from './server-tools.ts';
 
 export interface CallerParts {
   name: string;
-  timeoutMs: number;
+  limits: McpLimits;
   /** The connection, or the promise of the next one. */
   session: () => Session | Promise<Session>;
   /** What was last said of the server. */
@@ -22,13 +24,15 @@ const SESSION_GONE = 404;
 const CONNECTION_CLOSED = -32_000;
 
 /** Makes the functions of tools that call a server. An error says whether the call was made. */
-export function createCaller({ name, timeoutMs, session, lastAlert }: CallerParts): RunServerTool {
+export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
   return (tool) => ({ isolation: 'host', execute: (input, context) => call(tool, input, context, false) });
 
   async function call(tool: string, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
     const current = await soon(context.signal);
     try {
-      return resultOf(await current.call(tool, input, { signal: context.signal, timeoutMs, onProgress: (line) => context.heartbeat(line) }));
+      return resultOf(
+        await current.call(tool, input, { signal: context.signal, timeoutMs: limitOf(limits, tool), onProgress: (line) => context.heartbeat(line) }),
+      );
     } catch (error) {
       if (error instanceof StreamableHTTPError && error.code === SESSION_GONE) {
         await current.close('it has forgotten the session');

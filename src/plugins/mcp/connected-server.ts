@@ -32,17 +32,14 @@ const STEADY_MS = 60_000;
 
 /** Keeps a server connected: one that ends is started again, after pauses that grow, and its plugin tells so. */
 export function connectServer(parts: ServerParts): ConnectedServer {
-  const { name, server, log } = parts;
+  const { name, server, log, onChange, maxPauseMs = 30_000 } = parts;
   const closed = new AbortController();
   let session: Session | undefined;
   let next = deferred<Session>();
-  const run = createCaller({
-    name,
-    timeoutMs: server.timeoutMs,
-    session: () => session ?? next.promise,
-    lastAlert: () => published.plugin().alerts.at(-1)?.text,
-  });
-  const published = createServerPlugin({ name, timeoutMs: server.timeoutMs, log, run, onChange: parts.onChange });
+  const lastAlert = () => published.plugin().alerts.at(-1)?.text;
+  const run = createCaller({ name, limits: server, session: () => session ?? next.promise, lastAlert });
+  const restart = () => void session?.close('an operator asked for it');
+  const published = createServerPlugin({ name, limits: server, log, run, onChange, restart });
   const first = deferred<void>();
   const kept = keepConnected();
   return {
@@ -62,8 +59,8 @@ export function connectServer(parts: ServerParts): ConnectedServer {
       first.resolve();
       if (closed.signal.aborted) break;
       if (performance.now() - begun > STEADY_MS) failures = 0;
-      published.alert('error', `${why.slice(0, 1000)}; it is tried again`);
-      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, parts.maxPauseMs ?? 30_000), undefined, { signal: closed.signal }).catch(() => undefined);
+      published.fail(`${why.slice(0, 1000)}; it is tried again`);
+      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, maxPauseMs), undefined, { signal: closed.signal }).catch(() => undefined);
     }
   }
 
@@ -81,7 +78,7 @@ export function connectServer(parts: ServerParts): ConnectedServer {
     }
     session = opened;
     next.resolve(opened);
-    if (again) published.alert('info', 'The server is there again');
+    if (again) published.recover('The server is there again');
     first.resolve();
     const why = await opened.ended;
     session = undefined;

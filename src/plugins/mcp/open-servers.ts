@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Agent, McpServer } from '../../contracts/agent.ts';
+import type { Agent, McpServer, SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Plugin } from '../define-plugin.ts';
 import { connectServer, type ConnectedServer } from './connected-server.ts';
+import type { ReadEnvironment } from './fill-in-server.ts';
+import { serveFromSandboxes } from './guest-server.ts';
+import type { ListInSandbox } from './list-in-sandbox.ts';
 
 /** The MCP servers of a worker's agents. */
 export interface McpServers extends AsyncDisposable {
@@ -17,24 +20,24 @@ export interface McpServers extends AsyncDisposable {
 }
 
 export interface McpOptions {
-  agents: Iterable<Pick<Agent, 'id' | 'mcp'>>;
+  agents: Iterable<Pick<Agent, 'id' | 'mcp' | 'sandbox'>>;
   /** Ids that are taken by plugins. */
   taken: string[];
   /** Names of plugins that the operator trusts with the worker's machine; `mcp:<name>` for a server. */
   hostPlugins: string[];
-  readEnvironment: (name: string) => string | undefined;
+  readEnvironment: ReadEnvironment;
+  listInSandbox: ListInSandbox;
   log: Logger;
   /** How long the worker waits for servers before it begins to work without them. Default 15 000. */
   patienceMs?: number;
 }
 
-/** Connects to the servers that agents name. One that cannot be reached has no tools until it can. */
+/** Connects to the servers that agents name, and finds out the tools of those in sandboxes. One that cannot be reached has no tools until it can. */
 export async function openMcpServers(options: McpOptions): Promise<McpServers> {
-  const { readEnvironment, log, patienceMs = 15_000 } = options;
+  const { patienceMs = 15_000 } = options;
   const { servers, problems } = collect(options);
   let tell: (plugin: Plugin) => void = () => undefined;
-  const open: ConnectedServer[] = [];
-  for (const [name, server] of servers) open.push(connectServer({ name, server, readEnvironment, log, onChange: (plugin) => tell(plugin) }));
+  const open = [...servers].map(([name, described]) => start(name, described, options, (plugin) => tell(plugin)));
   const enough = new AbortController();
   await Promise.race([Promise.all(open.map(({ started }) => started)), sleep(patienceMs, undefined, { signal: enough.signal }).catch(() => undefined)]);
   enough.abort();
@@ -51,18 +54,30 @@ export async function openMcpServers(options: McpOptions): Promise<McpServers> {
   };
 }
 
+interface Described {
+  server: McpServer;
+  /** Of the first agent that names it. */
+  sandbox: SandboxOptions;
+}
+
+function start(name: string, { server, sandbox }: Described, options: McpOptions, onChange: (plugin: Plugin) => void): ConnectedServer {
+  const { readEnvironment, log, listInSandbox } = options;
+  if ('url' in server || server.where === 'host') return connectServer({ name, server, readEnvironment, log, onChange });
+  return serveFromSandboxes({ name, server, readEnvironment, log, onChange, list: (program, how) => listInSandbox(program, sandbox, how) });
+}
+
 /** The servers by their names; agents that name the same one share it. */
-function collect({ agents, taken, hostPlugins }: McpOptions): { servers: Map<string, McpServer>; problems: McpServers['problems'] } {
-  const servers = new Map<string, McpServer>();
+function collect({ agents, taken, hostPlugins }: McpOptions): { servers: Map<string, Described>; problems: McpServers['problems'] } {
+  const servers = new Map<string, Described>();
   const owners = new Map(taken.map((id) => [id, 'a plugin']));
   const problems: McpServers['problems'] = [];
   for (const agent of agents) {
     for (const [name, server] of Object.entries(agent.mcp ?? {})) {
       const first = servers.get(name);
-      if (first && isDeepStrictEqual(first, server)) continue;
+      if (first && isDeepStrictEqual(first.server, server)) continue;
       const problem = problemOf(name, server, agent.id, owners.get(name), hostPlugins);
       if (problem) problems.push({ name: `mcp:${name}`, error: problem });
-      else servers.set(name, server);
+      else servers.set(name, { server, sandbox: agent.sandbox });
       owners.set(name, owners.get(name) ?? `agent ${agent.id}`);
     }
   }
@@ -71,7 +86,7 @@ function collect({ agents, taken, hostPlugins }: McpOptions): { servers: Map<str
 
 function problemOf(name: string, server: McpServer, agentId: string, owner: string | undefined, hostPlugins: string[]): Error | undefined {
   if (owner !== undefined) return failure('PLUGIN_COLLISION', { id: name, first: owner, second: `the MCP server of agent ${agentId}` });
-  if ('url' in server || hostPlugins.includes(`mcp:${name}`)) return undefined;
+  if ('url' in server || server.where === 'sandbox' || hostPlugins.includes(`mcp:${name}`)) return undefined;
   const fix = `Add mcp:${name} to LONGSHORE_HOST_PLUGINS`;
   return failure('PLUGIN_INVALID', { plugin: `mcp:${name}`, problem: "the operator has not allowed it to run on the worker's machine", fix });
 }

@@ -25,6 +25,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 /** Notifications and unreadable lines, in a second; a server that sends more is not worth the worker's time. */
 const MAX_NOISE = 1_000;
 const MAX_PAGES = 50;
+const LATE_MS = 10_000;
 const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 /**
@@ -88,8 +89,8 @@ async function callTool(client: Client, name: string, input: JsonObject, { signa
     onProgress((message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`)).slice(0, 200));
   return client.request({ method: 'tools/call', params: { name, arguments: input } }, CallToolResultSchema, {
     signal,
-    timeout: timeoutMs,
-    resetTimeoutOnProgress: true,
+    // Whoever called ends the call in time; this is for a signal that never comes.
+    timeout: timeoutMs + LATE_MS,
     onprogress,
   });
 }

@@ -2,8 +2,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { McpProgram, McpRemote } from '../../contracts/agent.ts';
-import { fillInEnvironment } from '../../agents/fill-in-environment.ts';
-import { failure } from '../../contracts/errors.ts';
+import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
 
 /** One way to a server, as long as it lasts. */
 export interface OpenTransport {
@@ -20,15 +19,14 @@ const MAX_LAST_WORDS = 500;
  * Makes a transport to a server; nothing is started yet.
  * @throws PLUGIN_INVALID for a variable that the worker does not have or an address that is none.
  */
-export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: (name: string) => string | undefined): OpenTransport {
-  const missing = (variable: string) => invalid(name, `the environment variable ${variable} is not set`, `Set ${variable} for the worker`);
-  const fill = <Value>(value: Value) => fillInEnvironment(value, readEnvironment, missing) as Value;
+export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: ReadEnvironment): OpenTransport {
+  const fill = <Value>(value: Value) => fillInServer(name, value, readEnvironment);
   if ('url' in server) return openRemote(name, fill(server.url), fill(server.headers));
   return openProgram({ ...server, env: fill(server.env) });
 }
 
 function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {
-  if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalid(name, 'its url is not an http or https address', 'Mend it in the agent');
+  if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Mend it in the agent');
   const fetchBounded = async (target: string | URL, init?: RequestInit): Promise<Response> => bounded(await fetch(target, init));
   return { transport: new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchBounded }), lastWords: () => '' };
 }
@@ -58,8 +56,4 @@ function bounded(response: Response): Response {
   });
   const { status, statusText, headers } = response;
   return new Response(response.body.pipeThrough(count), { status, statusText, headers });
-}
-
-function invalid(name: string, problem: string, fix: string): Error {
-  return failure('PLUGIN_INVALID', { plugin: `mcp:${name}`, problem, fix });
 }

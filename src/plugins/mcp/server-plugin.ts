@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { McpLimits } from '../../contracts/agent.ts';
 import type { Logger } from '../../log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type Tool } from '../define-plugin.ts';
 import { toolsOf, type RunServerTool } from './server-tools.ts';
@@ -8,32 +9,36 @@ export interface ServerPlugin {
   plugin: () => Plugin;
   /** Takes what the server says it has. */
   take(version: string, listed: unknown[]): void;
-  /** Told to operators, and written to the log. */
-  alert(level: PluginAlert['level'], text: string): void;
+  /** Its calls cannot be made for now; told to operators, and written to the log. */
+  fail(text: string): void;
+  /** They can be made again. */
+  recover(text: string): void;
 }
 
 interface Parts {
   name: string;
-  timeoutMs: number;
+  limits: McpLimits;
   log: Logger;
   run: RunServerTool;
   onChange: (plugin: Plugin) => void;
+  /** Begins anew, as an operator asks for. */
+  restart: () => void;
 }
 
 const MOST_ALERTS = 20;
 
-export function createServerPlugin({ name, timeoutMs, log, run, onChange }: Parts): ServerPlugin {
+export function createServerPlugin({ name, limits, log, run, onChange, restart }: Parts): ServerPlugin {
   const alerts: PluginAlert[] = [];
   let known = '';
   let plugin = made('0', []);
-  return { plugin: () => plugin, take, alert };
+  return { plugin: () => plugin, take, fail, recover };
 
   function take(serverVersion: string, listed: unknown[]): void {
     const digest = createHash('sha256').update(JSON.stringify(listed)).digest('hex').slice(0, 12);
     // Approvals are bound to the version: a server that changes what its tools say cannot live off an approval of what they said before.
     const version = `${serverVersion.slice(0, 50)}+${digest}`;
     if (version === known) return;
-    const { tools, problems } = toolsOf(name, listed, timeoutMs, run);
+    const { tools, problems } = toolsOf(name, listed, limits, run);
     for (const problem of problems.slice(0, MOST_ALERTS)) alert('warning', problem);
     if (known !== '')
       alert(
@@ -50,8 +55,21 @@ export function createServerPlugin({ name, timeoutMs, log, run, onChange }: Part
     onChange(plugin);
   }
 
+  function fail(text: string): void {
+    alert('error', text);
+    plugin.problem = text;
+    onChange(plugin);
+  }
+
+  function recover(text: string): void {
+    alert('info', text);
+    delete plugin.problem;
+    onChange(plugin);
+  }
+
   function made(version: string, tools: Tool[]): Plugin {
-    return definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
+    const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
+    return Object.assign(plugin, { restart });
   }
 
   function alert(level: PluginAlert['level'], text: string): void {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
+import type { McpLimits } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { defineTool, type Tool, type ToolAnnotations } from '../define-plugin.ts';
 import { createCompiler } from '../validate-arguments.ts';
+import { limitOf } from './call-limits.ts';
 
 /** How a server's tool is run, whatever carries the call. */
 export type RunServerTool = (name: string) => Pick<Tool, 'isolation' | 'execute'>;
@@ -18,14 +20,14 @@ const MAX_DEFINITION_BYTES = 64 * 1024;
 const LONGEST_ID = 80;
 
 /** A server's tools as tools of a plugin. What cannot be used is left out and told; the others work. */
-export function toolsOf(pluginId: string, listed: unknown[], timeoutMs: number, run: RunServerTool): ServerTools {
+export function toolsOf(pluginId: string, listed: unknown[], limits: McpLimits, run: RunServerTool): ServerTools {
   const compile = createCompiler();
   const tools = new Map<string, Tool>();
   const problems: string[] = [];
   if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are taken`);
   for (const given of listed.slice(0, MAX_TOOLS)) {
     try {
-      const tool = toolOf(parse(given), timeoutMs, run, (id) => tools.has(id));
+      const tool = toolOf(parse(given), limits, run, (id) => tools.has(id));
       compile(pluginId, tool.id, 'parameters', tool.parameters);
       if (tool.resultSchema) compile(pluginId, tool.id, 'result', tool.resultSchema);
       tools.set(tool.id, tool);
@@ -35,6 +37,9 @@ export function toolsOf(pluginId: string, listed: unknown[], timeoutMs: number, 
       );
     }
   }
+  const names = listed.map((given) => (given as { name?: unknown } | null)?.name);
+  const unknown = Object.keys(limits.toolTimeoutsMs ?? {}).filter((name) => !names.includes(name));
+  if (unknown.length > 0) problems.push(`"timeouts" names tools that it does not have: ${unknown.join(', ')}`);
   return { tools: [...tools.values()], problems };
 }
 
@@ -46,7 +51,7 @@ function parse(given: unknown): ServerTool {
   throw new Error(parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; '));
 }
 
-function toolOf(given: ServerTool, timeoutMs: number, run: RunServerTool, isTaken: (id: string) => boolean): Tool {
+function toolOf(given: ServerTool, limits: McpLimits, run: RunServerTool, isTaken: (id: string) => boolean): Tool {
   const { name, title, description, inputSchema, outputSchema, annotations = {} } = given;
   const hints = annotationsOf(annotations, title);
   return {
@@ -55,7 +60,7 @@ function toolOf(given: ServerTool, timeoutMs: number, run: RunServerTool, isTake
       description: description?.trim() || hints.title || name,
       parameters: { ...(inputSchema as JsonObject), type: 'object' },
       annotations: hints,
-      timeoutMs,
+      timeoutMs: limitOf(limits, name),
       ...(outputSchema && { resultSchema: outputSchema as JsonObject }),
       execute: async () => null,
     }),

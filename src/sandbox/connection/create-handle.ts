@@ -1,5 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
+import { createServerOperations } from '../operations/call-server.ts';
 import { createFileOperations } from '../operations/files.ts';
 import { followCalls } from '../operations/follow-calls.ts';
 import { createCodeOperations } from '../operations/run-code.ts';
@@ -58,6 +59,7 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
     ...files,
     ...createTransfers(connection, files),
     ...createCodeOperations(connection, sandboxId),
+    ...createServerOperations(connection, sandboxId),
     watch: (path, watch) => watchFiles(connection, path, watch),
     openPty: (pty) => openPty(connection, sandboxId, pty),
     attachPty: async (ptyId, pty) => attachPty(connection, sandboxId, ptyId, pty),

@@ -5,7 +5,7 @@ import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 export interface ExecSpec {
   execId: string;
   /** A bash command, or a program with its arguments; `program` is one of the supervisor's own that run as the guest. */
-  run: { command: string } | { argv: string[] } | { program: 'terminal' | 'python' | 'javascript' | 'call'; argv?: string[] };
+  run: { command: string } | { argv: string[] } | { program: 'terminal' | 'python' | 'javascript' | 'call' | 'mcp' | 'mcp-call'; argv?: string[] };
   /** Relative paths start at the guest's home. */
   cwd: string;
   env: Record<string, string>;

@@ -22,6 +22,8 @@ _PROGRAMS = {
     'python': (b'/usr/bin/env', b'python3', os.path.join(_HERE, b'interpreter.py')),
     'javascript': (b'/usr/bin/env', b'node', b'--no-warnings', os.path.join(_HERE, b'interpreter.cjs')),
     'call': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'interpreter_call.py')),
+    'mcp': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'mcp_server.py')),
+    'mcp-call': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'mcp_call.py')),
 }
 """Programs of ours that run as the guest."""
 

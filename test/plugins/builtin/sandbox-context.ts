@@ -57,6 +57,7 @@ function contextOf(handle: SandboxHandle, callId: string): ToolContext {
       handle: async () => handle,
       exec: (command, options) => handle.run(command, { ...options, execId: named() }),
       runCode: (code, options) => handle.runCode(code, { ...options, execId: named() }),
+      callServer: (server, request, options) => handle.callServer(server, request, { ...options, execId: named() }),
       start: (command, options) => handle.start(command, { ...options, execId: named() }),
     },
   };

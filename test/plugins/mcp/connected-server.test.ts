@@ -65,6 +65,13 @@ describe('a server on the host', () => {
     expect(variables).not.toContain('TEMPORAL_ADDRESS');
   });
 
+  test('each of its tools has its own time limit, and a server that lacks one of those named is told of', async () => {
+    const limits = { toolTimeoutsMs: { slow: 90_000, swift: 1 } };
+    await using other = await openBench(fixtureProgram(limits));
+    expect(other.plugin().tools.map(({ id, timeoutMs }) => (id === 'slow' ? timeoutMs === 90_000 : timeoutMs === 10_000))).not.toContain(false);
+    expect(other.plugin().alerts.map(({ text }) => text)).toContain('"timeouts" names tools that it does not have: swift');
+  });
+
   test('progress of a call is told, and a call that is aborted is told to the server', async () => {
     const lines: string[] = [];
     expect(await call(bench, 'slow', { ms: 1 }, { heartbeat: (line) => lines.push(line) })).toBe('done');
@@ -83,11 +90,16 @@ describe('a server on the host', () => {
     expect(bench.plugin().alerts.at(-1)).toMatchObject({ level: 'info', text: expect.stringMatching(/^Its tools have changed; now there are: add, .*grown/) });
   });
 
-  test('a server that dies is started again, which is reported, and the call under way is unknown', async () => {
-    await expect(call(bench, 'die')).rejects.toThrow(
+  test('a server that is killed is started again, which is reported, and the call under way is unknown', async () => {
+    const { pid } = JSON.parse((await call(bench, 'about_itself')) as string) as { pid: number };
+    const failed = bench.until(({ problem }) => problem !== undefined);
+    await expect(call(bench, 'slow', { ms: LONG_MS }, { heartbeat: () => void process.kill(pid, 'SIGKILL') })).rejects.toThrow(
       'the MCP server fix ended in the midst of this call, so nobody knows whether it took effect; it is started again',
     );
+    await failed;
+    expect(bench.plugin().problem).toMatch(/^The server has ended \(.*\); it is tried again$/);
     expect(await call(bench, 'count')).toBe('1');
+    expect(bench.plugin()).not.toHaveProperty('problem');
     const texts = bench.plugin().alerts.map(({ text }) => text);
     expect(texts).toContainEqual(expect.stringMatching(/^The server has ended \(.*\); it is tried again$/));
     expect(texts).toContain('The server is there again');

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, ListToolsRequestSchema, type CallToolResult, type Tool } from '@modelcontextprotocol/sdk/types.js';
 
@@ -24,7 +25,11 @@ export function createFixtureServer({ pid, secret }: { pid: number; secret: stri
     { name: 'count', description: 'Counts its calls.', inputSchema: object(), annotations: { destructiveHint: true } },
     { name: 'show', description: 'Shows contents of every type.', inputSchema: object() },
     { name: 'about_itself', description: 'Tells its process and its secret.', inputSchema: object() },
-    { name: 'slow', description: 'Takes as long as it is told, and tells its progress.', inputSchema: object({ ms: { type: 'number' } }) },
+    {
+      name: 'slow',
+      description: 'Takes as long as it is told, leaves a file as a mark, and tells its progress.',
+      inputSchema: object({ ms: { type: 'number' }, mark: { type: 'string' } }),
+    },
     { name: 'refuse', description: 'Fails.', inputSchema: object() },
     { name: 'lies', description: 'Breaks its own schema.', inputSchema: object(), outputSchema: object({ sum: { type: 'number' } }, ['sum']) },
     { name: 'grow', description: 'Gets one more tool.', inputSchema: object() },
@@ -74,6 +79,7 @@ export function createFixtureServer({ pid, secret }: { pid: number; secret: stri
       case 'about_itself':
         return text(JSON.stringify({ pid, secret, variables: Object.keys(process.env) }));
       case 'slow':
+        if (given['mark'] !== undefined) await writeFile(given['mark'] as string, '');
         return takeTime(Number(given['ms']), _meta?.progressToken);
       case 'refuse':
         return { ...text('It is closed.'), isError: true };

@@ -14,8 +14,9 @@ const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
 const gone: McpServer = { url: 'http://127.0.0.1:1/mcp', headers: {}, timeoutMs: 1_000 };
 
 function open(agents: Record<string, Record<string, McpServer>>, hostPlugins: string[] = []) {
-  const list = Object.entries(agents).map(([id, mcp]) => ({ id, mcp }));
-  return openMcpServers({ agents: list, taken: ['shell'], hostPlugins, readEnvironment: () => undefined, log });
+  const list = Object.entries(agents).map(([id, mcp]) => ({ id, mcp, sandbox: { image: id } }));
+  const listInSandbox = () => Promise.reject(new Error('no sandbox is needed'));
+  return openMcpServers({ agents: list, taken: ['shell'], hostPlugins, readEnvironment: () => undefined, listInSandbox, log });
 }
 
 test('a program runs beside the worker only where the operator allows it', async () => {
@@ -46,15 +47,17 @@ test('an agent may name tools of a server that is not there yet, and has them wh
   ).toEqual(['a:echo']);
 });
 
-test('an agent keeps no secret of a server: what is to be filled in stays as it was written', async () => {
+test('an agent keeps no secret of a server: what is to be filled in stays as it was written; a directory of the sandbox stays as well', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-mcp-'));
   try {
     const server = 'a: { url: "https://a.example/mcp", headers: { authorization: "Bearer ${env.NOT_SET_ANYWHERE}" } }';
     const program = 'b: { command: b, where: host, directory: ./srv, timeout: 5m }';
-    await writeFile(join(directory, 'one.yaml'), `model: openai/x\nmcp:\n  ${server}\n  ${program}\n`);
+    const guest = 'c: { command: c, where: sandbox, directory: srv, timeouts: { import all: 10m } }';
+    await writeFile(join(directory, 'one.yaml'), `model: openai/x\nmcp:\n  ${server}\n  ${program}\n  ${guest}\n`);
     expect((await loadAgents(directory)).get('one')?.mcp).toEqual({
       a: { url: 'https://a.example/mcp', headers: { authorization: 'Bearer ${env.NOT_SET_ANYWHERE}' }, timeoutMs: 120_000 },
       b: { command: 'b', args: [], env: {}, where: 'host', directory: join(directory, 'srv'), timeoutMs: 300_000 },
+      c: { command: 'c', args: [], env: {}, where: 'sandbox', directory: 'srv', timeoutMs: 120_000, toolTimeoutsMs: { 'import all': 600_000 } },
     });
     await writeFile(join(directory, 'one.yaml'), 'model: openai/x\nmcp:\n  Bad_Name: { url: "https://a.example" }\n');
     await expect(loadAgents(directory)).rejects.toThrow(/^one\.yaml:3: mcp\.Bad_Name: /);

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { McpProgram, McpServer } from '../../../src/contracts/agent.ts';
+import type { McpProgram, McpRemote } from '../../../src/contracts/agent.ts';
 import type { Logger } from '../../../src/log.ts';
 import type { Plugin, ToolContext } from '../../../src/plugins/define-plugin.ts';
 import { connectServer } from '../../../src/plugins/mcp/connected-server.ts';
@@ -36,7 +36,7 @@ export interface Bench extends AsyncDisposable {
   until(condition: (plugin: Plugin) => boolean): Promise<void>;
 }
 
-export async function openBench(server: McpServer, environment: Record<string, string> = {}): Promise<Bench> {
+export async function openBench(server: McpProgram | McpRemote, environment: Record<string, string> = {}): Promise<Bench> {
   const logged: string[] = [];
   const waiting = new Set<() => void>();
   const look = () => waiting.forEach((check) => check());

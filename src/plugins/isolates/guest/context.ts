@@ -44,6 +44,9 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal, { ask,
       handle: async () => {
         throw new Error('sandbox.handle() is not for plugins in a compartment; use sandbox.exec, runCode or start');
       },
+      callServer: async () => {
+        throw new Error('sandbox.callServer() is not for plugins in a compartment; agents name their servers under "mcp"');
+      },
     },
   };
 }

@@ -1,0 +1,283 @@
+"""Keeps one server of the Model Context Protocol in the sandbox and brings requests to it, as the guest. Arguments: the name of the server,
+then its program. Its clients (mcp_call.py) each bring one request: a line of JSON with `id`, `method`, `params`.
+
+What a client is told are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last
+`answer`, `error`, `failed` (the request was not made) or `gone` (the server ended in the midst of it). A client that goes away wants its request
+cancelled."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+_VERSION = '2025-11-25'
+_COMES_UP = 30.0
+# A server that could not be started is not tried again sooner.
+_PATIENCE = 2.0
+_MAX_MESSAGE = 8 * 1024 * 1024
+# Notifications and lines that are no messages, in a second.
+_MAX_NOISE = 1_000
+_MAX_LAST_WORDS = 500
+_MAX_PROGRESS = 200
+
+
+class Request:
+    """One request on its way. `lines` is what its client is told; None ends it."""
+
+    def __init__(self, request_id, method, params):
+        self.id = request_id
+        self.method = method
+        self.params = params
+        self.lines = queue.Queue()
+        self.over = False
+
+    def tell(self, kind, **fields):
+        if self.over:
+            return
+        self.over = kind in ('answer', 'error', 'failed', 'gone')
+        self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
+        if self.over:
+            self.lines.put(None)
+
+
+class Server:
+    def __init__(self, program):
+        self.about = {}
+        self.why = ''
+        self.ended = threading.Event()
+        self._open = {}
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._words = b''
+        self._noise = (0.0, 0)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        self._listeners = [threading.Thread(target=work, daemon=True) for work in (self._hear_words, self._hear)]
+        for listener in self._listeners:
+            listener.start()
+
+    def greet(self):
+        """Raises with the reason when the server cannot be spoken with."""
+        about = {'protocolVersion': _VERSION, 'capabilities': {}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
+        greeting = Request('longshore-greeting', 'initialize', about)
+        self.ask(greeting)
+        line = None
+        with contextlib.suppress(queue.Empty):
+            while line is None or line['type'] == 'made':
+                line = json.loads(greeting.lines.get(timeout=_COMES_UP))
+        if line is None or line['type'] == 'made':
+            raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
+        if line['type'] != 'answer':
+            raise RuntimeError(line.get('why') or line.get('message') or 'it did not take the greeting')
+        known = line['result'].get('serverInfo')
+        self.about = known if isinstance(known, dict) else {}
+        self._send({'method': 'notifications/initialized'})
+
+    def ask(self, request):
+        with self._lock:
+            if self.ended.is_set():
+                return request.tell('failed', why=self.why)
+            if request.id in self._open:
+                return request.tell('failed', why=f'a request {request.id} is under way already')
+            self._open[request.id] = request
+        request.tell('made')
+        self._send({'id': request.id, 'method': request.method, 'params': request.params})
+
+    def cancel(self, request):
+        with self._lock:
+            under_way = self._open.pop(request.id, None) is request
+        if under_way:
+            self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
+
+    def stop(self, why):
+        self.why = self.why or why
+        self._kill()
+
+    def _send(self, message):
+        data = memoryview(json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n')
+        # A server that has ended is told by the other pipe.
+        with self._writing, contextlib.suppress(OSError):
+            while data:
+                data = data[os.write(self._process.stdin.fileno(), data) :]
+
+    def _hear_words(self):
+        while data := os.read(self._process.stderr.fileno(), 65536):
+            self._words = (self._words + data)[-_MAX_LAST_WORDS:]
+            with contextlib.suppress(OSError):
+                os.write(2, data)
+
+    def _hear(self):
+        pending = bytearray()
+        while data := os.read(self._process.stdout.fileno(), 65536):
+            pending += data
+            end = pending.rfind(b'\n') + 1
+            if not end and len(pending) > _MAX_MESSAGE:
+                self.stop('it sent a message that is too large')
+                break
+            for line in bytes(pending[:end]).splitlines():
+                self._take(line)
+            del pending[:end]
+        self._finish()
+
+    def _take(self, line):
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict) or 'method' in message:
+            self._count_noise()
+        if not isinstance(message, dict):
+            return
+        if 'method' not in message:
+            self._settle(message)
+        elif 'id' in message:
+            self._refuse(message)
+        elif message['method'] == 'notifications/progress':
+            self._pass_on(message.get('params'))
+
+    def _settle(self, message):
+        with self._lock:
+            request = self._open.pop(message.get('id'), None) if isinstance(message.get('id'), str) else None
+        if request is None:
+            return
+        error = message.get('error')
+        if isinstance(error, dict):
+            request.tell('error', code=error.get('code'), message=str(error.get('message')))
+        else:
+            request.tell('answer', result=message.get('result'), server=self.about)
+
+    def _refuse(self, message):
+        """What a server may ask of its client is little."""
+        if message['method'] == 'ping':
+            self._send({'id': message['id'], 'result': {}})
+        else:
+            self._send({'id': message['id'], 'error': {'code': -32601, 'message': f'{message["method"]} is not offered'}})
+
+    def _pass_on(self, params):
+        if not isinstance(params, dict):
+            return
+        token = params.get('progressToken')
+        with self._lock:
+            request = self._open.get(token) if isinstance(token, str) else None
+        if request is not None:
+            progress, total = params.get('progress'), params.get('total')
+            text = params.get('message') or (f'{progress}' if total is None else f'{progress} of {total}')
+            request.tell('progress', text=str(text)[:_MAX_PROGRESS])
+
+    def _count_noise(self):
+        since, count = self._noise
+        now = time.monotonic()
+        self._noise = (since, count + 1) if now - since <= 1 else (now, 1)
+        if self._noise[1] > _MAX_NOISE:
+            self.stop(f'it sent more than {_MAX_NOISE} notifications or unreadable lines within a second')
+
+    def _finish(self):
+        self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(2)
+        self._kill()
+        code = self._process.wait()
+        self._listeners[0].join(0.2)
+        words = self._words.decode('utf-8', 'replace').strip()
+        self.why = self.why or words or (f'it ended with exit code {code}' if code >= 0 else f'it was ended by signal {-code}')
+        with self._lock:
+            self.ended.set()
+            left = list(self._open.values())
+            self._open.clear()
+        for request in left:
+            request.tell('gone', why=self.why)
+
+    def _kill(self):
+        """With what it has started: the program may be but the launcher of the server."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+class Household:
+    """The server as long as it lives, and another one after it; each is started by the request that needs it."""
+
+    def __init__(self, name, program):
+        self._name = name
+        self._program = program
+        self._lock = threading.Lock()
+        self._server = None
+        self._failure = ''
+        self._failed_at = float('-inf')
+
+    def bring(self, request):
+        """To a server that was greeted; None where there is none, which the request has been told."""
+        with self._lock:
+            former = self._server
+            if former is None or former.ended.is_set():
+                if time.monotonic() - self._failed_at > _PATIENCE:
+                    self._start()
+                if self._server is former:
+                    request.tell('failed', why=self._failure)
+                    return None
+                if former is not None:
+                    request.tell('restarted', why=former.why)
+            server = self._server
+        server.ask(request)
+        return server
+
+    def _start(self):
+        server = None
+        try:
+            server = Server(self._program)
+            server.greet()
+        except (OSError, RuntimeError) as problem:
+            if server is not None:
+                server.stop('')
+            self._failure = str(problem)
+            self._failed_at = time.monotonic()
+            print(f'{self._name} cannot be used: {problem}', file=sys.stderr, flush=True)
+        else:
+            self._server = server
+
+
+def main(name, program):
+    directory = os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}'
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    path = os.path.join(directory, f'mcp-{name}.sock')
+    listener = socket.socket(socket.AF_UNIX)
+    new = f'{path}.{os.getpid()}'
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new)
+    listener.bind(new)
+    listener.listen(64)
+    os.rename(new, path)
+    household = Household(name, program)
+    while True:
+        client, _ = listener.accept()
+        threading.Thread(target=_serve, args=(client, household), daemon=True).start()
+
+
+def _serve(client, household):
+    with client, contextlib.suppress(OSError, ValueError):
+        asked = json.loads(client.makefile('rb').readline())
+        params = {**asked['params'], '_meta': {'progressToken': asked['id']}}
+        request = Request(asked['id'], asked['method'], params)
+        server = household.bring(request)
+        if server is not None:
+            threading.Thread(target=_watch, args=(client, request, server), daemon=True).start()
+        while (line := request.lines.get()) is not None:
+            client.sendall(line)
+        client.shutdown(socket.SHUT_RDWR)
+
+
+def _watch(client, request, server):
+    with contextlib.suppress(OSError):
+        while client.recv(4096):
+            pass
+    if not request.over:
+        server.cancel(request)
+        request.lines.put(None)
+
+
+main(sys.argv[1], sys.argv[2:])

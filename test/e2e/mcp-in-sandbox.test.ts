@@ -1,0 +1,102 @@
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Chat } from '../../src/client.ts';
+import { loadConfig } from '../../src/config.ts';
+import { runCommand } from '../../src/dev/run-command.ts';
+import { installAgents, resultsOf, until, type Installation, type ScriptedStep } from './support.ts';
+
+const FIXTURES = fileURLToPath(new URL('../fixtures/mcp', import.meta.url));
+
+function guest(idle: Record<string, unknown>, steps: ScriptedStep[]) {
+  const server = { command: 'node', args: ['guest-server.cjs'], directory: '/home/user/mcp', where: 'sandbox', timeouts: { wait: '1s' } };
+  return {
+    mcp: { tally: { ...server, env: { SECRET: '${env.TALLY_SECRET}' } } },
+    tools: ['tally:*', 'code:*'],
+    sandbox: { idle, assets: [{ from: FIXTURES, to: '/home/user/mcp' }] },
+    steps,
+  };
+}
+const count = { call: 'tally:count' };
+const append = (line: string, until: string): ScriptedStep => ({ call: 'tally:append', with: { line, until } });
+const look = (line: string, until: string): ScriptedStep => ({ call: 'tally:look', with: { line, until } });
+
+const code = { call: 'code:run', with: { language: 'python', code: "from longshore import tools\nprint(tools.tally.look(line='x'), tools.tally.count())" } };
+
+let installation: Installation;
+let home: string;
+beforeAll(async () => {
+  // What workers keep of the server's tools goes with it; their bundles are those of all.
+  home = await mkdtemp(join(tmpdir(), 'longshore-mcp-'));
+  await symlink(join(loadConfig().LONGSHORE_HOME, 'workflow-bundles'), join(home, 'workflow-bundles'));
+  installation = await installAgents({
+    crashing: guest({ freeze: 0 }, [count, append('a', 'go-on'), count, code, { say: 'Written.' }]),
+    resting: guest({ freeze: '200ms', stop: '2s' }, [count, { call: 'tally:secret' }, { say: 'One.' }, count, { say: 'Two.' }, count, { say: 'Three.' }]),
+    dying: guest({ freeze: 0 }, [append('b', 'never'), look('c', 'go-on'), { call: 'tally:wait', with: { line: 'd', until: 'never' } }, { say: 'Dead.' }]),
+  });
+  Object.assign(installation.environment, { TALLY_SECRET: 'hunter2', LONGSHORE_HOME: home });
+});
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+  await rm(home, { recursive: true });
+});
+
+const start = (agent: string) => installation.longshore.start({ agent, user: 'user-1', message: 'Begin.' });
+const textsOf = async (chat: Chat) => (await resultsOf(chat)).map((result) => result['text'] ?? result);
+
+/** Runs a command in the conversation's container, past all of this project. */
+async function within(chat: Chat, command: string): Promise<string> {
+  const row = await installation.store.sandboxes.ofConversation(chat.id);
+  return (await runCommand('docker', ['exec', '--user', 'user', row?.containerName ?? '', 'bash', '-c', command])).stdout;
+}
+const logOf = (chat: Chat) => within(chat, 'cat /home/user/mcp/log');
+
+test('a call that is under way when its worker is killed takes effect once, and the server lives on, for code as well', async () => {
+  const worker = installation.startWorker();
+  await worker.ready;
+  const chat = await start('crashing');
+  await until(async () => (await logOf(chat)) === 'begin a\n', 'the server has the call');
+  await worker.kill();
+  await within(chat, 'touch /home/user/mcp/go-on');
+  await installation.startWorker().ready;
+  expect(await chat.reply()).toBe('Written.');
+  expect(await textsOf(chat)).toEqual([1, 'wrote a', 2, expect.objectContaining({ stdout: 'wrote x 3\n' })]);
+  expect(await logOf(chat)).toBe('begin a\nend a\nbegin x\nend x\n');
+  await chat.close();
+}, 120_000);
+
+test('a server goes on after a freeze with what it remembers; after a stop it is started again, and the model is told', async () => {
+  const chat = await start('resting');
+  expect(await chat.reply()).toBe('One.');
+  await until(async () => (await chat.status()).sandboxTier === 'frozen', 'the sandbox is frozen');
+  await chat.send('Again.');
+  expect(await chat.reply()).toBe('Two.');
+  await until(async () => (await chat.status()).sandboxTier === 'stopped', 'the sandbox is stopped');
+  await chat.send('Again.');
+  expect(await chat.reply()).toBe('Three.');
+  expect(await textsOf(chat)).toEqual([1, 'hunter2 in /home/user/mcp', 2, 1]);
+  const notes = (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
+  expect(notes).toEqual(['From tally:count: The MCP server tally is started again, since it had ended: what it had in its memory is gone.']);
+  await chat.close();
+}, 120_000);
+
+test('when the container dies, a call that may be repeated is, and what became of another is unknown; each tool has its own time limit', async () => {
+  const chat = await start('dying');
+  const die = async (after: string) => {
+    await until(async () => (await logOf(chat)).endsWith(after), `the server has ${after}`);
+    const row = await installation.store.sandboxes.ofConversation(chat.id);
+    await runCommand('docker', ['kill', row?.containerName ?? '']);
+  };
+  await die('begin b\n');
+  await die('begin c\n');
+  await until(async () => (await logOf(chat)).endsWith('begin c\nbegin c\n'), 'it was called again');
+  await within(chat, 'touch /home/user/mcp/go-on');
+  expect(await chat.reply()).toBe('Dead.');
+  const [unknown, repeated, late] = await textsOf(chat);
+  expect(unknown).toMatch(/the sandbox's container died while this command ran, and it was not run again: mcp-call tally tools\/call/);
+  expect(repeated).toBe('wrote c');
+  expect(late).toMatch(/it took longer than 1000 ms, and the MCP server tally was told to stop it/);
+  expect(await logOf(chat)).toBe('begin b\nbegin c\nbegin c\nend c\nbegin d\ncancelled\n');
+  await chat.close();
+}, 120_000);

@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import type { SandboxHandle, SandboxServer, ServerRequestOptions } from '../../../src/sandbox/sandbox.ts';
+import { until } from '../docker/support.ts';
+import { BACKENDS, type Backend } from './backends.ts';
+
+const PROGRAM = new URL('../../fixtures/mcp/guest-server.cjs', import.meta.url);
+
+function serverOf(name: string, more: Partial<SandboxServer> = {}): SandboxServer {
+  return { name, command: 'node', args: ['../guest-server.cjs'], env: { SECRET: 'hunter2' }, directory: name, ...more };
+}
+
+describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
+  let backend: Backend;
+  let handle: SandboxHandle;
+  beforeAll(async () => {
+    backend = await open();
+    ({ handle } = backend);
+    await handle.writeFile('guest-server.cjs', await readFile(PROGRAM));
+    for (const name of ['one', 'slow', 'dying', 'changed']) await handle.createDirectory(name);
+  });
+  afterAll(async () => {
+    await backend?.[Symbol.asyncDispose]();
+  });
+  const call = (server: SandboxServer, name: string, input: Record<string, string> = {}, options: ServerRequestOptions = {}) =>
+    handle.callServer(server, { method: 'tools/call', params: { name, arguments: input } }, options);
+  const answered = (text: string) => ({ outcome: 'answered', result: { content: [{ type: 'text', text }] }, server: { name: 'guest', version: '2.0.0' } });
+  const logOf = (name: string) => handle.readFile(`${name}/log`, { encoding: 'utf-8' }).catch(() => '');
+
+  test('a server is started by the first request, and remembers what came before, with its environment and directory', async () => {
+    const one = serverOf('one');
+    const restarted: string[] = [];
+    const onRestart = async (why: string) => void restarted.push(why);
+    expect(await Promise.all([call(one, 'count', {}, { onRestart }), call(one, 'count', {}, { onRestart })])).toEqual(
+      expect.arrayContaining([answered('1'), answered('2')]),
+    );
+    expect(await call(one, 'secret')).toEqual(answered(`hunter2 in ${(await handle.run('pwd', { cwd: 'one' })).stdout.text.trim()}`));
+    expect(await handle.callServer(one, { method: 'tools/list', params: {} })).toMatchObject({ outcome: 'answered', result: { nextCursor: 'more' } });
+    expect(await call(one, 'refuse')).toEqual({ outcome: 'refused', code: -32602, message: 'not today' });
+    expect(restarted).toEqual([]);
+  });
+
+  test('the same request twice is one, whoever asks for it; another has to be another', async () => {
+    const one = serverOf('one');
+    const letGo = new AbortController();
+    const onProgress = () => letGo.abort();
+    const first = call(one, 'append', { line: 'a', until: 'go-on' }, { execId: 'call_a-1', signal: letGo.signal, onProgress });
+    await expect(first).rejects.toMatchObject({ code: 'DETACHED' });
+    const lines: string[] = [];
+    const second = call(one, 'append', { line: 'a', until: 'go-on' }, { execId: 'call_a-1', onProgress: (line) => lines.push(line) });
+    await handle.writeFile('one/go-on', '');
+    expect(await second).toEqual(answered('wrote a'));
+    expect(await call(one, 'append', { line: 'a', until: 'go-on' }, { execId: 'call_a-1' })).toEqual(answered('wrote a'));
+    expect(lines).toEqual(['began a']);
+    expect(await logOf('one')).toBe('begin a\nend a\n');
+  });
+
+  test('a request that runs out of time, or is killed, is cancelled at the server', async () => {
+    const slow = serverOf('slow');
+    expect(await call(slow, 'append', { line: 'a', until: 'never' }, { timeoutMs: 1_000 })).toEqual({ outcome: 'timeout' });
+    const killed = call(slow, 'append', { line: 'b', until: 'never' }, { execId: 'call_b-1', onProgress: () => void handle.kill('call_b-1') });
+    expect(await killed).toEqual({ outcome: 'killed' });
+    await until(async () => (await logOf('slow')) === 'begin a\ncancelled\nbegin b\ncancelled\n', 'both were cancelled');
+    expect(await call(slow, 'count')).toEqual(answered('1'));
+  });
+
+  test('a server that ends is told to those who wait for it, and is started anew by the next request, which is told', async () => {
+    const dying = serverOf('dying');
+    const waiting = call(dying, 'append', { line: 'a', until: 'never' }, { onProgress: () => void call(dying, 'die') });
+    expect(await waiting).toEqual({ outcome: 'gone', why: 'it ended with exit code 3' });
+    const restarted: string[] = [];
+    expect(await call(dying, 'count', {}, { onRestart: async (why) => void restarted.push(why) })).toEqual(answered('1'));
+    expect(restarted).toEqual(['it had ended (it ended with exit code 3)']);
+  });
+
+  test('a server whose definition has changed is started anew', async () => {
+    expect(await call(serverOf('changed'), 'count')).toEqual(answered('1'));
+    const restarted: string[] = [];
+    const onRestart = async (why: string) => void restarted.push(why);
+    expect(await call(serverOf('changed', { env: { SECRET: 'other' } }), 'count', {}, { onRestart })).toEqual(answered('1'));
+    expect(restarted).toEqual(['its definition has changed']);
+  });
+
+  test('a server that cannot be started is told with what it said', async () => {
+    const broken = serverOf('broken', { args: ['-e', 'console.error("no licence"); process.exit(1)'], directory: '.' });
+    expect(await call(broken, 'count')).toEqual({ outcome: 'absent', why: 'no licence' });
+    const missing = serverOf('missing', { command: 'no-such-program', directory: '.' });
+    expect(await call(missing, 'count')).toMatchObject({ outcome: 'absent', why: expect.stringContaining('no-such-program') as string });
+    await expect(call(serverOf('Bad'), 'count')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  test('a message without end, and a flood of notifications, end the server', async () => {
+    const hostile = (name: string, work: string) => {
+      const greet = `require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => { const m = JSON.parse(line);
+        if (m.method === 'initialize') console.log(JSON.stringify({ jsonrpc: '2.0', id: m.id, result: { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'h', version: '1' } } }));
+        if (m.method === 'tools/call') { ${work} } });`;
+      return serverOf(name, { args: ['-e', greet], directory: '.' });
+    };
+    const endless = hostile('endless', `const chunk = 'x'.repeat(1 << 20); for (let n = 0; n < 12; n += 1) process.stdout.write(chunk);`);
+    expect(await call(endless, 'go')).toEqual({ outcome: 'gone', why: 'it sent a message that is too large' });
+    const flood = hostile('flood', `console.log('{"jsonrpc":"2.0","method":"notifications/message"}\\n'.repeat(5000));`);
+    expect(await call(flood, 'go')).toMatchObject({ outcome: 'gone', why: expect.stringContaining('more than 1000 notifications') as string });
+  });
+});
