@@ -1,3 +1,5 @@
+import { Context } from '@temporalio/activity';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { failure } from '../contracts/errors.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import type { ToolContext } from '../plugins/tool-context.ts';
@@ -17,6 +19,9 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Pick<ToolCont
   let earlier: Promise<number> | undefined;
   let sent = 0;
   let noted = 0;
+  let woken = false;
+  // Taken now: plugins speak from processes of their own, where no call is current.
+  const activity = Context.current();
   const tell = (key: string, text: string) => store.transcript.append(conversationId, turnId, stepId, key, { role: 'note', text });
   return {
     async send(given) {
@@ -29,15 +34,28 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Pick<ToolCont
       }
       await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${textOf([part])}`);
     },
-    async note(text) {
+    async note(text, { wake = false } = {}) {
       const index = noted++;
       refuseUnfit(run, signal, { type: 'text', text }, index);
       const said = `From ${tool}: ${text}`;
       if (await tell(`noted-${callId}-${index}`, said)) {
         await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text: said } }]);
       }
+      if (!wake || woken) return;
+      await wakeConversation(activity, run.args);
+      woken = true;
     },
   };
+}
+
+/** Sent again by every attempt, since an earlier one may have died before; the conversation takes it once for each call. */
+async function wakeConversation({ client }: Context, { conversationId, callId }: ToolRun['args']): Promise<void> {
+  try {
+    await client.workflow.getHandle(conversationId).signal('wake', { callId });
+  } catch (error) {
+    // A conversation that is over reads no notes.
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
 }
 
 function refuseUnfit({ args: { callId, tool } }: ToolRun, signal: AbortSignal, part: ContentPart, index: number): void {

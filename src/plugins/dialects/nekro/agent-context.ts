@@ -39,11 +39,11 @@ export interface AgentCtx extends Pick<ToolContext, 'tenantId' | 'agentId' | 'ca
   /** Bytes, a data URL, or the path of an image in the sandbox. */
   sendImage(image: Source): Promise<void>;
   sendFile(file: Source, name?: string): Promise<void>;
-  /** Tells the model something with its next step. With `triggerAgent` there has to be one, which a method that only behaves does not set off. */
+  /** Tells the model something with its next step. With `triggerAgent` there will be one: where the turn ends without it, another turn begins. */
   pushSystem(text: string, options?: { triggerAgent?: boolean }): Promise<void>;
 }
 
-export function createAgentContext(context: ToolContext, setsOffStep: boolean): AgentCtx {
+export function createAgentContext(context: ToolContext): AgentCtx {
   const { conversationId, userId, tenantId, agentId, callId, signal, logger, env, config, fetch, files, send, note } = context;
   const bytesOf = async (source: Source): Promise<Uint8Array> => {
     if (typeof source !== 'string') return source;
@@ -79,10 +79,7 @@ export function createAgentContext(context: ToolContext, setsOffStep: boolean): 
       const fileName = name ?? (typeof file === 'string' && !file.startsWith('data:') ? file.split('/').at(-1) : undefined) ?? 'file';
       await send({ type: 'file', mediaType: 'application/octet-stream', name: fileName, data: toBase64(await bytesOf(file)) });
     },
-    async pushSystem(text, { triggerAgent = false } = {}) {
-      if (triggerAgent && !setsOffStep) throw new Error('a BEHAVIOR method sets off no step of the model; mount it as AGENT to do that');
-      await note(text);
-    },
+    pushSystem: (text, { triggerAgent = false } = {}) => note(text, { wake: triggerAgent }),
   };
 }
 

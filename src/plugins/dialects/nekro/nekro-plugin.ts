@@ -99,7 +99,7 @@ export class NekroPlugin {
         description: doc.text || description || name,
         annotations: { title: name, ...options.annotations },
         execute: async (input, context) => {
-          const ctx = createAgentContext(context, kind !== 'behavior');
+          const ctx = createAgentContext(context);
           const args = names.map((parameter) => input[parameter]);
           return resultOf(kind, await this.#calls.run(ctx, () => method(ctx, ...(args as never[]))));
         },
