@@ -8,6 +8,8 @@ import type { ToolRun } from './tool-run.ts';
 
 const MAX_MESSAGES = 100;
 const MAX_TEXT = 100_000;
+/** What is sent is kept in the events, so that it is there when the sandbox is not. */
+const MAX_SENT_BYTES = 10 * 1024 * 1024;
 
 /**
  * What a tool says before it has its result. The n-th message of a call is the same message however often `execute` is repeated, so it is told once;
@@ -64,5 +66,13 @@ function refuseUnfit({ args: { callId, tool } }: ToolRun, signal: AbortSignal, p
   if (index >= MAX_MESSAGES) throw refuse(`more than ${MAX_MESSAGES} messages in one call`);
   const problem = problemOfPart({ ...part });
   if (problem) throw refuse(`a message with ${problem}`);
-  if (part.type === 'text' && part.text.length > MAX_TEXT) throw refuse(`a message of ${part.text.length} characters; at most ${MAX_TEXT} are taken`);
+  if (part.type !== 'text') return refuseLarge(part);
+  if (part.text.length > MAX_TEXT) throw refuse(`a message of ${part.text.length} characters; at most ${MAX_TEXT} are taken`);
+}
+
+function refuseLarge(part: Exclude<ContentPart, { type: 'text' }>): void {
+  const bytes = Buffer.byteLength(part.data, 'base64');
+  if (bytes <= MAX_SENT_BYTES) return;
+  const path = part.type === 'file' ? part.name : part.type;
+  throw failure('FILE_FAILED', { path, problem: `${bytes} bytes are too many to be sent; at most ${MAX_SENT_BYTES} are kept with the conversation` });
 }

@@ -55,7 +55,8 @@ describe('what a tool says before it has its result', () => {
       'From test:tool: It pours.',
     ]);
     // The conversation knows by the call that it is the same wish.
-    expect(call.signals).toEqual(Array(2).fill(['conv_1', 'wake', { callId: 'call_1' }]));
+    const wish = ['conv_1', 'wake', { callId: 'call_1' }];
+    expect(call.signals).toEqual([wish, wish]);
   });
 
   test('is dropped once its time is over', async () => {
