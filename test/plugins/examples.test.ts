@@ -20,6 +20,24 @@ test('notes are saved, listed, read and deleted', async () => {
   expect(await notes.call('read', { title: 'milk' })).toEqual({ content: [{ type: 'text', text: 'There is no note "milk".' }], isError: true });
 });
 
+test('a league counts results that come side by side and from a file, and ranks by points, difference, goals and name', async () => {
+  const file = 'home,away,home_goals,away_goals\nC,D,0,0\n\nA,B,3,1\n';
+  const given = { files: { get: async () => new TextEncoder().encode(file), put: async (_source: unknown, { name = '' } = {}) => `/home/user/files/${name}` } };
+  await using league = await open('league', { context: given });
+  const add = (home: string, away: string, home_goals: number, away_goals: number) => league.call('add_result', { home, away, home_goals, away_goals });
+  const counts = await Promise.all([add('B', 'C', 2, 0), add('D', 'A', 1, 1), add('E', 'F', 1, 1)]);
+  expect(counts.toSorted()).toEqual([1, 2, 3]);
+  expect(await league.call('import_results', { path: 'results.csv' })).toBe(5);
+  const rows = (await league.call('standings')) as { team: string; points: number }[];
+  expect(rows.map(({ team, points }) => `${team}${points}`)).toEqual(['A4', 'B3', 'D2', 'E1', 'F1', 'C1']);
+  expect(await league.call('export_standings')).toBe('/home/user/files/standings.csv');
+  expect(await problemOf(add('A', 'B', -1, 0))).toContain('goals are whole numbers from 0 on');
+  const wrong = { files: { ...given.files, get: async () => new TextEncoder().encode('A,B,1,2\nA,B,one,2\n') } };
+  expect(await problemOf(league.call('import_results', { path: 'x' }, wrong))).toContain(
+    'line 2 is no match: A,B,one,2; write home,away,home_goals,away_goals',
+  );
+});
+
 test('the weather is what its one host answers, and a host that fails is told', async () => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
