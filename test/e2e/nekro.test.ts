@@ -138,11 +138,11 @@ describe('a program of the sandbox', () => {
     expect(outside[3]).toBe("{'name': 'Albatross', 'tons': 2.5}");
   });
 
-  test('cannot choose the conversation or the user that a method works for', () => {
+  test('does not choose the conversation or the user that a method works for', () => {
     expect(outside.slice(1, 3)).toEqual([`['${chat.id}', 'user-1']`, 'TOOL_ARGUMENTS_INVALID']);
   });
 
-  test('cannot lead a path out of its sandbox, neither to read nor to write', () => {
+  test('does not lead a path out of its sandbox, neither to read nor to write', () => {
     expect(paths).toEqual([
       '[True, True, True, True]',
       expect.stringContaining('secret.txt'),
@@ -224,7 +224,7 @@ test('the example scorekeeper brings in results from a file, works with the tabl
   await chat.close();
 }, 60_000);
 
-test('methods of a plugin that an operator has disabled cannot be called', async () => {
+test('does not call methods of a plugin that an operator has disabled', async () => {
   const { longshore } = installation;
   await longshore.plugins.enable('pier', false);
   await until(async () => (await longshore.plugins.get('pier')).reports[0]?.health === 'disabled', 'the worker has let it go');

@@ -26,7 +26,7 @@ test('a league counts results that come side by side and from a file, and ranks 
   await using league = await open('league', { context: given });
   const add = (home: string, away: string, home_goals: number, away_goals: number) => league.call('add_result', { home, away, home_goals, away_goals });
   const counts = await Promise.all([add('B', 'C', 2, 0), add('D', 'A', 1, 1), add('E', 'F', 1, 1)]);
-  expect(counts.toSorted()).toEqual([1, 2, 3]);
+  expect(new Set(counts)).toEqual(new Set([1, 2, 3]));
   expect(await league.call('import_results', { path: 'results.csv' })).toBe(5);
   const rows = (await league.call('standings')) as { team: string; points: number }[];
   expect(rows.map(({ team, points }) => `${team}${points}`)).toEqual(['A4', 'B3', 'D2', 'E1', 'F1', 'C1']);
