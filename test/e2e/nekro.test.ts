@@ -4,9 +4,21 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Chat } from '../../src/client.ts';
+import { runCommand } from '../../src/dev/run-command.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
-import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from './support.ts';
+import {
+  installAgents,
+  resultsOf,
+  textIn,
+  until,
+  untilEvent,
+  type Installation,
+  type ScriptedAgent,
+  type ScriptedStep,
+  type WorkerProcess,
+} from './support.ts';
 
+const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
 const PIER = fileURLToPath(new URL('fixtures/pier', import.meta.url));
 const MEGABYTE = 1024 * 1024;
 
@@ -76,6 +88,7 @@ for bytes in (${8 * MEGABYTE}, ${11 * MEGABYTE}, ${14 * MEGABYTE}):
 
 let installation: Installation;
 let hostDirectory: string;
+let worker: WorkerProcess;
 beforeAll(async () => {
   hostDirectory = await mkdtemp(join(tmpdir(), 'longshore-e2e-nekro-'));
   await writeFile(join(hostDirectory, 'secret.txt'), 'of the host');
@@ -84,6 +97,7 @@ beforeAll(async () => {
     pier: pier([program(OUTSIDE), program(PATHS(join(hostDirectory, 'secret.txt'))), program(FAILURES), program(POISON), { say: 'Done.' }]),
     other: pier([program(POISON), { say: 'Done.' }]),
     bell: pier([{ say: 'I ring.', call: 'pier:ring' }, { say: 'I welcome the ship.' }, { say: 'Yes?' }]),
+    watcher: { plugins: [LAB], tools: ['lab:*'], steps: [{ say: 'I watch.', call: 'lab:watch' }, { say: 'It may have come.' }, { say: 'Yes.' }] },
     sender: pier([program(DELIVERS), { say: 'Done.' }]),
     disabled: pier([
       program("from longshore import tools\ntry:\n    tools['pier:who']()\nexcept Exception as error:\n    print(type(error).__name__)"),
@@ -92,7 +106,8 @@ beforeAll(async () => {
     scorekeeper: await exampleAgent('scorekeeper'),
   });
   installation.environment['PIER_KEY'] = 'brass';
-  await installation.startWorker().ready;
+  worker = installation.startWorker();
+  await worker.ready;
 });
 afterAll(async () => {
   await installation[Symbol.asyncDispose]();
@@ -110,6 +125,11 @@ const start = (agent: string) => installation.longshore.start({ agent, user: 'us
 
 async function linesOf(chat: Chat): Promise<string[][]> {
   return (await resultsOf(chat)).map((result) => textIn(result, 'stdout').trimEnd().split('\n'));
+}
+
+/** The one call of a conversation. */
+async function callOf(chat: Chat): Promise<string> {
+  return textIn((await untilEvent(chat, ({ type }) => type === 'tool.requested')).data, 'callId');
 }
 
 async function sentBy(chat: Chat): Promise<JsonObject[]> {
@@ -191,6 +211,27 @@ test('a BEHAVIOR that pushes with triggerAgent ends its turn, and sets off the n
   const { turnId } = await chat.send('Are you there?');
   expect(await chat.reply(turnId)).toBe('Yes?');
   expect((await chat.status()).turnsUsed).toBe(3);
+  await chat.close();
+}, 60_000);
+
+test('a note that wakes sets off one turn, though its call is tried again after the death of its worker', async () => {
+  const chat = await start('watcher');
+  await untilEvent(chat, ({ type }) => type === 'note');
+  await worker.kill();
+  worker = installation.startWorker();
+  await worker.ready;
+  const sandbox = () => installation.store.sandboxes.ofConversation(chat.id);
+  await until(async () => (await sandbox())?.state === 'running', 'the sandbox runs');
+  const container = (await sandbox())?.containerName ?? '';
+  await runCommand('docker', ['exec', '--user', 'user', container, 'touch', '/home/user/it']);
+  expect(await chat.reply()).toBe('I watch.');
+  await untilEvent(chat, ({ type, data }) => type === 'turn.started' && data['wokenBy'] !== undefined);
+  const { turnId } = await chat.send('Has it come?');
+  expect(await chat.reply(turnId)).toBe('Yes.');
+  const texts = (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
+  expect(texts).toEqual(['From lab:watch: It is being watched for.']);
+  expect((await chat.status()).turnsUsed).toBe(3);
+  expect((await installation.store.toolCalls.get(await callOf(chat)))?.fence).toBe(2);
   await chat.close();
 }, 60_000);
 
