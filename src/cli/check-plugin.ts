@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { createLogger } from '../log.ts';
-import type { Plugin, Tool } from '../plugins/define-plugin.ts';
+import type { Plugin } from '../plugins/define-plugin.ts';
 import { openIsolates } from '../plugins/isolates/load-isolated.ts';
 import { rootOf } from '../plugins/load-plugins.ts';
 import { digestOf } from '../plugins/manager/pins.ts';
@@ -47,17 +47,11 @@ function linesOf(plugin: Plugin): string[] {
     ...tools.flatMap((tool) => [
       '',
       `${id}:${tool.id} (${tool.kind}, ${tool.visibility}, ${tool.isolation})`,
-      ...forPeople(tool),
       `  ${tool.description.replaceAll('\n', '\n  ')}`,
       `  ${JSON.stringify(tool.parameters)}`,
+      ...(tool.brief === undefined || tool.description.startsWith(tool.brief) ? [] : [`  in brief: ${tool.brief}`]),
     ]),
     '',
     ...alerts.map(({ level, text }) => `${level}: ${text}`),
   ];
-}
-
-/** What else a tool is called, where the model is told something else. */
-function forPeople({ annotations: { title }, brief, description }: Tool): string[] {
-  const words = [title, brief].filter((text) => text !== undefined && !description.startsWith(text));
-  return words.length === 0 ? [] : [`  ${words.join(': ')}`];
 }

@@ -6,10 +6,10 @@ import { mount, openTrials, type Trials } from './trials.ts';
 
 let trials: Trials;
 let harbour: Plugin;
-let load: Trials['load'];
+const load = (body: string, options?: string) => trials.load(body, options);
 beforeAll(async () => {
   trials = await openTrials();
-  ({ harbour, load } = trials);
+  harbour = trials.harbour;
 });
 afterAll(() => trials[Symbol.asyncDispose]());
 

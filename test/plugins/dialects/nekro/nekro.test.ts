@@ -9,10 +9,10 @@ const tool = (plugin: Plugin, id: string) => plugin.tools.find((one) => one.id =
 
 let trials: Trials;
 let harbour: Plugin;
-let load: Trials['load'];
+const load = (body: string, options?: string) => trials.load(body, options);
 beforeAll(async () => {
   trials = await openTrials();
-  ({ harbour, load } = trials);
+  harbour = trials.harbour;
 });
 afterAll(() => trials[Symbol.asyncDispose]());
 
