@@ -1,4 +1,4 @@
-import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { pino } from 'pino';
 import { createExecuteTool } from '../../src/activities/execute-tool.ts';
@@ -277,7 +277,11 @@ export function setUpCall(
   const ledger = createFakeStore();
   const opens: string[] = [];
   const signals: unknown[] = [];
-  const signal = async (...given: unknown[]) => void signals.push(given);
+  const conversation = { over: false };
+  const signal = async (id: string, ...given: unknown[]) => {
+    if (conversation.over) throw new WorkflowNotFoundError('it has ended', id, undefined);
+    signals.push([id, ...given]);
+  };
   const withAbortSignal = <T>(_signal: AbortSignal, work: () => T) => work();
   const client = { withAbortSignal, workflow: { getHandle: (id: string) => ({ signal: (...given: unknown[]) => signal(id, ...given) }) } } as unknown as Client;
   const sandboxes = {
@@ -319,7 +323,7 @@ export function setUpCall(
       interrupt: () => new MockActivityEnvironment().run(createInterruptCall(parts), { conversationId: 'conv_1', callId: 'call_1' }),
     };
   };
-  return { ...ledger, sandbox, opens, signals, propose, worker, args, resultText: () => textOf(ledger.transcript.get('call_1')) };
+  return { ...ledger, sandbox, opens, signals, conversation, propose, worker, args, resultText: () => textOf(ledger.transcript.get('call_1')) };
 }
 
 function textOf(entry: TranscriptEntry | undefined): string {

@@ -59,6 +59,19 @@ describe('what a tool says before it has its result', () => {
     expect(call.signals).toEqual([wish, wish]);
   });
 
+  test('wakes nobody where the conversation is over', async () => {
+    const call = setUpCall({
+      async execute(_input, { note }) {
+        await note('It rains.', { wake: true });
+        return 'done';
+      },
+    });
+    call.conversation.over = true;
+    await call.propose();
+    await call.worker().execute();
+    expect(call.resultText()).toBe('done');
+  });
+
   test('is dropped once its time is over', async () => {
     let late: Promise<unknown> = Promise.resolve();
     const call = setUpCall({
