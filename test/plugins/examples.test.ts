@@ -8,18 +8,6 @@ import { problemOf } from './isolates/support.ts';
 
 const open = (name: string, options: Parameters<typeof openPlugin>[1] = {}) => openPlugin(resolve('examples/plugins', name), options);
 
-test('notes are saved, listed, read and deleted', async () => {
-  await using notes = await open('notes');
-  expect(await notes.call('save', { title: 'milk', text: 'two litres' })).toEqual({ title: 'milk', outcome: 'created' });
-  expect(await notes.call('save', { title: 'milk', text: 'three litres' })).toEqual({ title: 'milk', outcome: 'updated' });
-  await notes.call('save', { title: 'eggs', text: 'six' });
-  expect(await notes.call('list')).toEqual(['eggs', 'milk']);
-  expect(await notes.call('list', { beginning: 'm' })).toEqual(['milk']);
-  expect(await notes.call('read', { title: 'milk' })).toBe('three litres');
-  expect(await notes.call('delete', { title: 'milk' })).toEqual({ deleted: true });
-  expect(await notes.call('read', { title: 'milk' })).toEqual({ content: [{ type: 'text', text: 'There is no note "milk".' }], isError: true });
-});
-
 test('a league counts results that come side by side and from a file, and ranks by points, difference, goals and name', async () => {
   const file = 'home,away,home_goals,away_goals\nC,D,0,0\n\nA,B,3,1\n';
   const given = { files: { get: async () => new TextEncoder().encode(file), put: async (_source: unknown, { name = '' } = {}) => `/home/user/files/${name}` } };
@@ -36,6 +24,18 @@ test('a league counts results that come side by side and from a file, and ranks 
   expect(await problemOf(league.call('import_results', { path: 'x' }, wrong))).toContain(
     'line 2 is no match: A,B,one,2; write home,away,home_goals,away_goals',
   );
+});
+
+test('notes are saved, listed, read and deleted', async () => {
+  await using notes = await open('notes');
+  expect(await notes.call('save', { title: 'milk', text: 'two litres' })).toEqual({ title: 'milk', outcome: 'created' });
+  expect(await notes.call('save', { title: 'milk', text: 'three litres' })).toEqual({ title: 'milk', outcome: 'updated' });
+  await notes.call('save', { title: 'eggs', text: 'six' });
+  expect(await notes.call('list')).toEqual(['eggs', 'milk']);
+  expect(await notes.call('list', { beginning: 'm' })).toEqual(['milk']);
+  expect(await notes.call('read', { title: 'milk' })).toBe('three litres');
+  expect(await notes.call('delete', { title: 'milk' })).toEqual({ deleted: true });
+  expect(await notes.call('read', { title: 'milk' })).toEqual({ content: [{ type: 'text', text: 'There is no note "milk".' }], isError: true });
 });
 
 test('the weather is what its one host answers, and a host that fails is told', async () => {
