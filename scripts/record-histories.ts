@@ -1,6 +1,7 @@
 /**
  * Records the conversations of the replay tests into test/histories, on the Temporal server at TEMPORAL_ADDRESS.
- * Run it after a change of the workflow that running conversations need not survive; others go behind `patched`.
+ * Run it after a change of the workflow that running conversations need not survive; others go behind `patched`. Arguments name the scenes to record;
+ * without any it records all.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
@@ -80,6 +81,18 @@ const scenes: Record<string, (stage: Stage) => Promise<World>> = {
     await world.close();
     return world;
   },
+  async 'note-that-wakes'(stage) {
+    const world = await stage.start((world) => {
+      world.answers.push(asks(toolCall({ kind: 'behavior' })));
+      world.tool = async ({ callId }, { handle }) => {
+        await handle.signal('wake', { callId });
+        return { outcome: 'finished', isError: false, sandboxTier: 'running' };
+      };
+    });
+    await world.untilAsked('finishTurn', 2);
+    await world.close();
+    return world;
+  },
   async 'budget-and-cancel'(stage) {
     const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks(toolCall())), {
       budget: { tokens: 20, steps: 5, wallTimeMs: 3_600_000 },
@@ -94,9 +107,11 @@ const scenes: Record<string, (stage: Stage) => Promise<World>> = {
 };
 
 await mkdir(DIRECTORY, { recursive: true });
+const wanted = process.argv.slice(2);
 const stage = await Stage.open();
 try {
   for (const [name, play] of Object.entries(scenes)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
     const world = await play(stage);
     const { events } = JSON.parse(historyToJSON(await world.handle.fetchHistory())) as { events: unknown[] };
     await writeFile(new URL(`${name}.json`, DIRECTORY), `${JSON.stringify({ events })}\n`);

@@ -1,3 +1,5 @@
+import { Context } from '@temporalio/activity';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { failure } from '../contracts/errors.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import type { ToolContext } from '../plugins/tool-context.ts';
@@ -6,6 +8,8 @@ import type { ToolRun } from './tool-run.ts';
 
 const MAX_MESSAGES = 100;
 const MAX_TEXT = 100_000;
+/** What is sent is kept in the events, so that it is there when the sandbox is not. */
+const MAX_SENT_BYTES = 10 * 1024 * 1024;
 
 /**
  * What a tool says before it has its result. The n-th message of a call is the same message however often `execute` is repeated, so it is told once;
@@ -17,6 +21,9 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Pick<ToolCont
   let earlier: Promise<number> | undefined;
   let sent = 0;
   let noted = 0;
+  let woken = false;
+  // Taken now: plugins speak from processes of their own, where no call is current.
+  const activity = Context.current();
   const tell = (key: string, text: string) => store.transcript.append(conversationId, turnId, stepId, key, { role: 'note', text });
   return {
     async send(given) {
@@ -29,15 +36,28 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Pick<ToolCont
       }
       await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${textOf([part])}`);
     },
-    async note(text) {
+    async note(text, { wake = false } = {}) {
       const index = noted++;
       refuseUnfit(run, signal, { type: 'text', text }, index);
       const said = `From ${tool}: ${text}`;
       if (await tell(`noted-${callId}-${index}`, said)) {
         await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text: said } }]);
       }
+      if (!wake || woken) return;
+      await wakeConversation(activity, run.args);
+      woken = true;
     },
   };
+}
+
+/** Sent again by every attempt, since an earlier one may have died before; the conversation takes it once for each call. */
+async function wakeConversation({ client }: Context, { conversationId, callId }: ToolRun['args']): Promise<void> {
+  try {
+    await client.workflow.getHandle(conversationId).signal('wake', { callId });
+  } catch (error) {
+    // A conversation that is over reads no notes.
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
 }
 
 function refuseUnfit({ args: { callId, tool } }: ToolRun, signal: AbortSignal, part: ContentPart, index: number): void {
@@ -46,5 +66,13 @@ function refuseUnfit({ args: { callId, tool } }: ToolRun, signal: AbortSignal, p
   if (index >= MAX_MESSAGES) throw refuse(`more than ${MAX_MESSAGES} messages in one call`);
   const problem = problemOfPart({ ...part });
   if (problem) throw refuse(`a message with ${problem}`);
-  if (part.type === 'text' && part.text.length > MAX_TEXT) throw refuse(`a message of ${part.text.length} characters; at most ${MAX_TEXT} are taken`);
+  if (part.type !== 'text') return refuseLarge(part);
+  if (part.text.length > MAX_TEXT) throw refuse(`a message of ${part.text.length} characters; at most ${MAX_TEXT} are taken`);
+}
+
+function refuseLarge(part: Exclude<ContentPart, { type: 'text' }>): void {
+  const bytes = Buffer.byteLength(part.data, 'base64');
+  if (bytes <= MAX_SENT_BYTES) return;
+  const path = part.type === 'file' ? part.name : part.type;
+  throw failure('FILE_FAILED', { path, problem: `${bytes} bytes are too many to be sent; at most ${MAX_SENT_BYTES} are kept with the conversation` });
 }

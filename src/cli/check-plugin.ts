@@ -49,6 +49,7 @@ function linesOf(plugin: Plugin): string[] {
       `${id}:${tool.id}${tool.annotations.title === undefined ? '' : `, ${tool.annotations.title}`} (${tool.kind}, ${tool.visibility}, ${tool.isolation})`,
       `  ${tool.description.replaceAll('\n', '\n  ')}`,
       `  ${JSON.stringify(tool.parameters)}`,
+      ...(tool.brief === undefined || tool.description.startsWith(tool.brief) ? [] : [`  in brief: ${tool.brief}`]),
     ]),
     '',
     ...alerts.map(({ level, text }) => `${level}: ${text}`),

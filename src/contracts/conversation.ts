@@ -49,11 +49,18 @@ export interface QueuedMessage {
   text?: string;
 }
 
+/** A turn that a note of a tool call set off; without a call, an operator did. */
+export interface Wake {
+  turnId: string;
+  callId?: string;
+}
+
 /** What one run of the workflow hands to the next. */
 export interface CarriedConversation {
   queue: QueuedMessage[];
   /** Ids of the newest messages accepted, for deduplication over continue-as-new; at most 200. */
   recentMessages: { messageId: string; turnId: string }[];
+  wake?: Wake;
   paused?: PauseReason;
   turnsUsed: number;
   tokensUsed: number;
@@ -112,6 +119,11 @@ export interface ResumeArgs {
   extraTurns?: number;
   extraTokens?: number;
   extraWallTimeMs?: number;
+}
+
+export interface WakeArgs {
+  /** The call whose note asks for a turn; it gets one, however often it asks. */
+  callId?: string;
 }
 
 export interface PendingApproval {

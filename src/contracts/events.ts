@@ -38,7 +38,8 @@ export interface EventData {
   'message.received': { messageId: string; text: string; steers: boolean };
   /** A tool said something to the user before it had its result; `index` counts what this call sent, from 0. */
   'message.sent': { callId: string; tool: string; index: number; part: ContentPart };
-  'turn.started': JsonObject;
+  /** `wokenBy`: the call whose note set it off; absent when a message did, or an operator. */
+  'turn.started': { wokenBy?: string };
   'turn.finished': { outcome: TurnOutcome; message?: string };
   'step.started': { step: number; attempt: number };
   'step.finished': { usage: { inputTokens: number; outputTokens: number } };

@@ -43,8 +43,11 @@ export interface ToolContext {
   send(this: void, part: string | ContentPart): Promise<void>;
   /** The newest message of the user in the turn of this call. */
   message(this: void): Promise<UserMessage | undefined>;
-  /** Tells the model something, with its next step. */
-  note(this: void, text: string): Promise<void>;
+  /**
+   * Tells the model something, with its next step. With `wake` there will be one: where the turn ends without it, the note sets off another turn, one for
+   * all such notes of a call, however often the call is tried. A turn that somebody ends takes that wish with it.
+   */
+  note(this: void, text: string, options?: { wake?: boolean }): Promise<void>;
 }
 
 export interface UserMessage {

@@ -1,6 +1,7 @@
 import type { ApprovalAnswer, PendingApproval, ResolveApprovalArgs } from '../contracts/conversation.ts';
 import type { ProposedCall } from '../contracts/activities.ts';
-import type { ConversationData, PauseWish } from './conversation-state.ts';
+import type { ConversationData } from './conversation-state.ts';
+import type { PauseWish } from './pause-state.ts';
 
 /** Why an approval is over; `withdrawn` when its turn ended before anybody answered. */
 export interface Resolution {

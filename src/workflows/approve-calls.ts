@@ -2,7 +2,8 @@ import type { ApprovalEventArgs, ProposedCall, SettleCallArgs } from '../contrac
 import { recordApproval } from './activities.ts';
 import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals, type Approval, type Resolution } from './approval-state.ts';
 import { startWork, stopWork } from './budget-state.ts';
-import { mustEnd, type ConversationData, type PauseWish } from './conversation-state.ts';
+import { mustEnd, type ConversationData } from './conversation-state.ts';
+import type { PauseWish } from './pause-state.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';

@@ -4,18 +4,18 @@ import type {
   ConversationInput,
   ConversationState,
   ConversationStatus,
-  PauseArgs,
   PauseReason,
   QueuedMessage,
-  ResumeArgs,
   SandboxTier,
   SendMessageArgs,
   TurnOutcome,
   Usage,
+  Wake,
 } from '../contracts/conversation.ts';
 import type { SaveStatusArgs } from '../contracts/activities.ts';
 import type { Approval } from './approval-state.ts';
 import { startWork, stopWork, workedMs } from './budget-state.ts';
+import type { PauseWish } from './pause-state.ts';
 
 /** Message ids remembered for deduplication. */
 export const RECENT_MESSAGES = 200;
@@ -27,7 +27,10 @@ export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'sto
 
 export interface Turn {
   turnId: string;
-  message: QueuedMessage;
+  /** Absent when a note set it off. */
+  message?: QueuedMessage;
+  /** The call whose note set it off. */
+  wokenBy?: string;
   /** Model calls made. */
   steps: number;
   /** Steps granted by resuming after the budget of steps ran out. */
@@ -35,11 +38,6 @@ export interface Turn {
   /** Messages that join at the next step. */
   steers: QueuedMessage[];
   ending?: TurnEnding;
-}
-
-export interface PauseWish {
-  reason: PauseReason;
-  mode: 'step' | 'now';
 }
 
 /** All that a conversation knows; changed only by the functions of this folder's state modules. */
@@ -53,6 +51,8 @@ export interface ConversationData {
   /** How many messages at the head of the queue came with `interrupt`; the next such message goes behind them. */
   urgent: number;
   recentMessages: { messageId: string; turnId: string }[];
+  /** A note asks for a turn; the next step reads it, whatever sets that step off. */
+  wake?: Wake;
   turn?: Turn;
   /** A pause that waits for its moment. */
   pauseWish?: PauseWish;
@@ -114,9 +114,9 @@ export function openConversation(input: ConversationInput): ConversationData {
 
 /** What the next run has to know; only between turns. */
 export function carryConversation(data: ConversationData): CarriedConversation {
-  const { queue, recentMessages, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
+  const { queue, recentMessages, wake, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
-  return copy({ ...kept, ...(paused && { paused }) });
+  return copy({ ...kept, ...(wake && { wake }), ...(paused && { paused }) });
 }
 
 /** The workflow's sandbox has no `structuredClone`; all of this is JSON. */
@@ -126,13 +126,22 @@ function copy<T>(value: T): T {
 
 /** Says what would become of a message, without taking it. */
 export function judgeMessage(data: ConversationData, message: SendMessageArgs): MessageVerdict {
-  const known = [...data.recentMessages, ...data.queue].find(({ messageId }) => messageId === message.messageId);
+  const known = knownMessage(data, message.messageId);
   if (known) return { outcome: 'duplicate', turnId: known.turnId };
   if (data.closing) return { outcome: 'closed' };
-  const busyWith = data.turn?.turnId ?? data.queue[0]?.turnId;
+  const busyWith = turnAtWork(data);
   if (message.whenBusy === 'reject' && busyWith !== undefined) return { outcome: 'busy', turnId: busyWith };
   if (data.queue.length + (data.turn?.steers.length ?? 0) >= MAX_QUEUED) return { outcome: 'full' };
   return { outcome: 'accept' };
+}
+
+/** The turn that runs or would run next. */
+function turnAtWork({ turn, queue, wake }: ConversationData): string | undefined {
+  return (turn ?? queue[0] ?? wake)?.turnId;
+}
+
+function knownMessage(data: ConversationData, wanted: string): { turnId: string } | undefined {
+  return [...data.recentMessages, ...data.queue].find(({ messageId }) => messageId === wanted);
 }
 
 /** Takes a message that `judgeMessage` accepts, and returns the turn that will answer it: the running one for a steering message. */
@@ -152,6 +161,22 @@ export function takeMessage(data: ConversationData, message: SendMessageArgs, ne
   return turnId;
 }
 
+/**
+ * Takes the wish of a note for a turn, once for each call; without a call, an operator wishes it. Where the running turn has been asked to end, what it
+ * set off ends with it.
+ */
+export function takeWake(data: ConversationData, callId: string | undefined, turnId: string): void {
+  const messageId = `wake-${callId ?? turnId}`;
+  if (data.closing || data.turn?.ending !== undefined || knownMessage(data, messageId)) return;
+  remember(data, { messageId, turnId });
+  data.wake ??= { turnId, ...(callId !== undefined && { callId }) };
+}
+
+/** True when a turn could start, were it not for a pause or the end. */
+export function hasWork(data: ConversationData): boolean {
+  return data.queue.length > 0 || data.wake !== undefined;
+}
+
 function enqueue(data: ConversationData, message: QueuedMessage, whenBusy: 'queue' | 'interrupt'): void {
   if (whenBusy === 'interrupt') data.queue.splice(data.urgent++, 0, message);
   else data.queue.push(message);
@@ -162,14 +187,17 @@ function remember(data: ConversationData, { messageId, turnId }: QueuedMessage):
   data.recentMessages = [...data.recentMessages.filter((known) => known.messageId !== messageId), { messageId, turnId }].slice(-RECENT_MESSAGES);
 }
 
-/** Starts the turn of the message that waits longest. Undefined while a turn runs, when nothing waits, and when no turn may start. */
+/** Starts the turn of the message that waits longest, or of a note where no message waits. Undefined while a turn runs, when nothing waits, and when no turn may start. */
 export function startTurn(data: ConversationData, nowMs: number): Turn | undefined {
   if (data.turn !== undefined || data.paused !== undefined || data.closing) return undefined;
   const message = data.queue.shift();
-  if (message === undefined) return undefined;
+  const { wake } = data;
+  const turnId = message?.turnId ?? wake?.turnId;
+  if (turnId === undefined) return undefined;
+  const origin = message ? { message } : wake?.callId !== undefined && { wokenBy: wake.callId };
   data.urgent = Math.max(0, data.urgent - 1);
   data.turnsUsed += 1;
-  data.turn = { turnId: message.turnId, message, steps: 0, extraSteps: 0, steers: [] };
+  data.turn = { turnId, ...origin, steps: 0, extraSteps: 0, steers: [] };
   startWork(data, nowMs);
   return data.turn;
 }
@@ -188,8 +216,9 @@ export function finishTurn(data: ConversationData, nowMs: number, newTurnId: () 
   for (const message of requeued) remember(data, message);
 }
 
-/** Takes the steering messages for the step that starts now. */
+/** Takes the steering messages for the step that starts now, which reads all notes as well. */
 export function takeSteers(data: ConversationData): QueuedMessage[] {
+  delete data.wake;
   return data.turn?.steers.splice(0) ?? [];
 }
 
@@ -201,6 +230,7 @@ export function countStep(data: ConversationData, usage: Usage): void {
 export function endTurn(data: ConversationData, ending: TurnEnding): void {
   const turn = data.turn;
   if (turn === undefined) return;
+  delete data.wake;
   const order: TurnEnding[] = ['stopped', 'interrupted', 'cancelled'];
   if (turn.ending === undefined || order.indexOf(ending) > order.indexOf(turn.ending)) turn.ending = ending;
 }
@@ -209,6 +239,7 @@ export function endTurn(data: ConversationData, ending: TurnEnding): void {
 export function dropQueue(data: ConversationData): void {
   for (const { turnId } of data.queue.splice(0)) data.outbox.push({ type: 'turn.finished', turnId, data: { outcome: 'cancelled' } });
   if (data.turn) data.turn.steers = [];
+  delete data.wake;
   data.urgent = 0;
 }
 
@@ -223,45 +254,6 @@ export function closeConversation(data: ConversationData): void {
 /** True when what runs now has to end at once. */
 export function mustEnd(data: ConversationData): boolean {
   return data.closing || data.turn?.ending === 'interrupted' || data.turn?.ending === 'cancelled';
-}
-
-/** An operator's wish to pause; a wish to pause now is not weakened by a later, softer one. */
-export function wishPause(data: ConversationData, { mode, note }: PauseArgs): void {
-  if (data.closing || data.paused) return;
-  const reason: PauseReason = { by: 'operator', ...(typeof note === 'string' && note !== '' && { note: note.slice(0, 500) }) };
-  data.pauseWish = { reason, mode: mode === 'now' || data.pauseWish?.mode === 'now' ? 'now' : 'step' };
-}
-
-/** True when the conversation has to rest here: it is paused, or a wish to pause has found its moment. */
-export function pauseIsDue(data: ConversationData, moment: 'step' | 'call'): boolean {
-  return data.paused !== undefined || (data.pauseWish !== undefined && (moment === 'step' || data.pauseWish.mode === 'now'));
-}
-
-/** Turns the wish into a pause. */
-export function enterPause(data: ConversationData, nowMs: number): PauseWish | undefined {
-  const wish = data.pauseWish;
-  if (wish === undefined) return undefined;
-  delete data.pauseWish;
-  data.paused = wish.reason;
-  stopWork(data, nowMs);
-  data.outbox.push({ type: 'conversation.paused', ...(data.turn && { turnId: data.turn.turnId }), data: { ...wish.reason } });
-  return wish;
-}
-
-/** Ends a pause or the wish for one, and adds what the operator grants. Resuming after the steps ran out grants as many again. */
-export function resumeConversation(data: ConversationData, grants: ResumeArgs): void {
-  data.extraTurns += amount(grants.extraTurns);
-  data.extraTokens += amount(grants.extraTokens);
-  data.extraWallTimeMs += amount(grants.extraWallTimeMs);
-  delete data.pauseWish;
-  const { paused, turn } = data;
-  if (paused === undefined) return;
-  if (paused.by === 'budget' && paused.exhausted === 'steps' && turn) turn.extraSteps += data.limits.budget.steps ?? 0;
-  delete data.paused;
-  data.outbox.push({ type: 'conversation.resumed', ...(turn && { turnId: turn.turnId }), data: {} });
-}
-function amount(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
 }
 
 export function stateOf(data: ConversationData): ConversationState {
@@ -284,7 +276,7 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     ...(paused && { paused }),
     ...(data.limits.unattended && { unattended: true }),
     ...(turn && { turnId: turn.turnId }),
-    queued: data.queue.length + (turn?.steers.length ?? 0),
+    queued: data.queue.length + (turn ? turn.steers.length : data.wake ? 1 : 0),
     turnsUsed,
     stepsUsed: turn?.steps ?? 0,
     tokensUsed,

@@ -2,7 +2,8 @@ import { allHandlersFinished, CancelledFailure, CancellationScope, condition, co
 import type { ConversationInput } from '../contracts/conversation.ts';
 import { closeSandbox } from './close-sandbox.ts';
 import { exhaustedBudget, pauseForBudget } from './budget-state.ts';
-import { carryConversation, closeConversation, enterPause, openConversation, startTurn } from './conversation-state.ts';
+import { carryConversation, closeConversation, hasWork, openConversation, startTurn } from './conversation-state.ts';
+import { enterPause } from './pause-state.ts';
 import { registerHandlers } from './register-handlers.ts';
 import { restWhilePaused } from './pause.ts';
 import { rest } from './rest.ts';
@@ -26,7 +27,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
 async function converse(running: RunningConversation, input: ConversationInput): Promise<void> {
   const { data } = running;
   try {
-    if (data.queue.length === 0) running.show();
+    if (!hasWork(data)) running.show();
     await answerMessages(running);
   } catch (error) {
     // A fault in this code is no reason to give up a conversation: Temporal tries the task again until the fault is mended.
@@ -46,7 +47,7 @@ async function converse(running: RunningConversation, input: ConversationInput):
 async function answerMessages(running: RunningConversation): Promise<void> {
   const { data } = running;
   const historyIsLong = () => workflowInfo().continueAsNewSuggested;
-  const mayStart = () => data.queue.length > 0;
+  const mayStart = () => hasWork(data);
   while (!data.closing && !historyIsLong()) {
     await restWhilePaused(running, 'step', historyIsLong);
     if (data.paused || data.closing) continue;

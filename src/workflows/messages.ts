@@ -8,6 +8,7 @@ import type {
   ResumeArgs,
   SendMessageArgs,
   SendMessageResult,
+  WakeArgs,
 } from '../contracts/conversation.ts';
 
 // Arguments are optional everywhere: the Temporal UI sends none when its field is left empty.
@@ -15,6 +16,7 @@ export const sendMessage = defineUpdate<SendMessageResult, [Partial<SendMessageA
 export const resolveApproval = defineUpdate<ResolveApprovalResult, [Partial<ResolveApprovalArgs>?]>('resolveApproval');
 export const pause = defineSignal<[PauseArgs?]>('pause');
 export const resume = defineSignal<[ResumeArgs?]>('resume');
+export const wake = defineSignal<[WakeArgs?]>('wake');
 export const interrupt = defineSignal('interrupt');
 export const stopAfterStep = defineSignal('stopAfterStep');
 export const cancel = defineSignal('cancel');

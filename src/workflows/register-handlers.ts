@@ -1,12 +1,13 @@
 import { CancellationScope, setHandler } from '@temporalio/workflow';
-import type { ResolveApprovalArgs, ResolveApprovalResult, SendMessageArgs, SendMessageResult } from '../contracts/conversation.ts';
+import type { ResolveApprovalArgs, ResolveApprovalResult, SendMessageArgs, SendMessageResult, WakeArgs } from '../contracts/conversation.ts';
 import { editArguments } from './activities.ts';
 import { sameTool, type Approval } from './approval-state.ts';
 import { resolve } from './approve-calls.ts';
-import { closeConversation, dropQueue, endTurn, judgeMessage, resumeConversation, statusOf, takeMessage, wishPause } from './conversation-state.ts';
+import { closeConversation, dropQueue, endTurn, judgeMessage, statusOf, takeMessage, takeWake } from './conversation-state.ts';
+import { resumeConversation, wishPause } from './pause-state.ts';
 import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';
-import { checkAnswer, checkMessage, refusal, signalArgs } from './validate.ts';
+import { checkAnswer, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate.ts';
 
 /** Makes the conversation answer its messages. The descriptions are what an operator reads in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
@@ -45,6 +46,9 @@ function registerSignals(running: RunningConversation): void {
   setHandler(messages.resume, (args) => onSignal(() => resumeConversation(data, signalArgs(args))), {
     description: 'Go on after a pause. Grants for a budget that ran out: {"extraTurns": 10, "extraTokens": 100000, "extraWallTimeMs": 600000}.',
   });
+  setHandler(messages.wake, (args) => onSignal(() => takeWake(data, callIdOf(args), newId('turn'))), {
+    description: 'Begin a turn without a message, in which the model reads the newest notes; while a turn runs, its next step reads them anyway.',
+  });
   setHandler(messages.interrupt, () => onSignal(() => endTurn(data, 'interrupted')), {
     description: 'End the running turn now, killing its command; then take the next message.',
   });
@@ -61,6 +65,11 @@ function registerSignals(running: RunningConversation): void {
   setHandler(messages.close, () => onSignal(() => closeConversation(data)), {
     description: 'End the conversation for good; its sandbox is destroyed, or kept as the agent says.',
   });
+}
+
+function callIdOf(args: WakeArgs | undefined): string | undefined {
+  const { callId } = signalArgs(args);
+  return typeof callId === 'string' && callId !== '' ? callId.slice(0, MAX_ID_LENGTH) : undefined;
 }
 
 function receiveMessage(running: RunningConversation, given: Partial<SendMessageArgs> | undefined): SendMessageResult {

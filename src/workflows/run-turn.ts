@@ -29,7 +29,8 @@ export async function runTurn(running: RunningConversation, turn: Turn): Promise
 
 async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd> {
   try {
-    await accept(running, turn, turn.message, false);
+    if (turn.message) await accept(running, turn, turn.message, false);
+    else await begin(running, turn);
     for (;;) {
       await restBeforeStep(running);
       if (turn.ending !== undefined) return { outcome: turn.ending };
@@ -43,6 +44,12 @@ async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd
     if (!(error instanceof ActivityFailure)) throw error;
     return { outcome: 'failed', message: error.cause?.message ?? error.message };
   }
+}
+
+/** A turn without a message: the notes that set it off are in the transcript. */
+function begin(running: RunningConversation, { turnId, wokenBy }: Turn): Promise<void> {
+  running.data.outbox.push({ type: 'turn.started', turnId, data: { ...(wokenBy !== undefined && { wokenBy }) } });
+  return running.save();
 }
 
 async function accept(running: RunningConversation, { turnId }: Turn, message: QueuedMessage, steers: boolean): Promise<void> {

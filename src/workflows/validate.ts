@@ -4,7 +4,7 @@ import { MAX_INLINE_ARGUMENTS, type ApprovalAnswer, type ResolveApprovalArgs, ty
 import { judgeAnswer, type Approval } from './approval-state.ts';
 import { judgeMessage, MAX_QUEUED, type ConversationData } from './conversation-state.ts';
 
-const MAX_ID_LENGTH = 200;
+export const MAX_ID_LENGTH = 200;
 const WHEN_BUSY: readonly WhenBusy[] = ['queue', 'steer', 'interrupt', 'reject'];
 const ANSWERS: readonly ApprovalAnswer[] = ['allow', 'allow-once', 'deny'];
 

@@ -1,3 +1,4 @@
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { pino } from 'pino';
 import { createExecuteTool } from '../../src/activities/execute-tool.ts';
@@ -275,6 +276,14 @@ export function setUpCall(
   const sandbox = createFakeSandbox();
   const ledger = createFakeStore();
   const opens: string[] = [];
+  const signals: unknown[] = [];
+  const conversation = { over: false };
+  const signal = async (id: string, ...given: unknown[]) => {
+    if (conversation.over) throw new WorkflowNotFoundError('it has ended', id, undefined);
+    signals.push([id, ...given]);
+  };
+  const withAbortSignal = <T>(_signal: AbortSignal, work: () => T) => work();
+  const client = { withAbortSignal, workflow: { getHandle: (id: string) => ({ signal: (...given: unknown[]) => signal(id, ...given) }) } } as unknown as Client;
   const sandboxes = {
     async open({ sandboxId }: { sandboxId: string }) {
       opens.push(sandboxId);
@@ -306,7 +315,7 @@ export function setUpCall(
   /** A worker of its own: what it holds dies with it. */
   const worker = () => {
     const parts = { store: ledger.store, registry, agents, log, services, opened: createConversationSandboxes({ sandboxes, agents, store: ledger.store }) };
-    const environment = new MockActivityEnvironment();
+    const environment = new MockActivityEnvironment({}, { client });
     const executeTool = createExecuteTool(parts);
     return {
       environment,
@@ -314,7 +323,7 @@ export function setUpCall(
       interrupt: () => new MockActivityEnvironment().run(createInterruptCall(parts), { conversationId: 'conv_1', callId: 'call_1' }),
     };
   };
-  return { ...ledger, sandbox, opens, propose, worker, args, resultText: () => textOf(ledger.transcript.get('call_1')) };
+  return { ...ledger, sandbox, opens, signals, conversation, propose, worker, args, resultText: () => textOf(ledger.transcript.get('call_1')) };
 }
 
 function textOf(entry: TranscriptEntry | undefined): string {

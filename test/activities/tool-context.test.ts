@@ -28,7 +28,8 @@ describe('what a tool says before it has its result', () => {
         runs += 1;
         await send('Half way.');
         await send({ type: 'image', mediaType: 'image/png', data: 'AAAA' });
-        await note('It rains.');
+        await note('It rains.', { wake: true });
+        await note('It pours.', { wake: true });
         if (runs === 1) await new Promise<void>((resolve) => (gate.open = resolve));
         return 'done';
       },
@@ -47,7 +48,28 @@ describe('what a tool says before it has its result', () => {
       { type: 'image', mediaType: 'image/png', data: 'AAAA' },
     ]);
     const notes = [...call.transcript.values()].flatMap((entry) => (entry.role === 'note' ? [entry.text] : []));
-    expect(notes).toEqual(['test:tool said to the user: Half way.', 'test:tool said to the user: [image image/png]', 'From test:tool: It rains.']);
+    expect(notes).toEqual([
+      'test:tool said to the user: Half way.',
+      'test:tool said to the user: [image image/png]',
+      'From test:tool: It rains.',
+      'From test:tool: It pours.',
+    ]);
+    // The conversation knows by the call that it is the same wish.
+    const wish = ['conv_1', 'wake', { callId: 'call_1' }];
+    expect(call.signals).toEqual([wish, wish]);
+  });
+
+  test('wakes nobody where the conversation is over', async () => {
+    const call = setUpCall({
+      async execute(_input, { note }) {
+        await note('It rains.', { wake: true });
+        return 'done';
+      },
+    });
+    call.conversation.over = true;
+    await call.propose();
+    await call.worker().execute();
+    expect(call.resultText()).toBe('done');
   });
 
   test('is dropped once its time is over', async () => {

@@ -86,6 +86,7 @@ print(inner['stdout'])
 beforeAll(async () => {
   installation = await installAgents({
     waits: agent([program(WAITS), { say: 'Done.' }]),
+    freezes: agent([program(WAITS), { say: 'Done.' }], { sandbox: { idle: { freeze: '200ms' } } }),
     kinds: agent([program(EACH_KIND), { say: 'Done.' }], {
       approval: [
         { tool: 'shell:kill', decide: 'deny' },
@@ -136,6 +137,12 @@ async function untilAsked(chat: Chat, count = 1): Promise<{ callId: string; hash
   let seen = 0;
   const { data } = await untilEvent(chat, ({ type }) => type === 'tool.approval-requested' && ++seen === count);
   return { callId: textIn(data, 'callId'), hash: textIn(data, 'hash'), data };
+}
+
+/** What runs in the container as the sandbox's user. */
+async function guestProcesses(container: string): Promise<string[]> {
+  const { stdout } = await runCommand('docker', ['top', container, '-eo', 'uid,pid,args']);
+  return stdout.split('\n').filter((line) => /^ *1000 /.test(line));
 }
 
 async function pendingActivities({ id }: Chat): Promise<number> {
@@ -265,16 +272,49 @@ const where = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
   60_000,
 );
 
-test('an interruption ends a script that waits, and withdraws what it asked for', async () => {
-  const chat = await start('waits');
-  const { callId } = await untilAsked(chat);
-  await chat.interrupt();
-  await until(async () => (await chat.status()).state === 'idle', 'the turn has ended');
-  expect((await chat.status()).pendingApprovals).toEqual([]);
-  expect(await installation.store.toolCalls.get(callId)).toMatchObject({ state: 'interrupted' });
-  expect((await resultsOf(chat))[0]).toMatchObject({ isError: true, text: expect.stringContaining('Interrupted on request.') });
-  await chat.close();
-}, 60_000);
+test.each([
+  ['interrupt', 'running', 'waits'],
+  ['cancel', 'frozen', 'freezes'],
+  ['close', 'frozen', 'freezes'],
+] as const)(
+  '%s ends a script that waits in mid-line in a %s sandbox, and withdraws what it asked for',
+  async (ending, tier, agentId) => {
+    const chat = await start(agentId);
+    const { callId } = await untilAsked(chat);
+    const container = (await installation.store.sandboxes.ofConversation(chat.id))?.containerName ?? '';
+    await until(async () => (await chat.status()).sandboxTier === tier, `the sandbox is ${tier}`);
+    expect(await guestProcesses(container)).not.toEqual([]);
+    const { turnId } = await chat.send('And then?');
+    await chat[ending]();
+    const { data } = await untilEvent(chat, (event) => event.type === 'turn.finished' && event.turnId !== turnId);
+    expect(data).toEqual({ outcome: ending === 'cancel' ? 'cancelled' : 'interrupted' });
+    // An interruption drops no message; the other two do.
+    const next = await untilEvent(chat, (event) => event.type === 'turn.finished' && event.turnId === turnId);
+    expect(next.data).toMatchObject({ outcome: ending === 'interrupt' ? 'finished' : 'cancelled' });
+    await until(async () => (await chat.status()).state === (ending === 'close' ? 'closed' : 'idle'), 'the turn has ended');
+    expect((await chat.status()).pendingApprovals).toEqual([]);
+    expect(await installation.store.toolCalls.get(callId)).toMatchObject({
+      state: 'interrupted',
+      content: [{ text: 'Nobody had answered when the code that asked was ended; it was not run.' }],
+    });
+    const { data: resolved } = await untilEvent(chat, ({ type }) => type === 'tool.approval-resolved');
+    expect(resolved).toMatchObject({ callId, answer: 'deny', reason: 'The turn was ended before anybody answered.' });
+    expect((await resultsOf(chat))[0]).toMatchObject({ isError: true, text: 'Interrupted on request. Its output until then:\nasking\n' });
+    const entries = (await chat.transcript()).map(({ entry }) => entry);
+    const asked = entries.flatMap((entry) =>
+      entry.role === 'assistant' ? entry.parts.flatMap((part) => (part.type === 'tool-call' ? [part.callId] : [])) : [],
+    );
+    expect(entries.flatMap((entry) => (entry.role === 'tool' ? [entry.callId] : []))).toEqual(asked);
+    if (ending === 'close') {
+      await until(async () => !(await installation.containers()).includes(container), 'the container is gone');
+      expect((await chat.status()).sandboxTier).toBe('destroyed');
+      return;
+    }
+    expect(await guestProcesses(container)).toEqual([]);
+    await chat.close();
+  },
+  60_000,
+);
 
 test('a pause now holds a script that waits, and an approval given meanwhile counts after it', async () => {
   const chat = await start('waits');

@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url';
+import type { Chat } from '../../src/client.ts';
+import type { ContentPart, TranscriptEntry } from '../../src/contracts/transcript.ts';
 import { fixtureProgram } from '../plugins/mcp/support.ts';
 import { installAgents, resultsOf, textIn, type Installation, type ScriptedStep } from './support.ts';
 
@@ -43,18 +45,54 @@ afterAll(async () => {
   await installation[Symbol.asyncDispose]();
 });
 
-test('a Python script calls Nekro methods of all four kinds by their names, and a server of MCP', async () => {
-  const chat = await installation.longshore.start({ agent: 'harbour', user: 'user-1', message: 'Begin.' });
-  expect(await chat.reply()).toBe('Done.');
-  const [values] = await resultsOf(chat);
-  expect(textIn(values, 'stdout').split('\n')).toEqual(['3 7', '0 dark None', "Message 'Ahoy' has been sent.", '3', 'It is closed.', '']);
-  const entries = (await chat.transcript()).map(({ entry }) => entry);
-  const [, search, drawn, counted] = entries.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : []));
-  expect(search?.at(-1)).toEqual({ type: 'text', text: "No information related to 'tides' was found in the knowledge base." });
-  expect(JSON.stringify(search)).toContain('before');
-  expect(JSON.stringify(search)).not.toContain('after');
-  expect(drawn?.at(-1)).toEqual({ type: 'image', mediaType: 'image/png', data: 'iVBORw0KGgo=' });
-  expect(counted).toEqual([{ type: 'text', text: '1' }]);
-  expect(entries).toContainEqual({ role: 'note', text: "harbour-office:send_chat_message: Message 'Ahoy' has been sent." });
-  await chat.close();
-}, 60_000);
+describe('a Python program', () => {
+  let chat: Chat;
+  let values: string[];
+  let entries: TranscriptEntry[];
+  let told: ContentPart[][];
+  beforeAll(async () => {
+    chat = await installation.longshore.start({ agent: 'harbour', user: 'user-1', message: 'Begin.' });
+    expect(await chat.reply()).toBe('Done.');
+    values = textIn((await resultsOf(chat))[0], 'stdout')
+      .trimEnd()
+      .split('\n');
+    entries = (await chat.transcript()).map(({ entry }) => entry);
+    told = entries.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : []));
+  }, 60_000);
+  afterAll(() => chat.close());
+
+  test('calls methods of plugins by their own names, as plain functions, by position or by name', () => {
+    expect(values[0]).toBe('3 7');
+  });
+
+  test('TOOL: waits for the result, and goes on with the value, without a step of the model', () => {
+    expect(values[1]).toBe('0 dark None');
+    expect(entries.filter(({ role }) => role === 'assistant')).toHaveLength(5);
+  });
+
+  test('BEHAVIOR: goes on with the text, which is noted for the model and the user and sets off no step', () => {
+    expect(values[2]).toBe("Message 'Ahoy' has been sent.");
+    expect(entries.slice(0, 4).map(({ role }) => role)).toEqual(['user', 'assistant', 'note', 'note']);
+    expect(entries[2]).toEqual({ role: 'note', text: 'harbour-office:send_chat_message said to the user: Ahoy' });
+    expect(entries[3]).toEqual({ role: 'note', text: "harbour-office:send_chat_message: Message 'Ahoy' has been sent." });
+  });
+
+  test('AGENT: ends at the call, and the text is told to the model, whose next step begins at once', () => {
+    expect(told[1]?.at(-1)).toEqual({ type: 'text', text: "No information related to 'tides' was found in the knowledge base." });
+    expect(JSON.stringify(told[1])).toContain('before');
+    expect(JSON.stringify(told[1])).not.toContain('after');
+  });
+
+  test('MULTIMODAL_AGENT: ends at the call, and the parts are shown to the model, whose next step begins at once', () => {
+    expect(told[2]?.slice(-2)).toEqual([
+      { type: 'text', text: "This is an image about 'boats'." },
+      { type: 'image', mediaType: 'image/png', data: 'iVBORw0KGgo=' },
+    ]);
+    expect(JSON.stringify(told[2])).not.toContain('after');
+  });
+
+  test('calls tools of a server of MCP, as the model does', () => {
+    expect(values.slice(3)).toEqual(['3', 'It is closed.']);
+    expect(told[3]).toEqual([{ type: 'text', text: '1' }]);
+  });
+});

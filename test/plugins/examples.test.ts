@@ -11,6 +11,24 @@ import { call as callServer, fixtureProgram, openBench } from './mcp/support.ts'
 
 const open = (name: string, options: Parameters<typeof openPlugin>[1] = {}) => openPlugin(resolve('examples/plugins', name), options);
 
+test('a league counts results that come side by side and from a file, and ranks by points, difference, goals and name', async () => {
+  const file = 'home,away,home_goals,away_goals\nC,D,0,0\n\nA,B,3,1\n';
+  const given = { files: { get: async () => new TextEncoder().encode(file), put: async (_source: unknown, { name = '' } = {}) => `/home/user/files/${name}` } };
+  await using league = await open('league', { context: given });
+  const add = (home: string, away: string, home_goals: number, away_goals: number) => league.call('add_result', { home, away, home_goals, away_goals });
+  const counts = await Promise.all([add('B', 'C', 2, 0), add('D', 'A', 1, 1), add('E', 'F', 1, 1)]);
+  expect(new Set(counts)).toEqual(new Set([1, 2, 3]));
+  expect(await league.call('import_results', { path: 'results.csv' })).toBe(5);
+  const rows = (await league.call('standings')) as { team: string; points: number }[];
+  expect(rows.map(({ team, points }) => `${team}${points}`)).toEqual(['A4', 'B3', 'D2', 'E1', 'F1', 'C1']);
+  expect(await league.call('export_standings')).toBe('/home/user/files/standings.csv');
+  expect(await problemOf(add('A', 'B', -1, 0))).toContain('goals are whole numbers from 0 on');
+  const wrong = { files: { ...given.files, get: async () => new TextEncoder().encode('A,B,1,2\nA,B,one,2\n') } };
+  expect(await problemOf(league.call('import_results', { path: 'x' }, wrong))).toContain(
+    'line 2 is no match: A,B,one,2; write home,away,home_goals,away_goals',
+  );
+});
+
 test('notes are saved, listed, read and deleted', async () => {
   await using notes = await open('notes');
   expect(await notes.call('save', { title: 'milk', text: 'two litres' })).toEqual({ title: 'milk', outcome: 'created' });

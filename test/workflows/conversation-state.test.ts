@@ -7,20 +7,19 @@ import {
   countStep,
   dropQueue,
   endTurn,
-  enterPause,
   finishTurn,
   judgeMessage,
   mustEnd,
   openConversation,
-  resumeConversation,
   startTurn,
   stateOf,
   statusOf,
   takeMessage,
   takeSteers,
-  wishPause,
+  takeWake,
   type ConversationData,
 } from '../../src/workflows/conversation-state.ts';
+import { enterPause, resumeConversation, wishPause } from '../../src/workflows/pause-state.ts';
 
 const input: ConversationInput = {
   conversationId: 'conv_1',
@@ -181,6 +180,21 @@ test('a carried conversation does not take its first message again', () => {
   startTurn(data, 0);
   finishTurn(data, 5, () => 'turn_2');
   expect(openConversation({ ...input, firstMessage, carried: carryConversation(data) }).queue).toEqual([]);
+});
+
+test('the wish of a note for a turn is carried over, counts once for each call, and is met by any step', () => {
+  const data = openConversation(input);
+  takeWake(data, 'call_1', 'turn_1');
+  takeWake(data, 'call_1', 'turn_2');
+  expect(statusOf(data, 0).queued).toBe(1);
+  expect(judgeMessage(data, { messageId: 'm', whenBusy: 'reject' })).toEqual({ outcome: 'busy', turnId: 'turn_1' });
+  const next = openConversation({ ...input, carried: carryConversation(data) });
+  takeMessage(next, { messageId: 'm' }, 'turn_m');
+  expect(startTurn(next, 0)).toMatchObject({ turnId: 'turn_m', message: { messageId: 'm' } });
+  takeSteers(next);
+  takeWake(next, 'call_1', 'turn_3');
+  finishTurn(next, 0, () => 'turn_4');
+  expect(startTurn(next, 0)).toBeUndefined();
 });
 
 describe('messages', () => {

@@ -131,7 +131,15 @@ test('the handlers describe themselves, and the details say what is going on', a
   type Metadata = { currentDetails: string; definition: Record<string, { name: string; description: string }[]> };
   const { currentDetails, definition } = await world.handle.query<Metadata>('__temporal_workflow_metadata');
   expect(definition['updateDefinitions']?.map(({ name }) => name).toSorted()).toEqual(['resolveApproval', 'sendMessage']);
-  expect(definition['signalDefinitions']?.map(({ name }) => name).toSorted()).toEqual(['cancel', 'close', 'interrupt', 'pause', 'resume', 'stopAfterStep']);
+  expect(definition['signalDefinitions']?.map(({ name }) => name).toSorted()).toEqual([
+    'cancel',
+    'close',
+    'interrupt',
+    'pause',
+    'resume',
+    'stopAfterStep',
+    'wake',
+  ]);
   const described = Object.values(definition).flatMap((all) => (Array.isArray(all) ? all : []));
   for (const { name, description } of described.filter(({ name }) => !name.startsWith('__'))) expect([name, description.length > 20]).toEqual([name, true]);
   expect(currentDetails).toContain('**awaiting-approval**');

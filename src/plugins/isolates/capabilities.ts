@@ -31,7 +31,7 @@ const CAPABILITIES: Record<string, Capability> = {
   readFile: capability([path], async ({ permissions }, wanted) => (await readWithin(permissions.fs ?? [], wanted)).toString()),
   send: capability([z.union([text, z.looseObject({ type: z.string() })])], ({ context }, part) => context.send(part as Parameters<ToolContext['send']>[0])),
   message: capability([], ({ context }) => context.message()),
-  note: capability([text], ({ context }, said) => context.note(said)),
+  note: capability([text, optional(z.object({ wake: optional(z.boolean()) }))], ({ context }, said, options) => context.note(said, present(options ?? {}))),
   'store.get': capability([text, scope], async ({ context: { store } }, key, within) => wrapped(await store.get(key, within))),
   'store.entry': capability([text, scope], async ({ context: { store } }, key, within) => wrapped(await store.entry(key, within))),
   'store.set': capability(

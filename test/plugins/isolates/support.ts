@@ -73,7 +73,7 @@ export function contextOf(conversationId: string, more: Partial<ToolContext> = {
     fetch: async () => new Response('fetched', { status: 201, headers: { 'x-a': 'b' } }),
     send: async (part: unknown) => void told.push(`send ${JSON.stringify(part)}`),
     message: async () => undefined,
-    note: async (text: string) => void told.push(`note ${text}`),
+    note: async (text: string, { wake = false }: { wake?: boolean } = {}) => void told.push(`note ${text}${wake ? ' and wake' : ''}`),
     store: {
       get: async (key: string) => values.get(key),
       set: async (key: string, value: unknown) => (values.set(key, value), 'created'),

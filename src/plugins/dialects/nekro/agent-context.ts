@@ -1,11 +1,13 @@
 import type { Json } from '../../../contracts/json.ts';
-import type { ContentPart } from '../../../contracts/transcript.ts';
-import type { StoreScope, ToolContext } from '../../tool-context.ts';
+import type { StoreEntry, StoreScope, ToolContext } from '../../tool-context.ts';
+import { imageOf, readDataUrl, toBase64 } from './message-parts.ts';
 
 /** The entries of a plugin's store; keys that are left out stand for everybody. */
 export interface NekroStore {
   get(entry: StoreKey): Promise<Json | undefined>;
-  /** 0: created, 1: updated, 2: refused, since `ifVersion` is not the version that is there. */
+  /** With the version, for a `set` that has to be the next one. */
+  entry(entry: StoreKey): Promise<StoreEntry | undefined>;
+  /** 0: created, 1: updated, 2: refused, since `ifVersion` (0 for none) is not the version that is there. */
   set(entry: StoreKey & { value: Json; ttlMs?: number; ifVersion?: number }): Promise<0 | 1 | 2>;
   /** 0: deleted, 1: there was none. */
   delete(entry: StoreKey): Promise<0 | 1>;
@@ -39,11 +41,11 @@ export interface AgentCtx extends Pick<ToolContext, 'tenantId' | 'agentId' | 'ca
   /** Bytes, a data URL, or the path of an image in the sandbox. */
   sendImage(image: Source): Promise<void>;
   sendFile(file: Source, name?: string): Promise<void>;
-  /** Tells the model something with its next step. With `triggerAgent` there has to be one, which a method that only behaves does not set off. */
+  /** Tells the model something with its next step. With `triggerAgent` there will be one: where the turn ends without it, another turn begins. */
   pushSystem(text: string, options?: { triggerAgent?: boolean }): Promise<void>;
 }
 
-export function createAgentContext(context: ToolContext, setsOffStep: boolean): AgentCtx {
+export function createAgentContext(context: ToolContext): AgentCtx {
   const { conversationId, userId, tenantId, agentId, callId, signal, logger, env, config, fetch, files, send, note } = context;
   const bytesOf = async (source: Source): Promise<Uint8Array> => {
     if (typeof source !== 'string') return source;
@@ -79,10 +81,7 @@ export function createAgentContext(context: ToolContext, setsOffStep: boolean): 
       const fileName = name ?? (typeof file === 'string' && !file.startsWith('data:') ? file.split('/').at(-1) : undefined) ?? 'file';
       await send({ type: 'file', mediaType: 'application/octet-stream', name: fileName, data: toBase64(await bytesOf(file)) });
     },
-    async pushSystem(text, { triggerAgent = false } = {}) {
-      if (triggerAgent && !setsOffStep) throw new Error('a BEHAVIOR method sets off no step of the model; mount it as AGENT to do that');
-      await note(text);
-    },
+    pushSystem: (text, { triggerAgent = false } = {}) => note(text, { wake: triggerAgent }),
   };
 }
 
@@ -95,6 +94,7 @@ function createStore({ store, conversationId, userId }: ToolContext): NekroStore
   };
   return {
     get: async (entry) => store.get(entry.storeKey, scopeOf(entry)),
+    entry: async (entry) => store.entry(entry.storeKey, scopeOf(entry)),
     async set({ value, ttlMs, ifVersion, ...entry }) {
       const limits = { ...(ttlMs !== undefined && { ttlMs }), ...(ifVersion !== undefined && { ifVersion }) };
       const outcome = await store.set(entry.storeKey, value, { scope: scopeOf(entry), ...limits });
@@ -102,46 +102,4 @@ function createStore({ store, conversationId, userId }: ToolContext): NekroStore
     },
     delete: async (entry) => ((await store.delete(entry.storeKey, scopeOf(entry))) ? 0 : 1),
   };
-}
-
-/** OpenAI's message parts as content. */
-export function contentOfParts(given: unknown): ContentPart[] {
-  const parts = Array.isArray(given) ? given : [given];
-  return parts.map((part: unknown): ContentPart => {
-    if (typeof part === 'string') return { type: 'text', text: part };
-    const { type, text, image_url: image } = (part ?? {}) as { type?: unknown; text?: unknown; image_url?: { url?: unknown } | string };
-    if (type === 'text' && typeof text === 'string') return { type: 'text', text };
-    const url = typeof image === 'object' ? image.url : image;
-    if (type === 'image_url' && typeof url === 'string' && url.startsWith('data:')) {
-      const { mediaType, bytes } = readDataUrl(url);
-      return { type: 'image', mediaType, data: toBase64(bytes) };
-    }
-    throw new Error(`it returned a part of type ${JSON.stringify(type)} that cannot be shown; use text, or image_url with a data: URL`);
-  });
-}
-
-function readDataUrl(url: string): { mediaType: string; bytes: Uint8Array } {
-  const [, mediaType = 'text/plain', encoding, data = ''] = /^data:([^;,]*)(?:;[^;,]*?)*?(;base64)?,(.*)$/s.exec(url) ?? [];
-  if (encoding === undefined) return { mediaType, bytes: new TextEncoder().encode(decodeURIComponent(data)) };
-  return { mediaType, bytes: Uint8Array.from(atob(data), (character) => character.charCodeAt(0)) };
-}
-
-const BEGINNINGS: [mediaType: string, bytes: number[]][] = [
-  ['image/png', [0x89, 0x50, 0x4e, 0x47]],
-  ['image/jpeg', [0xff, 0xd8, 0xff]],
-  ['image/gif', [0x47, 0x49, 0x46]],
-  ['image/webp', [0x52, 0x49, 0x46, 0x46]],
-];
-
-function imageOf(bytes: Uint8Array): ContentPart {
-  const found = BEGINNINGS.find(([, beginning]) => beginning.every((byte, index) => bytes[index] === byte));
-  if (!found) throw new Error('this is no image; PNG, JPEG, GIF and WebP can be sent');
-  return { type: 'image', mediaType: found[0], data: toBase64(bytes) };
-}
-
-/** Compartments have no Buffer. */
-function toBase64(bytes: Uint8Array): string {
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return btoa(text);
 }

@@ -1,9 +1,10 @@
 import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
-import type { Permissions, Tool, ToolAnnotations, ToolKind, ToolResult } from '../../define-plugin.ts';
+import type { Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import { contentOfParts, createAgentContext, type AgentCtx, type NekroStore } from './agent-context.ts';
+import { createAgentContext, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';
 import type { MethodSource } from './keep-comments.ts';
+import { contentOfParts } from './message-parts.ts';
 import { readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
 
@@ -80,11 +81,21 @@ export class NekroPlugin {
     this.configSchema = options.configSchema;
     this.requireApproval = options.requireApproval;
     const store = () => this.#calls.get('plugin.store').store;
-    this.store = { get: async (entry) => store().get(entry), set: async (entry) => store().set(entry), delete: async (entry) => store().delete(entry) };
+    this.store = {
+      get: async (entry) => store().get(entry),
+      entry: async (entry) => store().entry(entry),
+      set: async (entry) => store().set(entry),
+      delete: async (entry) => store().delete(entry),
+    };
     this.promptText = (conversation) => this.#describe(conversation);
   }
 
-  /** Mounts an asynchronous function whose first parameter is the context. Code calls it by the function's own name; `name` is shown to people. */
+  /** The configuration, while a method runs. */
+  getConfig(): JsonObject {
+    return this.#calls.get('plugin.getConfig').config;
+  }
+
+  /** Mounts an asynchronous function whose first parameter is the context. Code calls it by the function's own name; `name` and `description` are for people. */
   mountSandboxMethod(kind: SandboxMethodType, name: string, description = '', options: MethodOptions = {}) {
     return <Method extends SandboxMethod>(method: Method, source: MethodSource | string = {}): Method => {
       const { id, doc, names, parameters } = readMethod(method, name, typeof source === 'string' ? { doc: source } : source);
@@ -97,11 +108,13 @@ export class NekroPlugin {
         kind,
         parameters,
         description: doc.text || description || name,
+        brief: description || undefined,
         annotations: { title: name, ...options.annotations },
         execute: async (input, context) => {
-          const ctx = createAgentContext(context, kind !== 'behavior');
+          const ctx = createAgentContext(context);
           const args = names.map((parameter) => input[parameter]);
-          return resultOf(kind, await this.#calls.run(ctx, () => method(ctx, ...(args as never[]))));
+          const result = await this.#calls.run(ctx, () => method(ctx, ...(args as never[])));
+          return kind === 'multimodal_agent' ? { content: await contentOfParts(result, ctx.fetch) } : ((result ?? null) as Json);
         },
       });
       return method;
@@ -144,7 +157,6 @@ export class NekroPlugin {
       permissions: { time: true, random: true, ...permissions },
       isolation: 'compartment' as const,
       resultSchema: undefined,
-      brief: undefined,
       summarize: undefined,
     };
   }
@@ -172,11 +184,6 @@ function readMethod(method: SandboxMethod, title: string, { name: id = method.na
   }
   const doc = readDocComment(comment);
   return { id, doc, ...readSignature(id, signature ?? writtenParameters(String(method)), doc) };
-}
-
-function resultOf(kind: ToolKind, result: unknown): ToolResult {
-  if (kind === 'multimodal_agent') return { content: contentOfParts(result) };
-  return (result ?? null) as Json;
 }
 
 function conversationOf({ conversationId, userId, tenantId, agentId }: PluginConversation): Conversation {

@@ -38,9 +38,14 @@ function lineOf(call: number): Line {
       if (!controllers.has(call)) return Promise.reject(new Error(`${what} was used after its call had ended`));
       lastAsk += 1;
       const id = lastAsk;
+      const question = JSON.stringify({ type: 'ask', id, call, what, args });
+      // The worker ends a process that sends a longer one.
+      if (question.length > MAX_LINE_BYTES) {
+        return Promise.reject(new Error(`${what} was given ${question.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`));
+      }
       return new Promise((resolve, reject) => {
         asked.set(id, { resolve, reject });
-        send({ type: 'ask', id, call, what, args: args as Json[] });
+        process.stdout.write(`${question}\n`);
       });
     },
     tell: (what, text) => send({ type: 'tell', call, what, text }),

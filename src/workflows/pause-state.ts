@@ -1,0 +1,48 @@
+import type { PauseArgs, PauseReason, ResumeArgs } from '../contracts/conversation.ts';
+import { stopWork } from './budget-state.ts';
+import type { ConversationData } from './conversation-state.ts';
+
+export interface PauseWish {
+  reason: PauseReason;
+  mode: 'step' | 'now';
+}
+
+/** An operator's wish to pause; a wish to pause now is not weakened by a later, softer one. */
+export function wishPause(data: ConversationData, { mode, note }: PauseArgs): void {
+  if (data.closing || data.paused) return;
+  const reason: PauseReason = { by: 'operator', ...(typeof note === 'string' && note !== '' && { note: note.slice(0, 500) }) };
+  data.pauseWish = { reason, mode: mode === 'now' || data.pauseWish?.mode === 'now' ? 'now' : 'step' };
+}
+
+/** True when the conversation has to rest here: it is paused, or a wish to pause has found its moment. */
+export function pauseIsDue(data: ConversationData, moment: 'step' | 'call'): boolean {
+  return data.paused !== undefined || (data.pauseWish !== undefined && (moment === 'step' || data.pauseWish.mode === 'now'));
+}
+
+/** Turns the wish into a pause. */
+export function enterPause(data: ConversationData, nowMs: number): PauseWish | undefined {
+  const wish = data.pauseWish;
+  if (wish === undefined) return undefined;
+  delete data.pauseWish;
+  data.paused = wish.reason;
+  stopWork(data, nowMs);
+  data.outbox.push({ type: 'conversation.paused', ...(data.turn && { turnId: data.turn.turnId }), data: { ...wish.reason } });
+  return wish;
+}
+
+/** Ends a pause or the wish for one, and adds what the operator grants. Resuming after the steps ran out grants as many again. */
+export function resumeConversation(data: ConversationData, grants: ResumeArgs): void {
+  data.extraTurns += amount(grants.extraTurns);
+  data.extraTokens += amount(grants.extraTokens);
+  data.extraWallTimeMs += amount(grants.extraWallTimeMs);
+  delete data.pauseWish;
+  const { paused, turn } = data;
+  if (paused === undefined) return;
+  if (paused.by === 'budget' && paused.exhausted === 'steps' && turn) turn.extraSteps += data.limits.budget.steps ?? 0;
+  delete data.paused;
+  data.outbox.push({ type: 'conversation.resumed', ...(turn && { turnId: turn.turnId }), data: {} });
+}
+
+function amount(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
+}
