@@ -131,6 +131,11 @@ export const ERRORS = {
   },
   BLOB_NOT_FOUND: { message: 'No blob "{blobId}" in the blob store. Check LONGSHORE_BLOBS of this worker.', httpStatus: 404, retryable: false },
   BLOB_FAILED: { message: 'The blob store failed at "{blobId}": {problem}. Check LONGSHORE_BLOBS.', httpStatus: 502, retryable: true },
+  USER_NOT_FOUND: {
+    message: 'Sandbox "{sandboxId}" has no user "{user}" for commands, only {known}. {fix}',
+    httpStatus: 400,
+    retryable: false,
+  },
   EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
   EXEC_MISMATCH: { message: 'Exec "{execId}" was started with another command; it was not started again.', httpStatus: 409, retryable: false },
   EXEC_FAILED: { message: 'The command could not be started: {problem}', httpStatus: 400, retryable: false },

@@ -6,10 +6,10 @@ import type { SandboxSnapshots } from './snapshots.ts';
 export interface RunOptions {
   /** Names the exec inside the sandbox; the same id attaches to what was started first. Made up when absent. */
   execId?: string;
-  /** Default `/home/user`. */
+  /** Default the home of the user. */
   cwd?: string;
   env?: Record<string, string>;
-  /** A user of the sandbox; there is but `user`, the default. */
+  /** A user that the template declares, default `user`; such a command begins in the home of that user. `USER_NOT_FOUND` names those there are. */
   user?: string;
   /** Milliseconds in which the sandbox was not frozen; then TERM, and KILL 2 s later, to the whole tree. Default 60 000; 0 never. */
   timeoutMs?: number;
@@ -216,6 +216,7 @@ export interface PtyOptions {
   /** A bash command. Default a login shell. */
   command?: string;
   cwd?: string;
+  user?: string;
   env?: Record<string, string>;
   /** Default 80 × 24. */
   columns?: number;
@@ -242,8 +243,10 @@ export interface CodeContext {
   language: CodeLanguage;
   /** Up to 40 letters, digits, `_`, `.` and `-`. JavaScript and TypeScript share their contexts. */
   contextId: string;
+  /** Default `user`. Each has contexts of its own. */
+  user?: string;
 }
-export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall'> {
+export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall'> {
   language: CodeLanguage;
   contextId?: string;
   /** Called for what the code prints, as it comes. */

@@ -91,11 +91,11 @@ test('assets are there from the start, and one that is missing leaves no sandbox
   );
 });
 
-test('there is but one user for commands', async () => {
+test('where no template declares users there is but one for commands', async () => {
   await using sandbox = await open();
   expect(await sandbox.run('echo ok', { user: 'user' })).toMatchObject({ exitCode: 0 });
   await expect(sandbox.run('id', { user: 'root' })).rejects.toThrow(
-    'user: the sandbox has no user "root" for commands, only "user". Nobody is root in a sandbox: leave it out',
+    `Sandbox "${sandbox.sandboxId}" has no user "root" for commands, only user. Nobody is root in a sandbox; a template does as root what it has under setup`,
   );
 });
 

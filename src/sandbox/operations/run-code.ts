@@ -1,5 +1,6 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
+import { asUser } from '../connection/as-user.ts';
 import type { ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { CodeContext, CodeLanguage, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
@@ -22,19 +23,21 @@ const START_ATTEMPTS = 5;
 export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
   return {
     async runCode(code, options) {
-      const { contextId, language } = options;
+      const { contextId, language, user } = options;
       const execId = options.execId ?? makeId('call', Date.now(), Math.random);
       const started = {
         execId,
         cwd: options.cwd ?? '.',
+        ...asUser(user),
         env: options.env ?? {},
         timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         ...(options.onMethodCall && { methods: true }),
       };
       if (contextId === undefined && language === 'bash') return runBash(connection, sandboxId, started, code, options);
-      if (contextId !== undefined) await ensureContext(connection, { language, contextId });
+      const context = contextId === undefined ? undefined : { language, contextId, ...(user !== undefined && { user }) };
+      if (context) await ensureContext(connection, context);
       const run: ExecSpec['run'] =
-        contextId === undefined ? { program: programOf(language) } : { program: 'call', argv: [contextName({ language, contextId })] };
+        context === undefined ? { program: programOf(language) } : { program: 'call', argv: [contextName(context)] };
       const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
       return runInterpreted(connection, sandboxId, spec, { code, language, ...(contextId !== undefined && settingOf(options)) }, options);
     },
@@ -103,7 +106,7 @@ function statusOf(exit: ExitRecord, gone: boolean, errorType: string | undefined
 async function runBash(
   connection: WorkingConnection,
   sandboxId: string,
-  started: Pick<ExecSpec, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'methods'>,
+  started: Pick<ExecSpec, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'methods'>,
   code: string,
   options: RunCodeOptions,
 ): Promise<CodeResult> {
@@ -145,6 +148,7 @@ async function ensureContext(connection: WorkingConnection, context: CodeContext
       execId,
       run: { program: programOf(context.language), argv: [contextName(context)] },
       cwd: '.',
+      ...asUser(context.user),
       env: {},
       timeoutMs: 0,
       maxOutputBytes: CONTEXT_OUTPUT_BYTES,
@@ -168,7 +172,8 @@ async function forgetEnded(connection: WorkingConnection, execId: string): Promi
 }
 
 function contextExec(context: CodeContext): string {
-  return `code-${contextName(context)}`;
+  const { user } = asUser(context.user);
+  return `code-${contextName(context)}${user === undefined ? '' : `:${user}`}`;
 }
 
 function contextName({ language, contextId }: CodeContext): string {

@@ -27,16 +27,15 @@ _PROGRAMS = {
 
 
 class Executions:
-    def __init__(self, journal, loop, nursery, home, methods, environment):
+    def __init__(self, journal, loop, nursery, users, methods, environment):
         self._journal = journal
         self._loop = loop
         self._nursery = nursery
+        self._users = users
         self._methods = methods
         self.base_env = {
             b'PATH': b'/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-            b'HOME': home,
-            b'USER': b'user',
-            b'LOGNAME': b'user',
+            **users.own.env,
             b'SHELL': b'/bin/bash',
             b'LANG': b'C.UTF-8',
             **{os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
@@ -158,6 +157,7 @@ class Executions:
         exec_id = fields['execId']
         if ('command' in fields) == ('argv' in fields or 'program' in fields):
             raise Refused('INVALID_ARGUMENT', 'either command or argv has to be given')
+        user = self._users.find(fields['user']) if 'user' in fields else self._users.own
         if self._unsaved:
             self._save_unsaved()
         given = _fingerprint(fields)
@@ -172,7 +172,7 @@ class Executions:
             return
         spec = {name: fields[name] for name in ('timeoutMs', 'maxOutputBytes')}
         spec.update(fingerprint=given, command=_shown(fields), startedAt=timestamp())
-        execution = self._launch(exec_id, fields, spec)
+        execution = self._launch(exec_id, fields, spec, user)
         self._live[exec_id] = execution
         try:
             # Only now, so that the command starts meanwhile; it cannot end unseen, since this loop is busy here.
@@ -182,16 +182,16 @@ class Executions:
         # For a short command the next runner is made after its end: forks would take processor time from both.
         self._loop.later(self._nursery.warm_up)
 
-    def _launch(self, exec_id, fields, spec):
+    def _launch(self, exec_id, fields, spec, user):
         if 'command' in fields:
             argv = [b'/bin/bash', b'-c', to_bytes(fields['command'])]
         else:
             argv = [*_PROGRAMS.get(fields.get('program'), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
         desk = self._methods.open_desk() if fields.get('methods') else None
-        env = {**self.base_env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
-        cwd = os.path.join(self.base_env[b'HOME'], to_bytes(fields['cwd']))
+        env = {**self.base_env, **user.env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
+        cwd = os.path.join(user.home, to_bytes(fields['cwd']))
         try:
-            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open')
+            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open', user.ids)
         except OSError as error:
             self._journal.remove(exec_id)
             if desk is not None:
@@ -306,8 +306,8 @@ class Lines:
 def _fingerprint(fields):
     """What makes two starts the same command. Values of the environment are in it and cannot be read from it."""
     told = [fields.get('command'), fields.get('argv'), fields['cwd'], sorted(fields['env'].items()), fields['stdin']]
-    if 'program' in fields:
-        told.append(fields['program'])
+    # Only what is given, so that commands of earlier versions keep theirs.
+    told += [fields[name] for name in ('program', 'user') if name in fields]
     return sha256(json.dumps(told).encode()).hexdigest()
 
 

@@ -41,16 +41,15 @@ class Spawned:
 
 
 class Nursery:
-    def __init__(self, user):
-        self._user = user
+    def __init__(self):
         self._socket = None
         self._pid = 0
         self._asked = 0
         self._split()
 
-    def start(self, argv, cwd, env, open_stdin):
+    def start(self, argv, cwd, env, open_stdin, user):
         """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started."""
-        order = marshal.dumps((argv, cwd, env, open_stdin))
+        order = marshal.dumps((argv, cwd, env, open_stdin, user))
         spawned = self._take()
         if not spawned.give(order):
             spawned = self._take()
@@ -118,14 +117,14 @@ class Nursery:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                _serve(theirs, self._user)
+                _serve(theirs)
             finally:
                 os._exit(1)
         theirs.close()
         self._socket = ours
 
 
-def _serve(asked, user):
+def _serve(asked):
     os.setsid()
     runner.reset_signals()
     # Nobody here waits for the runners; the supervisor sees their end by their status pipe.
@@ -137,7 +136,7 @@ def _serve(asked, user):
     asked = _socket.socket(fileno=kept)
     while asked.recv(1):
         try:
-            pid, descriptors = _make_runner(user)
+            pid, descriptors = _make_runner()
         except OSError as error:
             asked.send(_PID.pack(error.errno))
             continue
@@ -146,7 +145,7 @@ def _serve(asked, user):
             os.close(fd)
 
 
-def _make_runner(user):
+def _make_runner():
     theirs, ours = [], []
     try:
         for reads in (True, False, False, False, True):
@@ -160,7 +159,7 @@ def _make_runner(user):
         raise
     if pid == 0:
         try:
-            runner.run(theirs, user)
+            runner.run(theirs)
         finally:
             os._exit(127)
     for fd in theirs:

@@ -16,7 +16,10 @@ from loop import READ, Loop
 from methods import Methods
 from protocol import LIMITS, VERSION, Refused
 from tunnels import Tunnels
+from users import User, Users
 
+# Of the sandbox's own user, whatever the account is called where there is no container.
+_OWN_NAME = 'user'
 _PATHS = ('path', 'from', 'to', 'cwd', 'pattern')
 
 # How long the ends of killed commands are waited for when the sandbox is stopped.
@@ -24,20 +27,22 @@ _FAREWELL = 1.0
 
 
 class Supervisor:
-    def __init__(self, options, user, nursery):
+    def __init__(self, options, nursery):
         self._loop = Loop()
         self._listener = _listen(options['--socket'])
         self._path = options['--socket']
         self._home = os.fsencode(options['--home'])
         self._home_name = options['--home-name']
-        self._user = user
         self._nursery = nursery
         self._connections = set()
         self._stopping = False
         methods = Methods(options['--methods'], self._loop)
-        executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home, methods, json.loads(options['--environment']))
+        own = User(_OWN_NAME, (int(options['--uid']), int(options['--gid'])), self._home)
+        users = Users(own, contained=not self._home_name)
+        self._user = own.ids
+        executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, json.loads(options['--environment']))
         self._executions = executions
-        self._disk_guard = DiskGuard(self._loop, executions, (options['--home'], options['--journal']), user)
+        self._disk_guard = DiskGuard(self._loop, executions, options['--journal'], users.all)
         self._tunnels = Tunnels(self._loop, executions.base_env)
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {

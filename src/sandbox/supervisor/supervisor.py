@@ -23,14 +23,13 @@ _DEFAULTS = {
 
 def main(arguments):
     options = _parse(arguments)
-    user = (int(options['--uid']), int(options['--gid']))
     from nursery import Nursery
 
     # Its process is split off while this one is still small; only then comes the rest.
-    nursery = Nursery(user)
+    nursery = Nursery()
     from service import Supervisor
 
-    Supervisor(options, user, nursery).serve()
+    Supervisor(options, nursery).serve()
 
 
 def _parse(arguments):
