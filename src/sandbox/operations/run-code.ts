@@ -23,23 +23,22 @@ const START_ATTEMPTS = 5;
 export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
   return {
     async runCode(code, options) {
-      const { contextId, language, user } = options;
+      const { language } = options;
       const execId = options.execId ?? makeId('call', Date.now(), Math.random);
       const started = {
         execId,
         cwd: options.cwd ?? '.',
-        ...asUser(user),
+        ...asUser(options.user),
         env: options.env ?? {},
         timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         ...(options.onMethodCall && { methods: true }),
       };
-      if (contextId === undefined && language === 'bash') return runBash(connection, sandboxId, started, code, options);
-      const context = contextId === undefined ? undefined : { language, contextId, ...(user !== undefined && { user }) };
+      const context = contextOf(options);
+      if (!context && language === 'bash') return runBash(connection, sandboxId, started, code, options);
       if (context) await ensureContext(connection, context);
-      const run: ExecSpec['run'] =
-        context === undefined ? { program: programOf(language) } : { program: 'call', argv: [contextName(context)] };
+      const run: ExecSpec['run'] = context ? { program: 'call', argv: [contextName(context)] } : { program: programOf(language) };
       const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
-      return runInterpreted(connection, sandboxId, spec, { code, language, ...(contextId !== undefined && settingOf(options)) }, options);
+      return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
     },
     async interruptCode(context) {
       try {
@@ -60,6 +59,10 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
       }
     },
   };
+}
+
+function contextOf({ language, contextId, user }: RunCodeOptions): CodeContext | undefined {
+  return contextId === undefined ? undefined : { language, contextId, ...asUser(user) };
 }
 
 /** What a context is told; a process of its own has it from its start. */
