@@ -1,13 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../src/dev/run-command.ts';
 import { loadTemplates } from '../../src/templates/load-templates.ts';
 import { createTestSandboxes, output } from '../sandbox/docker/support.ts';
+import { testInstallation } from '../support/databases.ts';
 import { runLine } from './support.ts';
 
-const name = `test-${randomBytes(4).toString('hex')}`;
+const name = testInstallation();
 const before = { ...process.env };
 let directory: string;
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import { destroyExpired } from '../../src/sandbox/destroy-expired.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createLogger } from '../../src/log.ts';
-import { createTestDatabase, testInstallation, type TestDatabase } from '../support/stack.ts';
+import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
 import { output } from './docker/support.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
