@@ -35,13 +35,13 @@ export async function takeLeftovers({ settleMs = SETTLE_TIMEOUT_MS, ...census }:
     await sleep(250);
     found = await find(census);
   }
-  for (const { remove } of found) await remove();
+  for (const leftover of found) await leftover.remove();
   return found.map(({ what }) => what);
 }
 
 /** Removes whatever a run has left. */
 export async function removeLeftovers(run: string): Promise<void> {
-  for (const { remove } of await findNamed((name) => name.startsWith(run), run)) await remove();
+  for (const leftover of await findNamed((name) => name.startsWith(run), run)) await leftover.remove();
 }
 
 async function find({ run, otherRuns, checkpoints }: Omit<Census, 'settleMs'>): Promise<Leftover[]> {

@@ -108,7 +108,7 @@ function toFollow(run: Pick<RunOptions, 'onStdout' | 'onStderr' | 'signal'>, pre
   };
 }
 
-function toInfo({ exit, ...info }: ExecRecord): ExecInfo {
+function toInfo({ exit, past: _past, ...info }: ExecRecord): ExecInfo {
   return exit && exit.status !== 'lost' ? { ...info, result: { ...outcome(exit), status: exit.status } } : info;
 }
 

@@ -64,6 +64,8 @@ export interface ExecRecord {
   /** The first 1000 characters. */
   command: string;
   state: 'running' | 'ended' | 'lost';
+  /** It was lost before the processes began that were the last to end: whoever was told of their end was told of others. */
+  past?: boolean;
   startedAt: string;
   stdoutBytes: number;
   stderrBytes: number;

@@ -2,8 +2,9 @@ import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { asUser } from '../connection/as-user.ts';
 import type { ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
-import type { CodeContext, CodeLanguage, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
+import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
+import { contextExec, contextName, programOf } from './context-names.ts';
 import { followCalls } from './follow-calls.ts';
 
 type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode'>;
@@ -13,7 +14,6 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 /** Of a context's own process, whose output nobody reads. */
 const CONTEXT_OUTPUT_BYTES = 1024 * 1024;
-const CONTEXT_ID = /^[A-Za-z0-9_.-]{1,40}$/;
 const START_ATTEMPTS = 5;
 
 /**
@@ -172,26 +172,4 @@ async function forgetEnded(connection: WorkingConnection, execId: string): Promi
     if (!isFailure(error, 'INVALID_ARGUMENT')) throw error;
     await connection.signal(execId, 'SIGKILL');
   }
-}
-
-function contextExec(context: CodeContext): string {
-  const { user } = asUser(context.user);
-  return `code-${contextName(context)}${user === undefined ? '' : `:${user}`}`;
-}
-
-function contextName({ language, contextId }: CodeContext): string {
-  if (!CONTEXT_ID.test(contextId)) {
-    throw failure('INVALID_ARGUMENT', { what: 'contextId', problem: JSON.stringify(contextId), fix: 'Use up to 40 letters, digits, "_", "." and "-"' });
-  }
-  return `${programOf(language)}-${contextId}`;
-}
-
-function programOf(language: CodeLanguage): 'python' | 'javascript' {
-  if (language === 'python') return 'python';
-  if (language === 'javascript' || language === 'typescript') return 'javascript';
-  throw failure('INVALID_ARGUMENT', {
-    what: 'language',
-    problem: `${JSON.stringify(language)} has no contexts or is not known`,
-    fix: 'Use python, javascript or typescript; bash without contextId',
-  });
 }

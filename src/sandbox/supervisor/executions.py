@@ -144,9 +144,10 @@ class Executions:
             execution.conclude(fields['number'])
         channel.end({})
 
-    def kill_all(self):
+    def cut_off(self):
+        """The sandbox is being stopped."""
         for execution in tuple(self._live.values()):
-            execution.signal(signal.SIGKILL)
+            execution.cut_off()
 
     def stop_writers(self):
         """Which of them fills the volume cannot be seen, so all are ended."""
@@ -170,6 +171,7 @@ class Executions:
             if spec is not None and spec['fingerprint'] != given:
                 raise Refused('EXEC_MISMATCH', exec_id)
             return
+        self._journal.begin_life()
         spec = {name: fields[name] for name in ('timeoutMs', 'maxOutputBytes')}
         spec.update(fingerprint=given, command=_shown(fields), startedAt=timestamp())
         execution = self._launch(exec_id, fields, spec, user)
@@ -277,8 +279,11 @@ class Executions:
         if execution is not None and execution.exit is None:
             return {**info, 'state': 'running', 'stdoutBytes': execution.total[0], 'stderrBytes': execution.total[1]}
         record = execution.exit if execution is not None else self._exit(exec_id)
-        state = 'lost' if record['status'] == 'lost' else 'ended'
-        return {**info, 'state': state, 'stdoutBytes': record['stdoutBytes'], 'stderrBytes': record['stderrBytes'], 'exit': record}
+        if record['status'] == 'lost':
+            info.update({'state': 'lost', 'past': True} if self._journal.is_past(spec) else {'state': 'lost'})
+        else:
+            info['state'] = 'ended'
+        return {**info, 'stdoutBytes': record['stdoutBytes'], 'stderrBytes': record['stderrBytes'], 'exit': record}
 
 
 class Lines:

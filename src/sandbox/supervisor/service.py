@@ -67,7 +67,7 @@ class Supervisor:
         self._listen_for_stop()
 
     def serve(self):
-        """Returns when told to stop, with every command ended and its end recorded."""
+        """Returns when told to stop, with every command cut off and recorded as lost."""
         loop, executions, tunnels, disk_guard = self._loop, self._executions, self._tunnels, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
         gc.collect()
@@ -78,7 +78,7 @@ class Supervisor:
             executions.on_time(loop.active)
             tunnels.on_time(loop.active)
             disk_guard.on_time(loop.active)
-        executions.kill_all()
+        executions.cut_off()
         limit = loop.now() + _FAREWELL
         while executions.running and loop.now() < limit:
             loop.step(min(limit, executions.due() or limit), True)
