@@ -343,6 +343,8 @@ export interface SandboxOwner {
   tenantId: string;
   /** Milliseconds until a new sandbox expires: somebody's reaper destroys it then. Never when absent. */
   ttlMs?: number;
+  /** Whether one with another id will do as well, such as one that is kept warm. A conversation finds its sandbox under any id. */
+  anyId?: boolean;
 }
 export interface OpenedSandbox {
   handle: SandboxHandle;

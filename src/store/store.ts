@@ -299,12 +299,12 @@ export interface Store {
     /** Those that wait or are being made, by slot. */
     list(hostId: string, key: string): Promise<SandboxRow[]>;
     /**
-     * Gives a warm sandbox to a conversation that has none, those of `preferred` first; its row is `creating` then, and found by the conversation from now
-     * on. Undefined when none is left or the conversation has one.
+     * Gives a warm sandbox to a conversation that has none, or to whoever needs one without, those of `preferred` first; its row is `creating` then, found by
+     * the conversation from now on, and expires after `ttlMs`. Undefined when none is left or the conversation has one.
      */
     claim(
       pool: { hostId: string; key: string; preferred: string[] },
-      owner: { sandboxId: string; conversationId: string; tenantId: string; options: JsonObject },
+      owner: { sandboxId: string; conversationId?: string; tenantId: string; options: JsonObject; ttlMs?: number },
     ): Promise<SandboxRow | undefined>;
     /** Makes the row of an unclaimed sandbox `destroyed`; false when it was claimed or retired before. */
     retire(sandboxId: string): Promise<boolean>;
