@@ -155,6 +155,12 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
+  DATABASE_ELSEWHERE: {
+    message:
+      'The database belongs to the Temporal namespace {owner}; {address} has {here}, where its conversations have no workflows. Set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE to where they are, or DATABASE_URL to another database. If those are gone for good: longshore setup --move-database',
+    httpStatus: 503,
+    retryable: false,
+  },
   TEMPORAL_UNAVAILABLE: {
     message: 'Temporal cannot be reached at {address}: {problem}. Check TEMPORAL_ADDRESS, or start the stack: longshore dev',
     httpStatus: 503,

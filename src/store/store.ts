@@ -110,6 +110,12 @@ export interface PluginShelf {
 }
 
 /** What an archived sandbox was packed into. */
+export interface TemporalNamespace {
+  name: string;
+  /** The server's own; another server's namespace of the same name has another one. Absent when it is not known. */
+  id?: string;
+}
+
 export interface SandboxArchive {
   /** Of everything under `/home`: a tar stream, gzipped. */
   files: StoredBlob;
@@ -289,6 +295,12 @@ export interface Store {
     sweep(): Promise<void>;
   };
   /** Sandboxes of one host that are made before they are asked for. Those of one key are alike; each has a slot, counted from 1. */
+  temporalHome: {
+    /** Gives the Temporal namespace that the database belongs to: this one, if it had none before. */
+    claim(namespace: TemporalNamespace): Promise<TemporalNamespace>;
+    /** Makes it belong to another one. */
+    move(namespace: TemporalNamespace): Promise<void>;
+  };
   pools: {
     /** Says that somebody keeps a pool of that size, for so many milliseconds from now. */
     own(owner: { ownerId: string; hostId: string; key: string; size: number; forMs: number }): Promise<void>;

@@ -27,13 +27,15 @@ export interface TestDatabase {
 /** Makes an empty database for one test file. `sandboxes: 'invented'`: there is nothing behind its rows. */
 export async function createTestDatabase({ sandboxes = 'real' }: { sandboxes?: 'real' | 'invented' } = {}): Promise<TestDatabase> {
   const name = testInstallation().replaceAll('-', '_');
-  await query(adminUrl(), `CREATE DATABASE ${name}`);
+  // Tests may set another one later.
+  const admin = adminUrl();
+  await query(admin, `CREATE DATABASE ${name}`);
   return {
-    url: urlOf(name),
+    url: urlOf(name, admin),
     [Symbol.asyncDispose]: async () => {
-      const open = await openConnections(name);
-      const records = sandboxes === 'real' ? await sandboxRecords(name) : [];
-      await dropDatabase(name);
+      const open = await openConnections(name, admin);
+      const records = sandboxes === 'real' ? await sandboxRecords(name, admin) : [];
+      await dropDatabase(name, admin);
       if (open.length > 0) throw new Error(`${open.length} connections to the test database were left open, last doing: ${open.join('; ')}`);
       if (records.length > 0) throw new Error(`the tests have ended, and there is still: ${records.join('; ')}`);
     },
@@ -47,25 +49,25 @@ export async function databasesOf(run: string): Promise<string[]> {
 }
 
 /** What a database says there still is of sandboxes; one line each. */
-export async function sandboxRecords(name: string): Promise<string[]> {
+export async function sandboxRecords(name: string, admin = adminUrl()): Promise<string[]> {
   const found: string[] = [];
   for (const { table, select } of RECORDS) {
-    const [{ there } = {}] = await query(urlOf(name), `SELECT to_regclass('${table}') IS NOT NULL AS there`);
-    const rows = there === true ? await query(urlOf(name), select) : [];
+    const [{ there } = {}] = await query(urlOf(name, admin), `SELECT to_regclass('${table}') IS NOT NULL AS there`);
+    const rows = there === true ? await query(urlOf(name, admin), select) : [];
     found.push(...rows.map((row) => Object.values(row).join()));
   }
   return found.toSorted();
 }
 
-export async function dropDatabase(name: string): Promise<void> {
-  await query(adminUrl(), `DROP DATABASE ${name} WITH (FORCE)`);
+export async function dropDatabase(name: string, admin = adminUrl()): Promise<void> {
+  await query(admin, `DROP DATABASE ${name} WITH (FORCE)`);
 }
 
-async function openConnections(name: string): Promise<string[]> {
+async function openConnections(name: string, admin: string): Promise<string[]> {
   const deadline = Date.now() + CONNECTIONS_CLOSE_TIMEOUT_MS;
   for (;;) {
     // The server's own cleaning may be at work there.
-    const rows = await query(adminUrl(), `SELECT query FROM pg_stat_activity WHERE datname = '${name}' AND backend_type = 'client backend'`);
+    const rows = await query(admin, `SELECT query FROM pg_stat_activity WHERE datname = '${name}' AND backend_type = 'client backend'`);
     // A closed socket takes the server a moment to notice.
     if (rows.length === 0 || Date.now() > deadline) return rows.map((row) => String(row['query']));
     await sleep(50);
@@ -76,8 +78,8 @@ function adminUrl(): string {
   return process.env['DATABASE_URL'] ?? '';
 }
 
-function urlOf(name: string): string {
-  const url = new URL(adminUrl());
+function urlOf(name: string, admin: string): string {
+  const url = new URL(admin);
   url.pathname = `/${name}`;
   return url.href;
 }
