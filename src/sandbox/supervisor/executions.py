@@ -8,6 +8,7 @@ from _sha256 import sha256
 from execution import Execution
 from follow import Follower, Recorded
 from journal import timestamp
+from lines import Lines
 from memory import MemoryKills
 from methods import Answer
 from protocol import LIMITS, Refused, to_bytes
@@ -279,33 +280,10 @@ class Executions:
         if execution is not None and execution.exit is None:
             return {**info, 'state': 'running', 'stdoutBytes': execution.total[0], 'stderrBytes': execution.total[1]}
         record = execution.exit if execution is not None else self._exit(exec_id)
-        if record['status'] == 'lost':
-            info.update({'state': 'lost', 'past': True} if self._journal.is_past(spec) else {'state': 'lost'})
-        else:
-            info['state'] = 'ended'
+        info['state'] = 'lost' if record['status'] == 'lost' else 'ended'
+        if info['state'] == 'lost' and self._journal.is_past(spec):
+            info['past'] = True
         return {**info, 'stdoutBytes': record['stdoutBytes'], 'stderrBytes': record['stderrBytes'], 'exit': record}
-
-
-class Lines:
-    """Sends prepared bytes at the reader's pace, then ends the operation."""
-
-    def __init__(self, channel, data):
-        self._channel = channel
-        self._data = data
-        self._position = 0
-        channel.handler = self
-
-    def on_credit(self):
-        while self._position < len(self._data):
-            size = min(LIMITS['chunkBytes'], self._channel.writable)
-            if size <= 0:
-                return
-            self._channel.data(self._data[self._position : self._position + size])
-            self._position += size
-        self._channel.end({})
-
-    def on_close(self):
-        self._data = b''
 
 
 def _fingerprint(fields):
