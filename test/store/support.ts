@@ -66,3 +66,13 @@ export async function openTestStore(): Promise<{ store: Store; url: string; [Sym
     },
   };
 }
+
+/** Gives the tests of a file a store on a database of its own. */
+export function useTestStore(take: (opened: { store: Store; url: string }) => void): void {
+  let opened: Awaited<ReturnType<typeof openTestStore>> | undefined;
+  beforeAll(async () => {
+    opened = await openTestStore();
+    take(opened);
+  });
+  afterAll(async () => opened?.[Symbol.asyncDispose]());
+}
