@@ -7,11 +7,12 @@ import type { Store } from '../../src/store/store.ts';
  */
 export async function endSandboxes(store: Pick<Store, 'sandboxes' | 'snapshots'>, workerOf: (hostId: string) => Sandboxes): Promise<void> {
   const snapshots = await store.snapshots.list({});
-  const rows = (await store.sandboxes.list({})).filter(({ state }) => state !== 'destroyed');
+  const rows = await store.sandboxes.list({});
   for (const hostId of new Set([...rows, ...snapshots].map((row) => row.hostId))) {
     await using worker = workerOf(hostId);
-    for (const row of rows) if (row.hostId === hostId) await worker.destroy(row.sandboxId);
+    for (const row of rows) if (row.hostId === hostId && row.state !== 'destroyed') await worker.destroy(row.sandboxId);
     for (const row of snapshots) if (row.hostId === hostId) await worker.removeSnapshot(row.snapshotId);
+    // Also finishes what the end of a worker has cut off.
     await worker.reap();
   }
 }
