@@ -194,7 +194,7 @@ class Executions:
         env = {**self.base_env, **user.env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
         cwd = os.path.join(user.home, to_bytes(fields['cwd']))
         try:
-            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open', user.ids)
+            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open', user.ids if 'user' in fields else None)
         except OSError as error:
             self._journal.remove(exec_id)
             if desk is not None:

@@ -41,14 +41,16 @@ class Spawned:
 
 
 class Nursery:
-    def __init__(self):
+    def __init__(self, user):
+        self._user = user
         self._socket = None
         self._pid = 0
         self._asked = 0
         self._split()
 
-    def start(self, argv, cwd, env, open_stdin, user):
-        """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started."""
+    def start(self, argv, cwd, env, open_stdin, user=None):
+        """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started.
+        `user` is another (uid, gid) than the nursery's."""
         order = marshal.dumps((argv, cwd, env, open_stdin, user))
         spawned = self._take()
         if not spawned.give(order):
@@ -117,14 +119,14 @@ class Nursery:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                _serve(theirs)
+                _serve(theirs, self._user)
             finally:
                 os._exit(1)
         theirs.close()
         self._socket = ours
 
 
-def _serve(asked):
+def _serve(asked, user):
     os.setsid()
     runner.reset_signals()
     # Nobody here waits for the runners; the supervisor sees their end by their status pipe.
@@ -136,7 +138,7 @@ def _serve(asked):
     asked = _socket.socket(fileno=kept)
     while asked.recv(1):
         try:
-            pid, descriptors = _make_runner()
+            pid, descriptors = _make_runner(user)
         except OSError as error:
             asked.send(_PID.pack(error.errno))
             continue
@@ -145,7 +147,7 @@ def _serve(asked):
             os.close(fd)
 
 
-def _make_runner():
+def _make_runner(user):
     theirs, ours = [], []
     try:
         for reads in (True, False, False, False, True):
@@ -159,7 +161,7 @@ def _make_runner():
         raise
     if pid == 0:
         try:
-            runner.run(theirs)
+            runner.run(theirs, user)
         finally:
             os._exit(127)
     for fd in theirs:

@@ -18,7 +18,7 @@ FAILED = b'F'
 ENDED_SIZE = 5
 
 
-def run(theirs):
+def run(theirs, user):
     """Becomes a runner, with `theirs` as stdin, stdout, stderr, status and order; never returns. It reports the main child's end as `E`
     and a wait status, or `F` and a text when nothing was executed, and lives on until its last descendant is gone: as their subreaper
     it inherits all that are orphaned, so that none can leave the tree. The child is made ahead of the order, which it reads itself."""
@@ -34,7 +34,7 @@ def run(theirs):
         _report_failure('fork', error)
         os._exit(0)
     if child == 0:
-        _obey()
+        _obey(user)
     os.close(_ORDER)
     os.closerange(0, _STATUS)
     while True:
@@ -63,18 +63,18 @@ def _read_order():
     return marshal.loads(data[4:])
 
 
-def _obey():
-    """Waits for its order as root, where the guest cannot touch it, and executes it as its user."""
+def _obey(user):
+    """Waits for its order as root, where the guest cannot touch it, and executes it as the user, or as another that it names."""
     step = 'start'
     try:
         os.setsid()
         os.umask(0o022)
         offer_to_out_of_memory_killer()
-        argv, cwd, env, open_stdin, user = _read_order()
+        argv, cwd, env, open_stdin, other = _read_order()
         if not open_stdin:
             # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
             os.dup2(os.open('/dev/null', os.O_RDONLY), _STDIN)
-        become(user)
+        become(other or user)
         step = f'enter {os.fsdecode(cwd)}'
         os.chdir(cwd)
         step = f'execute {os.fsdecode(argv[0])[:200]}'

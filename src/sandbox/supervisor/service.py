@@ -27,19 +27,18 @@ _FAREWELL = 1.0
 
 
 class Supervisor:
-    def __init__(self, options, nursery):
+    def __init__(self, options, user, nursery):
         self._loop = Loop()
         self._listener = _listen(options['--socket'])
         self._path = options['--socket']
         self._home = os.fsencode(options['--home'])
         self._home_name = options['--home-name']
+        self._user = user
         self._nursery = nursery
         self._connections = set()
         self._stopping = False
         methods = Methods(options['--methods'], self._loop)
-        own = User(_OWN_NAME, (int(options['--uid']), int(options['--gid'])), self._home)
-        users = Users(own, contained=not self._home_name)
-        self._user = own.ids
+        users = Users(User(_OWN_NAME, user, self._home), contained=not self._home_name)
         executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, json.loads(options['--environment']))
         self._executions = executions
         self._disk_guard = DiskGuard(self._loop, executions, options['--journal'], users.all)

@@ -23,13 +23,14 @@ _DEFAULTS = {
 
 def main(arguments):
     options = _parse(arguments)
+    user = (int(options['--uid']), int(options['--gid']))
     from nursery import Nursery
 
     # Its process is split off while this one is still small; only then comes the rest.
-    nursery = Nursery()
+    nursery = Nursery(user)
     from service import Supervisor
 
-    Supervisor(options, nursery).serve()
+    Supervisor(options, user, nursery).serve()
 
 
 def _parse(arguments):
