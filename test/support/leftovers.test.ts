@@ -14,6 +14,7 @@ import { takeLeftovers } from './leftovers.ts';
 const before = process.env['LONGSHORE_TEST_RUN'];
 // No longer than a run's own name, of which it is not the beginning.
 const run = testInstallation().replace(/^test/, 'gone');
+const alone = { run, otherRuns: async () => ['another'], settleMs: 0 };
 const docker = (...args: string[]) => runCommand('docker', args);
 let directory: string;
 beforeAll(async () => {
@@ -21,6 +22,8 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'longshore-census-'));
 });
 afterAll(async () => {
+  // Where the test has failed.
+  await takeLeftovers(alone);
   process.env['LONGSHORE_TEST_RUN'] = before;
   await rm(directory, { recursive: true });
 });
@@ -54,7 +57,7 @@ test('whatever a run leaves behind is told by its kind and removed: on the engin
   const name = new URL(database.url).pathname.slice(1);
   const records = await writeRecords(database.url);
 
-  const census = { run, otherRuns: async () => ['another'], checkpoints: { directory, before: [checkpoint('old')] }, settleMs: 0 };
+  const census = { ...alone, checkpoints: { directory, before: [checkpoint('old')] } };
   expect(await takeLeftovers(census)).toEqual([
     `process ${String(pid).trim()}: sleep 987`,
     `container ${thing} of ${installation}`,
