@@ -1,6 +1,7 @@
 import { loadAgents } from './agents/load-agents.ts';
 import { createLongshore } from './client/create-longshore.ts';
 import type { AgentSource } from './client/start-conversation.ts';
+import { checkNamespace } from './client/own-namespace.ts';
 import { createTemporalLink } from './client/temporal.ts';
 import type { ConnectOptions, Longshore } from './client/types.ts';
 import { loadConfig, type Config } from './config.ts';
@@ -27,17 +28,18 @@ export { isFailure, LongshoreError } from './contracts/errors.ts';
 export { defineAgent } from './agents/define-agent.ts';
 
 /**
- * Connects to a Longshore installation: Postgres and Temporal. Fails with `POSTGRES_UNAVAILABLE`, `TEMPORAL_UNAVAILABLE` or `CONFIG_INVALID`.
+ * Connects to a Longshore installation: Postgres and Temporal. Fails with `POSTGRES_UNAVAILABLE`, `TEMPORAL_UNAVAILABLE`, `DATABASE_ELSEWHERE` or `CONFIG_INVALID`.
  * Dispose the client to close its connections: `await using longshore = await connect()`.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Longshore> {
   const config = loadConfig();
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
+  const store = await openStore({ url: options.databaseUrl ?? config.DATABASE_URL, log });
   const temporal = createTemporalLink({
     address: options.temporalAddress ?? config.TEMPORAL_ADDRESS,
     namespace: options.temporalNamespace ?? config.TEMPORAL_NAMESPACE,
+    check: (parts) => checkNamespace(store.temporalHome, parts),
   });
-  const store = await openStore({ url: options.databaseUrl ?? config.DATABASE_URL, log });
   const taskQueue = options.taskQueue ?? config.LONGSHORE_TASK_QUEUE;
   const longshore = createLongshore({ store, temporal, taskQueue, agents: agentSource(options, config) });
   try {

@@ -3,7 +3,8 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from './activities/create-activities.ts';
 import type { ActivityDependencies } from './activities/dependencies.ts';
 import type { Config } from './config.ts';
-import { failure } from './contracts/errors.ts';
+import { checkNamespace } from './client/own-namespace.ts';
+import { failure, isFailure } from './contracts/errors.ts';
 import type { Logger } from './log.ts';
 import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
 import { destroyExpired } from './sandbox/destroy-expired.ts';
@@ -28,28 +29,14 @@ export { registerSandboxBackend, createSandboxes, type SandboxBackend, type Sand
 
 const REAP_EVERY_MS = 5 * 60_000;
 
-/** @throws TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace. */
+/** @throws TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace; DATABASE_ELSEWHERE when that is not the database's. */
 export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
   const { config, log } = options;
   const workflowBundle = await loadWorkflowBundle({ home: config.LONGSHORE_HOME, log });
   const connection = options.connection ?? (await connectTo(config));
-  const worker = await Worker.create({
-    connection,
-    namespace: config.TEMPORAL_NAMESPACE,
-    taskQueue: config.LONGSHORE_TASK_QUEUE,
-    workflowBundle,
-    activities: { ...createActivities(options) },
-    // A cancellation comes back with a heartbeat; the default lets up to a minute pass between two.
-    maxHeartbeatThrottleInterval: '1s',
-    defaultHeartbeatThrottleInterval: '1s',
-    // Short calls may end by themselves; then the rest is detached, and by the force time the process ends whatever it waits for.
-    shutdownGraceTime: '5s',
-    shutdownForceTime: '60s',
-    // After a worker's death its conversations wait this long for it before another one takes them over.
-    stickyQueueScheduleToStartTimeout: '2s',
-  }).catch(async (error: unknown) => {
+  const worker = await createOn(connection, options, workflowBundle).catch(async (error: unknown) => {
     if (!options.connection) await connection.close();
-    throw unavailable(config.TEMPORAL_ADDRESS, error);
+    throw isFailure(error) ? error : unavailable(config.TEMPORAL_ADDRESS, error);
   });
   return {
     async run() {
@@ -64,6 +51,26 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
     },
     shutdown: () => worker.shutdown(),
   };
+}
+
+async function createOn(connection: NativeConnection, options: WorkerOptions, workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>): Promise<Worker> {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue } = options.config;
+  await checkNamespace(options.store.temporalHome, { address, namespace, connection });
+  return Worker.create({
+    connection,
+    namespace,
+    taskQueue,
+    workflowBundle,
+    activities: { ...createActivities(options) },
+    // A cancellation comes back with a heartbeat; the default lets up to a minute pass between two.
+    maxHeartbeatThrottleInterval: '1s',
+    defaultHeartbeatThrottleInterval: '1s',
+    // Short calls may end by themselves; then the rest is detached, and by the force time the process ends whatever it waits for.
+    shutdownGraceTime: '5s',
+    shutdownForceTime: '60s',
+    // After a worker's death its conversations wait this long for it before another one takes them over.
+    stickyQueueScheduleToStartTimeout: '2s',
+  });
 }
 
 async function connectTo({ TEMPORAL_ADDRESS: address }: Pick<Config, 'TEMPORAL_ADDRESS'>): Promise<NativeConnection> {

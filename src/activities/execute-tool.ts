@@ -44,7 +44,19 @@ export function createExecuteTool(parts: Parts) {
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args);
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
-    const run: ToolRun = { args, claim, tool, store, opened: parts.opened, services: parts.services, progress, output: outputOf(args, log), log, methods, awaited };
+    const run: ToolRun = {
+      args,
+      claim,
+      tool,
+      store,
+      opened: parts.opened,
+      services: parts.services,
+      progress,
+      output: outputOf(args, log),
+      log,
+      methods,
+      awaited,
+    };
     return storeOutcome(run, await runTool(run), within?.onStored);
   }
 

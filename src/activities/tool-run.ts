@@ -84,11 +84,10 @@ export async function lostJournal({ store, args, claim }: ToolRun, handle: Sandb
   return !(await handle.execs()).some(({ execId }) => isExecOf(args.callId, execId));
 }
 
-/** Opens the conversation's sandbox; what an earlier life of it lost is told to the model. */
+/** Opens the conversation's sandbox. What an earlier life of it lost is told to the model by the change of its row. */
 export async function openFor(run: ToolRun): Promise<SandboxHandle> {
   const { args, store } = run;
   const opened = await run.opened.open(args);
-  if (opened.lost !== undefined) await tellLost(run, opened.lost);
   // An interruption that found no sandbox could not bar the first command; it left its word in the ledger.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');
@@ -119,13 +118,6 @@ export async function tierOf(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): P
   const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
   if (!row) return 'none';
   return row.state === 'creating' || row.state === 'warm' ? 'running' : row.state;
-}
-
-async function tellLost({ args, store }: ToolRun, lost: string): Promise<void> {
-  const { conversationId, turnId, stepId, callId } = args;
-  const text = `The sandbox had to be rebuilt; its files are there, its processes are not. ${lost}`;
-  await store.transcript.append(conversationId, turnId, stepId, `lost-${callId}-${Date.now()}`, { role: 'note', text });
-  await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text } }]);
 }
 
 /** Output that an earlier attempt told is not told again; what came while nobody was attached is. */

@@ -1,6 +1,6 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { ApprovalAnswer } from '../contracts/conversation.ts';
-import type { JsonObject } from '../contracts/json.ts';
+import { isObject, type JsonObject } from '../contracts/json.ts';
 import { printLine, withClient, type Cli } from './cli.ts';
 
 interface ApproveCommandOptions {
@@ -32,7 +32,7 @@ export function approveCommand(cli: Cli): Command {
 function jsonObject(text: string): JsonObject {
   try {
     const value = JSON.parse(text) as unknown;
-    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as JsonObject;
+    if (isObject(value)) return value;
   } catch {
     // Said below.
   }

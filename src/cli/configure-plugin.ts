@@ -1,6 +1,6 @@
 import type { Longshore, PluginState } from '../client.ts';
 import { failure } from '../contracts/errors.ts';
-import type { Json, JsonObject } from '../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { printJson, printLine, type Cli } from './cli.ts';
 
 export interface ConfigOptions {
@@ -36,7 +36,7 @@ function versionFor({ configVersion }: PluginState, { replace, ifVersion }: Conf
 
 function parseObject(text: string): JsonObject {
   const value = parse(text);
-  if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value;
+  if (isObject(value)) return value;
   throw failure('INVALID_ARGUMENT', { what: '--replace', problem: `${JSON.stringify(text)} is not a JSON object`, fix: `Write it as '{"key": "value"}'` });
 }
 
@@ -65,7 +65,7 @@ function remove(config: JsonObject, path: string[]): void {
 
 function stepInto(holding: JsonObject, key: string, make: boolean): JsonObject {
   const inner = Object.hasOwn(holding, known(key)) ? holding[key] : undefined;
-  if (inner !== null && typeof inner === 'object' && !Array.isArray(inner)) return inner;
+  if (isObject(inner)) return inner;
   const made: JsonObject = {};
   if (make) holding[key] = made;
   return made;

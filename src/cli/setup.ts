@@ -1,30 +1,45 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { checkNamespace, identifyNamespace, type NamespaceParts } from '../client/own-namespace.ts';
 import { createTemporalLink } from '../client/temporal.ts';
 import { restartOwnEngine } from '../dev/docker-engine.ts';
 import { ENGINE_SETTINGS, ensureRunsc, registerRunsc } from '../dev/gvisor.ts';
 import { registerSearchAttributes } from '../dev/search-attributes.ts';
+import { createLogger } from '../log.ts';
 import { migrate } from '../store/migrate.ts';
+import { openStore } from '../store/open-store.ts';
 import { printLine, type Cli } from './cli.ts';
 
 export function setupCommand(cli: Cli): Command {
   return new Command('setup')
     .description('Prepare the servers of an installation: the Postgres schema and the search attributes of Temporal. Safe to repeat')
+    .option('--move-database', 'Make the database belong to the Temporal namespace that is set, where it belongs to another one that is gone for good')
     .option('--gvisor', 'Instead: build gVisor, with which sandboxes can hibernate, and register it with the Docker engine of this machine')
-    .action(async ({ gvisor }: { gvisor?: boolean }) => {
+    .action(async ({ gvisor, moveDatabase = false }: { gvisor?: boolean; moveDatabase?: boolean }) => {
       const config = cli.config();
       if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
       await migrate(config.DATABASE_URL);
       printLine(cli, 'Postgres: the schema is up to date.');
-      const temporal = createTemporalLink({ address: config.TEMPORAL_ADDRESS, namespace: config.TEMPORAL_NAMESPACE });
+      const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+      const temporal = createTemporalLink({ address, namespace });
       try {
-        const added = await registerSearchAttributes(await temporal.connection(), config.TEMPORAL_NAMESPACE);
+        await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
+        const added = await registerSearchAttributes(await temporal.connection(), namespace);
         printLine(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'are there'}.`);
       } finally {
         await temporal.close();
       }
       return undefined;
     });
+}
+
+async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Promise<void> {
+  const { DATABASE_URL: url, LONGSHORE_LOG_LEVEL } = cli.config();
+  await using store = await openStore({ url, log: createLogger({ LONGSHORE_LOG_LEVEL }), poolSize: 1 });
+  const here = move ? await identifyNamespace(parts) : undefined;
+  if (here) await store.temporalHome.move(here);
+  await checkNamespace(store.temporalHome, parts);
+  printLine(cli, `Postgres: the database belongs to the Temporal namespace "${parts.namespace}".`);
 }
 
 async function setUpGvisor(cli: Cli, home: string): Promise<void> {

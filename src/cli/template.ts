@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { loadAgents, templatesBeside } from '../agents/load-agents.ts';
-import { failure } from '../contracts/errors.ts';
+import { findTemplate } from '../templates/find-template.ts';
 import { buildTemplate } from '../templates/build-template.ts';
 import { loadTemplates } from '../templates/load-templates.ts';
 import { removeTemplate } from '../templates/remove-template.ts';
@@ -33,7 +33,7 @@ export function templateCommand(cli: Cli): Command {
 
 async function build(cli: Cli, names: string[], force: boolean): Promise<void> {
   const { directory, templates } = await load(cli);
-  const chosen = names.length === 0 ? [...templates.values()] : names.map((name) => find(templates, name, directory));
+  const chosen = names.length === 0 ? [...templates.values()] : names.map((name) => findTemplate(templates, name, directory));
   if (chosen.length === 0) printLine(cli, `No templates in ${directory}.`);
   const said = { present: 'is built', built: 'built', nothing: 'has nothing to build' };
   for (const template of chosen) {
@@ -101,17 +101,11 @@ function stateOf(template: Template | undefined, images: string[]): Listed['stat
 async function remove(cli: Cli, name: string, force: boolean): Promise<void> {
   const { directory, templates } = await load(cli);
   const removed = await removeTemplate(name, { force });
-  if (removed.length === 0) find(templates, name, directory);
+  if (removed.length === 0) findTemplate(templates, name, directory);
   printLine(cli, removed.length === 0 ? `${name}: has no image here.` : `${name}: removed ${removed.join(', ')}.`);
 }
 
 async function load(cli: Cli): Promise<{ directory: string; templates: Map<string, Template> }> {
   const { LONGSHORE_AGENTS, LONGSHORE_TEMPLATES: directory = templatesBeside(LONGSHORE_AGENTS) } = cli.config();
   return { directory, templates: await loadTemplates(directory) };
-}
-
-function find(templates: Map<string, Template>, name: string, directory: string): Template {
-  const found = templates.get(name);
-  if (found) return found;
-  throw failure('TEMPLATE_NOT_FOUND', { template: name, known: [...templates.keys()].join(', ') || 'none', directory });
 }

@@ -1,10 +1,11 @@
 import { Client, Connection } from '@temporalio/client';
-import { failure } from '../contracts/errors.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
+import type { NamespaceParts } from './own-namespace.ts';
 
 /** The connection to Temporal, made when first asked for. */
 export interface TemporalLink {
   readonly address: string;
-  /** Fails with `TEMPORAL_UNAVAILABLE`; the next call tries again. */
+  /** Fails with `TEMPORAL_UNAVAILABLE`, or with what the check says; the next call tries again. */
   client(): Promise<Client>;
   /** As `client`, for what is not about workflows. */
   connection(): Promise<Connection>;
@@ -13,15 +14,20 @@ export interface TemporalLink {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-export function createTemporalLink(options: { address: string; namespace: string }): TemporalLink {
-  const { address, namespace } = options;
+/** @param options.check whether the server may be used, by each new connection */
+export function createTemporalLink(options: { address: string; namespace: string; check?: (parts: NamespaceParts) => Promise<void> }): TemporalLink {
+  const { address, namespace, check } = options;
   let connecting: Promise<{ connection: Connection; client: Client }> | undefined;
   const connect = async () => {
+    let connection: Connection | undefined;
     try {
-      const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS });
+      connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS });
+      await check?.({ address, namespace, connection });
       return { connection, client: new Client({ connection, namespace }) };
     } catch (error) {
       connecting = undefined;
+      await connection?.close();
+      if (isFailure(error)) throw error;
       throw failure('TEMPORAL_UNAVAILABLE', { address, problem: error instanceof Error ? error.message : String(error) }, error);
     }
   };

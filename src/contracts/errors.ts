@@ -131,6 +131,11 @@ export const ERRORS = {
   },
   BLOB_NOT_FOUND: { message: 'No blob "{blobId}" in the blob store. Check LONGSHORE_BLOBS of this worker.', httpStatus: 404, retryable: false },
   BLOB_FAILED: { message: 'The blob store failed at "{blobId}": {problem}. Check LONGSHORE_BLOBS.', httpStatus: 502, retryable: true },
+  USER_NOT_FOUND: {
+    message: 'Sandbox "{sandboxId}" has no user "{user}" for commands, only {known}. {fix}',
+    httpStatus: 400,
+    retryable: false,
+  },
   EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
   EXEC_MISMATCH: { message: 'Exec "{execId}" was started with another command; it was not started again.', httpStatus: 409, retryable: false },
   EXEC_FAILED: { message: 'The command could not be started: {problem}', httpStatus: 400, retryable: false },
@@ -149,6 +154,12 @@ export const ERRORS = {
     message: 'Postgres cannot be reached: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
     httpStatus: 503,
     retryable: true,
+  },
+  DATABASE_ELSEWHERE: {
+    message:
+      'The database belongs to the Temporal namespace {owner}; {address} has {here}, where its conversations have no workflows. Set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE to where they are, or DATABASE_URL to another database. If those are gone for good: longshore setup --move-database',
+    httpStatus: 503,
+    retryable: false,
   },
   TEMPORAL_UNAVAILABLE: {
     message: 'Temporal cannot be reached at {address}: {problem}. Check TEMPORAL_ADDRESS, or start the stack: longshore dev',

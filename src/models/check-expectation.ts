@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { TranscriptEntry } from '../contracts/transcript.ts';
 
 type ToolEntry = TranscriptEntry & { role: 'tool' };
@@ -21,8 +21,8 @@ export function checkExpectation(expected: JsonObject, result: ToolEntry): strin
 
 function compare(path: string, want: Json, real: Json | undefined): string | undefined {
   if (real === undefined) return `${path}: expected ${show(want)}, but there is none`;
-  if (typeof want === 'object' && want !== null && !Array.isArray(want)) {
-    if (typeof real !== 'object' || real === null || Array.isArray(real)) return `${path}: expected ${show(want)}, got ${show(real)}`;
+  if (isObject(want)) {
+    if (!isObject(real)) return `${path}: expected ${show(want)}, got ${show(real)}`;
     return Object.entries(want)
       .map(([name, value]) => compare(`${path}.${name}`, value, real[name]))
       .find((difference) => difference !== undefined);
@@ -42,7 +42,7 @@ function matches(want: Json, real: Json): boolean {
 function parseObject(text: string): JsonObject | undefined {
   try {
     const value = JSON.parse(text) as Json;
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

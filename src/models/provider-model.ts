@@ -1,5 +1,5 @@
 import { jsonSchema, streamText, tool, type FinishReason, type LanguageModel, type TextStreamPart, type ToolSet } from 'ai';
-import type { JsonObject } from '../contracts/json.ts';
+import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { AssistantPart } from '../contracts/transcript.ts';
 import type { Model, ModelAnswer, ModelDelta, ModelRequest, ModelTool } from './model.ts';
 import { toMessages } from './prompt.ts';
@@ -141,13 +141,12 @@ class AnswerBuilder {
   #addCall(part: TextStreamPart<ToolSet> & { type: 'tool-call' }): void {
     const { providerMetadata } = part;
     const input: unknown = part.input;
-    const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
     this.#parts.push({
       type: 'tool-call',
       callId: '',
       tool: this.#tools.find(({ name }) => name === part.toolName)?.tool ?? part.toolName,
-      arguments: isObject ? (input as JsonObject) : {},
-      ...(!isObject && { unreadable: `The arguments are no JSON object: ${clip(typeof input === 'string' ? input : JSON.stringify(input))}` }),
+      arguments: isObject(input) ? input : {},
+      ...(!isObject(input) && { unreadable: `The arguments are no JSON object: ${clip(typeof input === 'string' ? input : JSON.stringify(input))}` }),
       ...(providerMetadata && { providerMetadata: providerMetadata as JsonObject }),
     });
   }

@@ -1,5 +1,5 @@
 import type { Agent } from '../contracts/agent.ts';
-import type { Json, JsonObject } from '../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { failure } from '../contracts/errors.ts';
 import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
@@ -160,10 +160,6 @@ function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
 
 function variablesOf({ environment }: Plugin, { permissions: { env = [] } }: Tool): string[] {
   return [...new Set([...environment.filter(({ byPermission }) => !byPermission).map(({ name }) => name), ...env])];
-}
-
-function isObject(value: Json): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 function indexAliases(tools: RegisteredTool[]): Map<string, string> {

@@ -66,6 +66,8 @@ export interface ToolSandbox {
     options?: {
       cwd?: string;
       env?: Record<string, string>;
+      /** One that the sandbox's template declares; default `user`. */
+      user?: string;
       stdin?: string | Uint8Array;
       timeoutMs?: number;
       /** Keeps the output out of the events. */
@@ -75,7 +77,10 @@ export interface ToolSandbox {
     },
   ): Promise<CommandResult>;
   /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
-  runCode(code: string, options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'env' | 'timeoutMs'> & { methods?: boolean }): Promise<CodeResult>;
+  runCode(
+    code: string,
+    options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'user' | 'env' | 'timeoutMs'> & { methods?: boolean },
+  ): Promise<CodeResult>;
   /** Makes a request of an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started where it does not run. Not in compartments. */
   callServer(
     server: SandboxServer,
@@ -83,7 +88,7 @@ export interface ToolSandbox {
     options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'>,
   ): Promise<ServerAnswer>;
   /** Starts a command that outlives the call. */
-  start(command: string, options?: { cwd?: string; env?: Record<string, string>; timeoutMs?: number }): Promise<ExecInfo>;
+  start(command: string, options?: { cwd?: string; env?: Record<string, string>; user?: string; timeoutMs?: number }): Promise<ExecInfo>;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { templatesBeside } from '../agents/load-agents.ts';
 import { loadConfig, type Config } from '../config.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
@@ -6,6 +7,8 @@ import { makeId } from '../contracts/ids.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
+import { findTemplate } from '../templates/find-template.ts';
+import { loadTemplates } from '../templates/load-templates.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { createSandboxes } from './backends.ts';
 import { destroyExpired } from './destroy-expired.ts';
@@ -15,6 +18,11 @@ import { uploadAssets } from './upload-assets.ts';
 export interface OpenSandboxOptions extends Pick<SandboxOptions, 'image' | 'memoryMb' | 'cpus' | 'pids' | 'readOnlyRoot' | 'runtime' | 'assets'> {
   /** Opens one that exists, of the same tenant, whatever rest it is in. A new one when absent. */
   sandboxId?: string;
+  /**
+   * Name of a template of `LONGSHORE_TEMPLATES`, which holds where nothing is said here. Where workers of this host keep such sandboxes warm, and nothing
+   * else is asked for, one of those is taken.
+   */
+  template?: string;
   /** Milliseconds from now on after which it is destroyed, even if nobody disposes of it. Default one hour. */
   ttlMs?: number;
   /** Default `default`. */
@@ -47,10 +55,11 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Opens a sandbox for whoever needs one, without Temporal: it takes a Docker engine and Postgres.
- * @throws SANDBOX_NOT_FOUND for an unknown `sandboxId`, POSTGRES_UNAVAILABLE, DOCKER_UNAVAILABLE, …
+ * @throws SANDBOX_NOT_FOUND for an unknown `sandboxId`, TEMPLATE_NOT_FOUND for an unknown template, POSTGRES_UNAVAILABLE, DOCKER_UNAVAILABLE, …
  */
 export async function openSandbox(options: OpenSandboxOptions = {}): Promise<OpenSandbox> {
   const config = loadConfig();
+  const template = await templateOf(config, options);
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'warn' });
   const store = await openStore({ url: options.databaseUrl ?? config.DATABASE_URL, log, poolSize: 2 });
   let sandboxes: Sandboxes | undefined;
@@ -61,11 +70,17 @@ export async function openSandbox(options: OpenSandboxOptions = {}): Promise<Ope
   try {
     sandboxes = await createSandboxes({ config: withBackend(config, options), store, log });
     await destroyExpired({ store, sandboxes, log });
-    return await open({ store, sandboxes, letGo }, options);
+    return await open({ store, sandboxes, template, letGo }, options);
   } catch (error) {
     await letGo();
     throw error;
   }
+}
+
+async function templateOf({ LONGSHORE_AGENTS, LONGSHORE_TEMPLATES }: Config, { template }: OpenSandboxOptions): Promise<SandboxOptions> {
+  if (template === undefined) return {};
+  const directory = LONGSHORE_TEMPLATES ?? templatesBeside(LONGSHORE_AGENTS);
+  return findTemplate(await loadTemplates(directory), template, directory).options;
 }
 
 function withBackend(config: Config, { backend }: OpenSandboxOptions): Config {
@@ -75,16 +90,18 @@ function withBackend(config: Config, { backend }: OpenSandboxOptions): Config {
 interface OpenParts {
   store: Store;
   sandboxes: Sandboxes;
+  template: SandboxOptions;
   letGo: () => Promise<void>;
 }
 
-async function open({ store, sandboxes, letGo }: OpenParts, options: OpenSandboxOptions): Promise<OpenSandbox> {
+async function open({ store, sandboxes, template, letGo }: OpenParts, options: OpenSandboxOptions): Promise<OpenSandbox> {
   const { ttlMs = HOUR_MS, tenantId = 'default', sandboxId: known, assets, image, memoryMb, cpus, pids, readOnlyRoot, runtime } = options;
   if (!(ttlMs > 0)) throw failure('INVALID_ARGUMENT', { what: 'ttlMs', problem: `${ttlMs} is no time to live`, fix: 'Give milliseconds above 0' });
-  const container = defined({ image, memoryMb, cpus, pids, readOnlyRoot, runtime });
+  const container = { ...template, ...defined({ image, memoryMb, cpus, pids, readOnlyRoot, runtime }) };
   if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
-  const sandboxId = known ?? makeId('sbx', Date.now(), Math.random);
-  const opened = await sandboxes.open({ sandboxId, tenantId, ttlMs }, container);
+  const wanted = { sandboxId: known ?? makeId('sbx', Date.now(), Math.random), tenantId, ttlMs };
+  const opened = await sandboxes.open({ ...wanted, anyId: known === undefined && options.template !== undefined }, container);
+  const { sandboxId } = opened.handle;
   try {
     if (known !== undefined) await store.sandboxes.prolong(sandboxId, ttlMs);
     if (assets) await uploadAssets(opened.handle, assets);

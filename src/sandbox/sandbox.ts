@@ -6,10 +6,10 @@ import type { SandboxSnapshots } from './snapshots.ts';
 export interface RunOptions {
   /** Names the exec inside the sandbox; the same id attaches to what was started first. Made up when absent. */
   execId?: string;
-  /** Default `/home/user`. */
+  /** Default the home of the user. */
   cwd?: string;
   env?: Record<string, string>;
-  /** A user of the sandbox; there is but `user`, the default. */
+  /** A user that the template declares, default `user`; such a command begins in the home of that user. `USER_NOT_FOUND` names those there are. */
   user?: string;
   /** Milliseconds in which the sandbox was not frozen; then TERM, and KILL 2 s later, to the whole tree. Default 60 000; 0 never. */
   timeoutMs?: number;
@@ -249,6 +249,7 @@ export interface PtyOptions {
   /** A bash command. Default a login shell. */
   command?: string;
   cwd?: string;
+  user?: string;
   env?: Record<string, string>;
   /** Default 80 × 24. */
   columns?: number;
@@ -275,8 +276,10 @@ export interface CodeContext {
   language: CodeLanguage;
   /** Up to 40 letters, digits, `_`, `.` and `-`. JavaScript and TypeScript share their contexts. */
   contextId: string;
+  /** Default `user`. Each has contexts of its own. */
+  user?: string;
 }
-export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall' | 'isBegun'> {
+export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall' | 'isBegun'> {
   language: CodeLanguage;
   contextId?: string;
   /** Called for what the code prints, as it comes. */
@@ -373,6 +376,8 @@ export interface SandboxOwner {
   tenantId: string;
   /** Milliseconds until a new sandbox expires: somebody's reaper destroys it then. Never when absent. */
   ttlMs?: number;
+  /** Whether one with another id will do as well, such as one that is kept warm. A conversation finds its sandbox under any id. */
+  anyId?: boolean;
 }
 export interface OpenedSandbox {
   handle: SandboxHandle;

@@ -14,6 +14,7 @@ import { createSandboxes } from './sandboxes.ts';
 import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
+import { createTemporalHome } from './temporal-home.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { createTranscript } from './transcript.ts';
 
@@ -52,6 +53,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     events: createEvents(parts),
     sandboxes: createSandboxes(parts),
     pluginStore: createPluginStore(parts),
+    temporalHome: createTemporalHome(parts),
     pools: createPools(parts),
     snapshots: createSnapshots(parts),
     samples: createSamples(parts),

@@ -19,7 +19,7 @@ const CLAIM = `with candidate (claimed_id) as (
     order by sandbox_id = any($5) desc, created_at limit 1 for update skip locked
   )
   update sandboxes set conversation_id = $4, tenant_id = $6, options = $7, state = 'creating', pool_slot = null, generation = generation + 1,
-    created_at = clock_timestamp(), last_used_at = clock_timestamp()
+    created_at = clock_timestamp(), last_used_at = clock_timestamp(), expires_at = clock_timestamp() + $8 * interval '1 ms'
   from candidate where sandbox_id = claimed_id returning ${SANDBOX_COLUMNS}`;
 const RETIRE = `update sandboxes set state = 'destroyed', generation = generation + 1, last_used_at = clock_timestamp()
   where sandbox_id = $1 and pool_slot is not null and state in ('creating', 'warm') returning sandbox_id`;
@@ -44,8 +44,8 @@ export function createPools({ database }: { database: Database }): Store['pools'
     async list(hostId, key) {
       return (await database.query<SandboxSqlRow>('pools.list', OF_POOL, [hostId, key])).map(toSandbox);
     },
-    async claim({ hostId, key, preferred }, { sandboxId, conversationId, tenantId, options }) {
-      const values = [hostId, key, sandboxId, conversationId, preferred, tenantId, toJsonText(options)];
+    async claim({ hostId, key, preferred }, { sandboxId, conversationId, tenantId, options, ttlMs }) {
+      const values = [hostId, key, sandboxId, conversationId ?? null, preferred, tenantId, toJsonText(options), ttlMs ?? null];
       const claimed = await database.query<SandboxSqlRow>('pools.claim', CLAIM, values).catch((error: unknown) => {
         // Another worker has given the conversation a sandbox since this statement began.
         if (isDuplicate(error)) return [];

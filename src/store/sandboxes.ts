@@ -13,6 +13,7 @@ const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or 
 /**
  * `before` locks the row, so that the event tells the state that this change really ended, and a loser of the race sees the winner's generation.
  * A sandbox without a conversation finds no counter row and logs nothing, and so does a change that keeps the tier.
+ * What was lost when it runs again is noted for the model as well, whoever has woken it: in the turn that the transcript is in.
  */
 const CHANGE = `with before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
@@ -22,12 +23,25 @@ const CHANGE = `with before as (
       host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json
     from before where sandboxes.sandbox_id = before.sandbox_id
     returning sandboxes.*, before.state as from_state
+  ), placed as (
+    select changed.*, place.turn_id, place.step_id, json_build_object('type', 'sandbox.changed', 'data', json_strip_nulls(json_build_object(
+      'tier', changed.state, 'from', case changed.from_state when 'creating' then 'none' else changed.from_state end, 'lost', $5::text))) as event
+    from changed left join lateral (
+      select turn_id, step_id from transcript where transcript.conversation_id = changed.conversation_id and $5::text is not null and changed.state = 'running'
+      order by seq desc limit 1
+    ) place on true
   ), counter as (
-    update conversations set event_seq = event_seq + 1 from changed
-    where conversations.conversation_id = changed.conversation_id and changed.from_state <> changed.state and changed.state <> 'creating'
-    returning conversations.conversation_id, event_seq,
-      json_build_array(json_build_object('type', 'sandbox.changed', 'data', json_strip_nulls(json_build_object(
-        'tier', changed.state, 'from', case changed.from_state when 'creating' then 'none' else changed.from_state end, 'lost', $5::text)))) as events
+    update conversations set event_seq = event_seq + case when turn_id is null then 1 else 2 end,
+      transcript_seq = transcript_seq + case when turn_id is null then 0 else 1 end
+    from placed where conversations.conversation_id = placed.conversation_id and from_state <> placed.state and placed.state <> 'creating'
+    returning conversations.conversation_id, event_seq, transcript_seq, turn_id, step_id, 'lost-' || sandbox_id || '-' || generation as key,
+      case when turn_id is null then json_build_array(event)
+        else json_build_array(event, json_build_object('type', 'note', 'turnId', turn_id, 'stepId', step_id, 'data', json_build_object('text', $5::text)))
+      end as events
+  ), noted as (
+    insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
+    select conversation_id, transcript_seq, key, turn_id, step_id, clock_timestamp(), json_build_object('role', 'note', 'text', $5::text)
+    from counter where turn_id is not null
   ), logged as (${insertEvents('counter.events')})
   select ${SANDBOX_COLUMNS} from changed`;
 

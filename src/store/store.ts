@@ -110,6 +110,12 @@ export interface PluginShelf {
 }
 
 /** What an archived sandbox was packed into. */
+export interface TemporalNamespace {
+  name: string;
+  /** The server's own; another server's namespace of the same name has another one. Absent when it is not known. */
+  id?: string;
+}
+
 export interface SandboxArchive {
   /** Of everything under `/home`: a tar stream, gzipped. */
   files: StoredBlob;
@@ -291,6 +297,12 @@ export interface Store {
     sweep(): Promise<void>;
   };
   /** Sandboxes of one host that are made before they are asked for. Those of one key are alike; each has a slot, counted from 1. */
+  temporalHome: {
+    /** Gives the Temporal namespace that the database belongs to: this one, if it had none before. */
+    claim(namespace: TemporalNamespace): Promise<TemporalNamespace>;
+    /** Makes it belong to another one. */
+    move(namespace: TemporalNamespace): Promise<void>;
+  };
   pools: {
     /** Says that somebody keeps a pool of that size, for so many milliseconds from now. */
     own(owner: { ownerId: string; hostId: string; key: string; size: number; forMs: number }): Promise<void>;
@@ -301,12 +313,12 @@ export interface Store {
     /** Those that wait or are being made, by slot. */
     list(hostId: string, key: string): Promise<SandboxRow[]>;
     /**
-     * Gives a warm sandbox to a conversation that has none, those of `preferred` first; its row is `creating` then, and found by the conversation from now
-     * on. Undefined when none is left or the conversation has one.
+     * Gives a warm sandbox to a conversation that has none, or to whoever needs one without, those of `preferred` first; its row is `creating` then, found by
+     * the conversation from now on, and expires after `ttlMs`. Undefined when none is left or the conversation has one.
      */
     claim(
       pool: { hostId: string; key: string; preferred: string[] },
-      owner: { sandboxId: string; conversationId: string; tenantId: string; options: JsonObject },
+      owner: { sandboxId: string; conversationId?: string; tenantId: string; options: JsonObject; ttlMs?: number },
     ): Promise<SandboxRow | undefined>;
     /** Makes the row of an unclaimed sandbox `destroyed`; false when it was claimed or retired before. */
     retire(sandboxId: string): Promise<boolean>;

@@ -12,19 +12,22 @@ const SUPERVISOR = ['python3', '-I', '-S', '-B', '/opt/longshore/supervisor.py']
  */
 export function imageDefinition(build: TemplateBuild, name: string, image: string): string {
   const { packages, users, setup, workDirectory } = build;
-  const lines = [...beginning(), 'USER 0:0', 'WORKDIR /home/user', 'ENV HOME=/home/user'];
+  const lines = [...beginning(), 'USER 0:0', ...inHomeOf('user')];
   if (packages.length > 0) {
     const install = `apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages.map(quoted).join(' ')}`;
     lines.push(runLine(`${install} && rm -rf /var/lib/apt/lists/*`));
   }
   for (const { name: user, uid } of users) {
-    lines.push(runLine(`useradd ${uid === undefined ? '' : `--uid ${uid} `}--user-group --no-create-home --home-dir /home/user --shell /bin/bash ${user}`));
+    lines.push(runLine(`useradd ${uid === undefined ? '' : `--uid ${uid} `}--user-group --create-home --home-dir /home/${user} --shell /bin/bash ${user}`));
   }
   if (workDirectory !== undefined) lines.push('USER user', runLine(`mkdir -p ${quoted(workDirectory)}`));
-  for (const { run, user } of setup) lines.push(`USER ${user}`, runLine(run));
+  for (const { run, user } of setup) {
+    const hasHome = users.some((declared) => declared.name === user);
+    lines.push(...inHomeOf(hasHome ? user : 'user'), `USER ${user}`, runLine(run));
+  }
   lines.push(
     'USER 0:0',
-    'WORKDIR /home/user',
+    ...inHomeOf('user'),
     'ENTRYPOINT []',
     `CMD ${JSON.stringify(SUPERVISOR)}`,
     // An inherited stamp would make it look like a build of the standard image.
@@ -38,6 +41,10 @@ export function imageDefinition(build: TemplateBuild, name: string, image: strin
  */
 export function beginning(): string[] {
   return ['ARG BASE', 'FROM ${BASE}', `LABEL ${IMAGE_LABEL.kind}=template`];
+}
+
+function inHomeOf(user: string): string[] {
+  return [`WORKDIR /home/${user}`, `ENV HOME=/home/${user}`];
 }
 
 function runLine(command: string): string {

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { readDefinition } from '../agents/read-definition.ts';
 import { treatCredentials } from '../agents/treat-credentials.ts';
 import { failure } from '../contracts/errors.ts';
+import { isObject } from '../contracts/json.ts';
 import { parseTemplate } from './parse-template.ts';
 import type { Template } from './template.ts';
 import { templateImage } from './template-image.ts';
@@ -37,8 +38,7 @@ export async function loadTemplates(directory: string): Promise<Map<string, Temp
 
 async function loadTemplate(path: string): Promise<Template> {
   const { filled, source } = await readDefinition(path, 'TEMPLATE_INVALID', treatCredentials);
-  const isObject = filled === null || (typeof filled === 'object' && !Array.isArray(filled));
-  return parseTemplate(isObject ? { name: basename(path, extname(path)), ...filled } : filled, source);
+  return parseTemplate(filled === null || isObject(filled) ? { name: basename(path, extname(path)), ...filled } : filled, source);
 }
 
 async function importTemplate(path: string): Promise<Template> {

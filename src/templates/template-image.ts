@@ -8,7 +8,7 @@ import { stableJson } from '../stable-json.ts';
 import type { TemplateBuild } from './template.ts';
 
 /** Grows when the same definition is built in another way. */
-const RECIPE = 1;
+const RECIPE = 2;
 const HASH_LENGTH = 16;
 
 /** The name of a template's image: it says all that goes in, so it is the same on every machine, and another one after every change. */

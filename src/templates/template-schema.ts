@@ -30,7 +30,7 @@ export const templateSchema = sandboxShape
     users: z
       .array(z.union([userName.transform((name) => ({ name })), z.strictObject({ name: userName, uid: z.int().min(1001).max(59_999).optional() })]))
       .default([])
-      .describe('Users beside `user`, without a password.'),
+      .describe('Users beside `user` that commands may run as; each has a home of its own, /home/<name>.'),
     workDirectory: z
       .string()
       .regex(/^\/home\/user(\/[^/\0\n]+)*$/, 'has to be /home/user or a directory below it')
@@ -44,7 +44,7 @@ export const templateSchema = sandboxShape
         ]),
       )
       .default([])
-      .describe('Bash commands run once, when the image is built: as `user`, or { run, user: root }.'),
+      .describe('Bash commands run once, when the image is built: as `user`, or as { run, user } says: root, or one of users.'),
     pool: z.int().min(0).max(100).default(0).describe('Sandboxes that wait on each host, ready to be taken over. Default 0.'),
     labels: z
       .record(z.string().regex(LABEL, 'has to be a label: a-z, 0-9, ., _ and -'), z.string().max(200))

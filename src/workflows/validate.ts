@@ -3,6 +3,7 @@ import { failure, type ErrorCode, type ErrorValues } from '../contracts/errors.t
 import { MAX_INLINE_ARGUMENTS, type ApprovalAnswer, type ResolveApprovalArgs, type SendMessageArgs, type WhenBusy } from '../contracts/conversation.ts';
 import { judgeAnswer, type Approval } from './approval-state.ts';
 import { judgeMessage, MAX_QUEUED, type ConversationData } from './conversation-state.ts';
+import { isObject } from '../contracts/json.ts';
 
 export const MAX_ID_LENGTH = 200;
 const WHEN_BUSY: readonly WhenBusy[] = ['queue', 'steer', 'interrupt', 'reject'];
@@ -81,10 +82,6 @@ function flatObject(given: unknown, code: 'MESSAGE_INVALID' | 'INVALID_ARGUMENT'
 /** Arguments of a signal, of which nothing is refused: what cannot be understood counts as not given. */
 export function signalArgs<T extends object>(given: T | undefined): Partial<T> {
   return isObject(given) ? given : {};
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 function isId(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH;

@@ -12,7 +12,7 @@ import { createRegistry } from '../../src/plugins/registry.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeAgent, silentLog } from '../models/support.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const registry = createRegistry([
   definePlugin({

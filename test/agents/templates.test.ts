@@ -50,6 +50,15 @@ test('what an agent does not say is as in its template, and what nobody says is 
   expect(limitsOf(agent)).toMatchObject({ freezeAfterMs: 60_000, hibernateAfterMs: 0, stopAfterMs: 3_600_000 });
 });
 
+test('the way out that a template allows is that of its sandboxes, with credentials as references; an agent that names hosts of its own has only those', async () => {
+  process.env['TEMPLATES_TEST_KEY'] = 'sesame';
+  const headers = { authorization: 'Bearer ${env.TEMPLATES_TEST_KEY}' };
+  await write('templates/reaching.yaml', `egress: [pypi.test, { host: api.test, headers: ${JSON.stringify(headers)} }]\n`);
+  expect((await agentOf('sandbox: { template: reaching }\n')).sandbox.egress).toEqual(['pypi.test', { host: 'api.test', headers }]);
+  expect((await agentOf('sandbox: { template: reaching, egress: [own.test] }\n')).sandbox.egress).toEqual(['own.test']);
+  delete process.env['TEMPLATES_TEST_KEY'];
+});
+
 test('an unknown template is refused at load, and the known ones are named', async () => {
   await write('templates/python.yaml', 'packages: [python3-numpy]\n');
   expect(await messageOf(agentOf('sandbox: { template: pyton }\n'))).toBe(

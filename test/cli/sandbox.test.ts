@@ -63,6 +63,12 @@ test('a command streams, is given our input and arguments as they are, and ends 
   expect(await line('exec', id, 'echo $KEY')).toMatchObject({ out: expect.not.stringContaining('hunter2') as string });
 });
 
+test('a command runs as the user that is named, where there is one', async () => {
+  expect(await line('exec', id, '--user', 'user', '--', 'id -un')).toEqual({ code: 0, out: 'user\n', err: '' });
+  const err = `Sandbox "${id}" has no user "root" for commands, only user. Nobody is root in a sandbox; a template does as root what it has under setup\n`;
+  expect(await line('exec', id, '--user', 'root', '--', 'id')).toEqual({ code: 1, out: '', err });
+});
+
 test('Ctrl-C interrupts a command', async () => {
   const interrupt = new AbortController();
   const running = runLine(undefined, ['sandbox', 'exec', id, 'touch /tmp/begun; trap "echo interrupted; exit 3" INT; sleep 60 & wait'], {

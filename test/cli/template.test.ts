@@ -1,13 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../src/dev/run-command.ts';
 import { loadTemplates } from '../../src/templates/load-templates.ts';
 import { createTestSandboxes, output } from '../sandbox/docker/support.ts';
+import { testInstallation } from '../support/databases.ts';
 import { runLine } from './support.ts';
 
-const name = `test-${randomBytes(4).toString('hex')}`;
+const name = testInstallation();
 const before = { ...process.env };
 let directory: string;
 beforeAll(async () => {
@@ -79,7 +79,65 @@ labels: { team: blue }
   } finally {
     await parts[Symbol.asyncDispose]();
   }
-});
+}, 120_000);
+
+test('commands, code and terminals run as any user that the template declares, at home in a directory of their own, and as nobody else', async () => {
+  await write(`users: [database, { name: web, uid: 1500 }]
+setup: [{ run: 'pwd > ~/note; chmod 700 ~', user: database }]
+workDirectory: /home/user/site
+diskMb: 64
+`);
+  expect(await line('build', name)).toMatchObject({ code: 0, err: '' });
+  const parts = await createTestSandboxes();
+  try {
+    const owner = parts.newOwner();
+    const { handle } = await parts.sandboxes.open(owner, (await template()).options);
+    const as = async (user: string, command: string) => {
+      const { stdout, stderr } = await handle.run(command, { user });
+      return (stdout.text + stderr.text).trimEnd();
+    };
+    const facts = 'id -un; id -G | wc -w; pwd; echo $HOME $USER; grep -E "^(CapEff|NoNewPrivs)" /proc/self/status | tr "\\n" " "';
+    const rights = 'CapEff:\t0000000000000000 NoNewPrivs:\t1';
+    expect(await as('database', facts)).toBe(`database\n1\n/home/database\n/home/database database\n${rights}`);
+    expect(await as('web', `${facts}; id -u`)).toBe(`web\n1\n/home/web\n/home/web web\n${rights} 1500`);
+    expect(await as('user', 'pwd; cat /home/database/note')).toBe('/home/user/site\ncat: /home/database/note: Permission denied');
+    expect(await as('database', 'cat note')).toBe('/home/database');
+
+    const code = async (user?: string) => {
+      const { values } = await handle.runCode('n = globals().get("n", 0) + 1\nimport getpass, os\n(n, getpass.getuser(), os.getcwd())', {
+        language: 'python',
+        contextId: 'one',
+        ...(user !== undefined && { user }),
+      });
+      return values[0]?.['text/plain'];
+    };
+    expect([await code('web'), await code(), await code('web')]).toEqual([
+      "(1, 'web', '/home/web')",
+      "(1, 'user', '/home/user/site')",
+      "(2, 'web', '/home/web')",
+    ]);
+    await handle.restartCode({ language: 'python', contextId: 'one', user: 'web' });
+    expect([await code('web'), await code()]).toEqual(["(1, 'web', '/home/web')", "(2, 'user', '/home/user/site')"]);
+    const shown: Buffer[] = [];
+    const pty = await handle.openPty({ command: 'id -un; pwd', user: 'database', onData: (chunk) => void shown.push(chunk) });
+    await pty.ended;
+    expect(Buffer.concat(shown).toString()).toBe('database\r\n/home/database\r\n');
+
+    // Ended and counted like those of `user`, however well it hides what it writes.
+    const { execId } = await handle.start('sleep 987', { user: 'web', timeoutMs: 0 });
+    expect(await handle.kill(execId, 'SIGKILL')).toBe(true);
+    const fill = 'mkdir closed; cd closed; exec 3> big; chmod 0 ../closed; head -c 400M /dev/zero >&3; sleep 60';
+    expect(await handle.run(fill, { user: 'database', timeoutMs: 40_000 })).toMatchObject({ signal: 'SIGKILL', limit: 'disk' });
+
+    await expect(handle.run('id', { user: 'nobody' })).rejects.toThrow(
+      `Sandbox "${owner.sandboxId}" has no user "nobody" for commands, only user, database, web. Name it under users in the template`,
+    );
+    await expect(handle.runCode('1', { language: 'python', user: 'root' })).rejects.toThrow('Nobody is root in a sandbox');
+    expect((await handle.execs()).every(({ command }) => command !== 'id')).toBe(true);
+  } finally {
+    await parts[Symbol.asyncDispose]();
+  }
+}, 120_000);
 
 test('a Dockerfile is built on the sandbox image; one that leaves it out is refused with what is missing', async () => {
   await writeFile(join(directory, 'templates/own/Dockerfile'), 'ARG BASE\nFROM ${BASE}\nCOPY hello /hello\nENTRYPOINT ["false"]\n');

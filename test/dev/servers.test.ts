@@ -8,7 +8,7 @@ import { freePort, isListening } from '../../src/dev/ports.ts';
 import { startPostgres } from '../../src/dev/postgres.ts';
 import { registerSearchAttributes, SEARCH_ATTRIBUTES } from '../../src/dev/search-attributes.ts';
 import { startServerProcess } from '../../src/dev/server-process.ts';
-import { createTestDatabase } from '../support/stack.ts';
+import { createTestDatabase } from '../support/databases.ts';
 
 let directory: string;
 beforeAll(async () => {

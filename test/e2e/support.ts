@@ -7,11 +7,17 @@ import { pino } from 'pino';
 import { stringify } from 'yaml';
 import { connect, type Chat, type ConversationEvent, type Longshore } from '../../src/client.ts';
 import { runCommand } from '../../src/dev/run-command.ts';
+import { loadConfig } from '../../src/config.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
+import { createDockerSandboxes } from '../../src/sandbox/docker/sandboxes.ts';
+import type { Sandboxes } from '../../src/sandbox/sandbox.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { removeLeftovers } from '../support/leftovers.ts';
-import { createTestDatabase, testInstallation } from '../support/stack.ts';
+import { createTestDatabase, testInstallation } from '../support/databases.ts';
+import { endSandboxes } from '../support/end-sandboxes.ts';
+
+/** Everything is old enough to be reaped. */
+const LONG_AGO_MS = -60_000;
 
 /** A worker in a process of its own. */
 export interface WorkerProcess {
@@ -94,12 +100,18 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
     async [Symbol.asyncDispose]() {
       await Promise.all([...workers].map((worker) => worker.kill()));
       await longshore[Symbol.asyncDispose]();
+      await endSandboxes(store, (hostId) => workerOf(store, name, hostId));
       await store[Symbol.asyncDispose]();
-      await removeLeftovers(name);
       await rm(agents, { recursive: true });
       await database[Symbol.asyncDispose]();
     },
   };
+}
+
+/** What ends the sandboxes of workers that were killed. */
+function workerOf(store: Store, installation: string, hostId: string): Sandboxes {
+  const config = { ...loadConfig(), LONGSHORE_INSTALLATION: installation, LONGSHORE_HOST_ID: hostId };
+  return createDockerSandboxes({ config, store, log: pino({ level: 'silent' }), reapGraceMs: LONG_AGO_MS });
 }
 
 function startWorker(environment: NodeJS.ProcessEnv): WorkerProcess {

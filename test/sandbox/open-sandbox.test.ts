@@ -8,7 +8,7 @@ import { destroyExpired } from '../../src/sandbox/destroy-expired.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createLogger } from '../../src/log.ts';
-import { createTestDatabase, testInstallation, type TestDatabase } from '../support/stack.ts';
+import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
 import { output } from './docker/support.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
@@ -91,11 +91,11 @@ test('assets are there from the start, and one that is missing leaves no sandbox
   );
 });
 
-test('there is but one user for commands', async () => {
+test('where no template declares users there is but one for commands', async () => {
   await using sandbox = await open();
   expect(await sandbox.run('echo ok', { user: 'user' })).toMatchObject({ exitCode: 0 });
   await expect(sandbox.run('id', { user: 'root' })).rejects.toThrow(
-    'user: the sandbox has no user "root" for commands, only "user". Nobody is root in a sandbox: leave it out',
+    `Sandbox "${sandbox.sandboxId}" has no user "root" for commands, only user. Nobody is root in a sandbox; a template does as root what it has under setup`,
   );
 });
 

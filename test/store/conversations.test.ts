@@ -1,15 +1,8 @@
 import type { Store } from '../../src/store/store.ts';
-import { newCall, newConversation, newId, openTestStore, statusOf } from './support.ts';
+import { newCall, newConversation, newId, useTestStore, statusOf } from './support.ts';
 
-let stack: Awaited<ReturnType<typeof openTestStore>>;
 let store: Store;
-beforeAll(async () => {
-  stack = await openTestStore();
-  store = stack.store;
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-});
+useTestStore((opened) => ({ store } = opened));
 
 test('creating a conversation again changes nothing', async () => {
   const id = await newConversation(store);

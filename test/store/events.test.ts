@@ -2,17 +2,11 @@ import { Client } from 'pg';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { newConversation, openTestStore, silent } from './support.ts';
+import { newConversation, useTestStore, silent } from './support.ts';
 
-let stack: Awaited<ReturnType<typeof openTestStore>>;
 let store: Store;
-beforeAll(async () => {
-  stack = await openTestStore();
-  store = stack.store;
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-});
+let url: string;
+useTestStore((opened) => ({ store, url } = opened));
 
 const note = (text: string) => ({ type: 'note' as const, data: { text } });
 const texts = (events: ConversationEvent[]) => events.map((event) => event.data.text);
@@ -57,7 +51,7 @@ test('an append to an unknown conversation is refused', async () => {
 test('a follower gets old events, then new ones from another process, each once', async () => {
   const id = await newConversation(store);
   await store.events.append(id, [note('old')]);
-  await using writer = await openStore({ url: stack.url, log: silent });
+  await using writer = await openStore({ url: url, log: silent });
   const stop = new AbortController();
   const seen: unknown[] = [];
   for await (const event of store.events.follow(id, 1, stop.signal)) {
@@ -74,7 +68,7 @@ test('a follower outlives the loss of every database connection', async () => {
   const stop = new AbortController();
   const follower = collect(store.events.follow(id, 1, stop.signal), stop, 2);
   await store.events.append(id, [note('before')]);
-  await endConnections(stack.url);
+  await endConnections(url);
   await untilAppended(() => store.events.append(id, [note('after')]));
   expect(texts(await follower)).toEqual(['before', 'after']);
 });
@@ -89,7 +83,7 @@ test('an abort ends a follower that waits', async () => {
 
 test('closing the store ends its followers', async () => {
   const id = await newConversation(store);
-  const other = await openStore({ url: stack.url, log: silent });
+  const other = await openStore({ url: url, log: silent });
   const follower = collect(other.events.follow(id, 1, new AbortController().signal), new AbortController(), 1);
   await other[Symbol.asyncDispose]();
   expect(await follower).toEqual([]);

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { openStore } from '../../src/store/open-store.ts';
-import { createTestDatabase } from '../support/stack.ts';
+import { createTestDatabase } from '../support/databases.ts';
 import { newConversation, silent } from './support.ts';
 
 test('many processes may open a fresh database at once', async () => {

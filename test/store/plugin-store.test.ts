@@ -1,16 +1,10 @@
 import { Client } from 'pg';
 import type { PluginShelf, Store } from '../../src/store/store.ts';
-import { newConversation, openTestStore } from './support.ts';
+import { newConversation, useTestStore } from './support.ts';
 
-let stack: Awaited<ReturnType<typeof openTestStore>>;
 let store: Store;
-beforeAll(async () => {
-  stack = await openTestStore();
-  store = stack.store;
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-});
+let url: string;
+useTestStore((opened) => ({ store, url } = opened));
 
 let shelves = 0;
 const newShelf = (more: Partial<PluginShelf> = {}): PluginShelf => ({ pluginId: `notes-${(shelves += 1)}`, tenantId: 'default', ...more });
@@ -108,7 +102,7 @@ async function count(pluginId: string): Promise<number> {
 }
 
 async function sql(text: string, values: string[]): Promise<unknown[]> {
-  const client = new Client({ connectionString: stack.url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     return (await client.query(text, values)).rows;

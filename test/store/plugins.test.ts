@@ -1,16 +1,10 @@
 import type { PluginReport, Store } from '../../src/store/store.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { openTestStore, silent } from './support.ts';
+import { useTestStore, silent } from './support.ts';
 
-let stack: Awaited<ReturnType<typeof openTestStore>>;
 let store: Store;
-beforeAll(async () => {
-  stack = await openTestStore();
-  store = stack.store;
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-});
+let url: string;
+useTestStore((opened) => ({ store, url } = opened));
 
 const settingsOf = async (id: string) => (await store.plugins.settings()).find(({ pluginId }) => pluginId === id);
 
@@ -58,7 +52,7 @@ test('each host reports for itself, and what it does not name any more is forgot
 
 test('a change by another process wakes those who follow, and an abort ends them', async () => {
   const stop = new AbortController();
-  const other = await openStore({ url: stack.url, log: silent, poolSize: 1 });
+  const other = await openStore({ url: url, log: silent, poolSize: 1 });
   const seen: boolean[] = [];
   for await (const _ of store.plugins.follow(stop.signal)) {
     const followed = await settingsOf('followed');

@@ -1,15 +1,8 @@
 import type { Store } from '../../src/store/store.ts';
-import { newConversation, newId, openTestStore } from './support.ts';
+import { newConversation, newId, useTestStore } from './support.ts';
 
-let stack: Awaited<ReturnType<typeof openTestStore>>;
 let store: Store;
-beforeAll(async () => {
-  stack = await openTestStore();
-  store = stack.store;
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-});
+useTestStore((opened) => ({ store } = opened));
 
 function newSandbox(conversationId?: string, hostId = 'host-1') {
   const sandboxId = newId('sbx');

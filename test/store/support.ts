@@ -3,7 +3,7 @@ import type { ConversationStatus } from '../../src/contracts/conversation.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { NewToolCall, Store } from '../../src/store/store.ts';
-import { createTestDatabase } from '../support/stack.ts';
+import { createTestDatabase } from '../support/databases.ts';
 
 export const silent = pino({ level: 'silent' });
 
@@ -55,7 +55,7 @@ export async function newCall(store: Store, conversationId: string, overrides: P
 
 /** A store on a database of its own; both go with the disposal. */
 export async function openTestStore(): Promise<{ store: Store; url: string; [Symbol.asyncDispose](): Promise<void> }> {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ sandboxes: 'invented' });
   const store = await openStore({ url: database.url, log: silent });
   return {
     store,
@@ -65,4 +65,14 @@ export async function openTestStore(): Promise<{ store: Store; url: string; [Sym
       await database[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Gives the tests of a file a store on a database of its own. */
+export function useTestStore(take: (opened: { store: Store; url: string }) => void): void {
+  let opened: Awaited<ReturnType<typeof openTestStore>> | undefined;
+  beforeAll(async () => {
+    opened = await openTestStore();
+    take(opened);
+  });
+  afterAll(async () => opened?.[Symbol.asyncDispose]());
 }

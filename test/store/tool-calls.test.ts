@@ -1,15 +1,8 @@
 import type { CallResult, NewEvent, Store } from '../../src/store/store.ts';
-import { newCall, newConversation, openTestStore } from './support.ts';
+import { newCall, newConversation, useTestStore } from './support.ts';
 
-let stack: Awaited<ReturnType<typeof openTestStore>>;
 let store: Store;
-beforeAll(async () => {
-  stack = await openTestStore();
-  store = stack.store;
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-});
+useTestStore((opened) => ({ store } = opened));
 
 const done = (text: string): CallResult => ({ state: 'finished', content: [{ type: 'text', text }], isError: false });
 const started = (callId: string) => [{ type: 'tool.started' as const, turnId: 'turn_1', data: { callId, tool: 'shell:run' } }];

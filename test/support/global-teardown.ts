@@ -4,7 +4,7 @@ import { takeLeftovers } from './leftovers.ts';
 export default async function globalTeardown(): Promise<void> {
   const stack = globalThis.longshoreTestStack;
   if (!stack) return;
-  const leftovers = await takeLeftovers(stack.run, stack.otherRuns);
+  const leftovers = await takeLeftovers(stack.census);
   await stack.stop();
   if (leftovers.length === 0) return;
   console.error(`\nThe tests have left behind (now removed):\n  ${leftovers.join('\n  ')}`);

@@ -2,26 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { loadConfig } from '../../src/config.ts';
 import { isAlive } from '../../src/dev/lock.ts';
 import { inspectEngine } from '../../src/dev/engine-facts.ts';
 import { freePort } from '../../src/dev/ports.ts';
 import { startPostgres } from '../../src/dev/postgres.ts';
+import { runCommand } from '../../src/dev/run-command.ts';
 import { ensureSandboxImage } from '../../src/dev/sandbox-image.ts';
 import { endProcess } from '../../src/dev/server-process.ts';
 import { ensureTemporalCli } from '../../src/dev/temporal-cli.ts';
 import { startTemporal } from '../../src/dev/temporal.ts';
-import { removeLeftovers } from './leftovers.ts';
+import { orphanCheckpoints, removeLeftovers, type Census } from './leftovers.ts';
 
 const RUNS = join(tmpdir(), 'longshore-test-runs');
-const CONNECTIONS_CLOSE_TIMEOUT_MS = 10_000;
 
 export interface TestStack {
-  run: string;
-  /** Ids of other test runs that are going on, whose containers are none of our business. */
-  otherRuns: () => Promise<string[]>;
+  /** For the count of what the tests leave behind. */
+  census: Census;
   stop: () => Promise<void>;
 }
 
@@ -60,7 +57,13 @@ export async function startTestStack(): Promise<TestStack> {
     await stop();
     throw error;
   }
-  return { run, stop, otherRuns: async () => (await listRuns()).filter((other) => other.run !== run && isAlive(other.pid)).map((other) => other.run) };
+  const otherRuns = async () => (await listRuns()).filter((other) => other.run !== run && isAlive(other.pid)).map((other) => other.run);
+  return { stop, census: { run, otherRuns, checkpoints: await checkpointsBefore() } };
+}
+
+async function checkpointsBefore(): Promise<NonNullable<Census['checkpoints']>> {
+  const directory = (await runCommand('docker', ['info', '--format', '{{.DockerRootDir}}'])).stdout.trim();
+  return { directory, before: await orphanCheckpoints(directory) };
 }
 
 /** What hibernates needs an engine with gVisor and checkpoints; where it has none, those tests are left out, and this says so. */
@@ -69,55 +72,6 @@ async function announceGvisor(log: (line: string) => void): Promise<void> {
   const able = facts.outcome === 'present' && facts.experimental && facts.runtimes.includes('runsc');
   process.env['LONGSHORE_TEST_GVISOR'] = able ? 'yes' : 'no';
   if (!able) log('SKIPPED: the tests of hibernation, since this engine cannot make checkpoints with gVisor. Set it up: npm run longshore -- setup --gvisor');
-}
-
-/** A name for an installation of one test file; what it leaves behind is found by it. */
-export function testInstallation(): string {
-  return `${process.env['LONGSHORE_TEST_RUN'] ?? 'test-alone'}-${randomBytes(4).toString('hex')}`;
-}
-
-export interface TestDatabase {
-  url: string;
-  /** Drops it; fails when connections to it are still open, since whoever opened them forgot to close them. */
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-/** Makes an empty database for one test file. */
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const admin = process.env['DATABASE_URL'] ?? '';
-  const name = testInstallation().replaceAll('-', '_');
-  await query(admin, `CREATE DATABASE ${name}`);
-  const url = new URL(admin);
-  url.pathname = `/${name}`;
-  return {
-    url: url.href,
-    [Symbol.asyncDispose]: async () => {
-      const open = await openConnections(admin, name);
-      await query(admin, `DROP DATABASE ${name} WITH (FORCE)`);
-      if (open.length > 0) throw new Error(`${open.length} connections to the test database were left open, last doing: ${open.join('; ')}`);
-    },
-  };
-}
-
-async function openConnections(admin: string, name: string): Promise<string[]> {
-  const deadline = Date.now() + CONNECTIONS_CLOSE_TIMEOUT_MS;
-  for (;;) {
-    // The server's own cleaning may be at work there.
-    const rows = await query(admin, `SELECT query FROM pg_stat_activity WHERE datname = '${name}' AND backend_type = 'client backend'`);
-    // A closed socket takes the server a moment to notice.
-    if (rows.length === 0 || Date.now() > deadline) return rows.map((row) => String(row['query']));
-    await sleep(50);
-  }
-}
-
-async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows as Record<string, unknown>[];
-  } finally {
-    await client.end();
-  }
 }
 
 /** Ends what runs that were killed have left: servers, containers, volumes. */

@@ -10,6 +10,7 @@ import { visit } from './with-sandboxes.ts';
 
 interface ExecOptions {
   cwd?: string;
+  user?: string;
   env: Record<string, string>;
   timeout?: string;
   background?: boolean;
@@ -38,6 +39,7 @@ export function execCommand(cli: Cli): Command {
     .argument('<id>', 'sandbox, or a conversation that has one')
     .argument('<command...>', 'one text is a bash command; several are a program and its arguments; put -- before them')
     .option('--cwd <directory>', 'where it begins')
+    .option('--user <name>', 'another user of its template')
     .option('--env <name=value>', 'for its environment; may be repeated', withVariable, {})
     .option('--timeout <duration>', 'ends it after that time, with exit code 124')
     .option('--background', 'start it, print its id, and let it run')
@@ -93,8 +95,14 @@ async function follow(cli: Cli, handle: SandboxHandle, command: string, options:
   }
 }
 
-function runOptions({ cwd, env, timeout }: ExecOptions): RunOptions {
-  return { env, timeoutMs: timeout === undefined ? 0 : parseDuration(timeout), maxOutputBytes: MAX_OUTPUT_BYTES, ...(cwd !== undefined && { cwd }) };
+function runOptions({ cwd, env, timeout, user }: ExecOptions): RunOptions {
+  return {
+    env,
+    timeoutMs: timeout === undefined ? 0 : parseDuration(timeout),
+    maxOutputBytes: MAX_OUTPUT_BYTES,
+    ...(cwd !== undefined && { cwd }),
+    ...(user !== undefined && { user }),
+  };
 }
 
 function tellLimits(cli: Cli, { limit, status, stdout, stderr }: CommandResult): void {

@@ -9,6 +9,7 @@ import { visit } from './with-sandboxes.ts';
 interface ShellOptions {
   attach?: string;
   cwd?: string;
+  user?: string;
   force?: boolean;
 }
 
@@ -23,6 +24,7 @@ export function shellCommand(cli: Cli): Command {
     .argument('[command]', 'a bash command instead of a login shell')
     .option('--attach <terminal>', 'go on with one that was let go')
     .option('--cwd <directory>', 'where it begins')
+    .option('--user <name>', 'another user of its template')
     .option('--force', 'even where the conversation is paused and its command would go on')
     .action((id: string, command: string | undefined, options: ShellOptions) => {
       if (!cli.in.isTTY || !cli.out.isTTY) {
@@ -47,8 +49,10 @@ async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined
   }
 }
 
-function open(cli: Cli, handle: SandboxHandle, onData: (chunk: Buffer) => Promise<void>, command: string | undefined, { cwd }: ShellOptions): Promise<Pty> {
-  return handle.openPty({ ...sizeOf(cli), onData, ...(command !== undefined && { command }), ...(cwd !== undefined && { cwd }) });
+function open(cli: Cli, handle: SandboxHandle, onData: (chunk: Buffer) => Promise<void>, command: string | undefined, options: ShellOptions): Promise<Pty> {
+  const { cwd, user } = options;
+  const given = { ...(command !== undefined && { command }), ...(cwd !== undefined && { cwd }), ...(user !== undefined && { user }) };
+  return handle.openPty({ ...sizeOf(cli), onData, ...given });
 }
 
 async function attach(handle: SandboxHandle, ptyId: string, onData: (chunk: Buffer) => Promise<void>): Promise<Pty> {

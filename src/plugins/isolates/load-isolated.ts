@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
 import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
@@ -198,8 +198,4 @@ function grantsOf({ time = false, random = false, network = [], fs = [] }: Permi
 
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }

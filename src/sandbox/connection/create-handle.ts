@@ -8,10 +8,9 @@ import { attachPty, openPty } from '../operations/terminals.ts';
 import { createTransfers } from '../operations/transfers.ts';
 import { watchFiles } from '../operations/watch-files.ts';
 import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle } from '../sandbox.ts';
+import { asUser } from './as-user.ts';
 import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOptions, WorkingConnection } from './supervisor-connection.ts';
 
-/** Who all commands run as. */
-const GUEST = 'user';
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_PREVIEW_BYTES = 16 * 1024;
@@ -86,14 +85,11 @@ async function feed(connection: WorkingConnection, execId: string, stdin: NonNul
 }
 
 function toSpec(command: string, run: RunOptions): ExecSpec {
-  if (run.user !== undefined && run.user !== GUEST) {
-    const fix = run.user === 'root' ? 'Nobody is root in a sandbox: leave it out' : 'Leave it out';
-    throw failure('INVALID_ARGUMENT', { what: 'user', problem: `the sandbox has no user "${run.user}" for commands, only "${GUEST}"`, fix });
-  }
   return {
     execId: run.execId ?? makeId('call', Date.now(), Math.random),
     run: { command },
     cwd: run.cwd ?? '.',
+    ...asUser(run.user),
     env: run.env ?? {},
     timeoutMs: run.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     maxOutputBytes: run.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES,
@@ -114,7 +110,7 @@ function toFollow(run: Pick<RunOptions, 'onStdout' | 'onStderr' | 'signal'>, pre
   };
 }
 
-function toInfo({ exit, ...info }: ExecRecord): ExecInfo {
+function toInfo({ exit, past: _past, ...info }: ExecRecord): ExecInfo {
   return exit && exit.status !== 'lost' ? { ...info, result: { ...outcome(exit), status: exit.status } } : info;
 }
 

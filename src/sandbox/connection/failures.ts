@@ -7,6 +7,8 @@ export function translateFailure(refused: { code: string; problem: string }, fie
   const execId = textOf(fields['execId']);
   const path = textOf(fields['path'] ?? fields['from']);
   switch (code) {
+    case 'USER_NOT_FOUND':
+      return unknownUser(textOf(fields['user']), problem, sandboxId);
     case 'EXEC_NOT_FOUND':
       return failure('EXEC_NOT_FOUND', { execId, sandboxId });
     case 'EXEC_MISMATCH':
@@ -22,6 +24,11 @@ export function translateFailure(refused: { code: string; problem: string }, fie
     default:
       return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
   }
+}
+
+function unknownUser(user: string, known: string, sandboxId: string): LongshoreError {
+  const fix = user === 'root' ? 'Nobody is root in a sandbox; a template does as root what it has under setup' : 'Name it under users in the template';
+  return failure('USER_NOT_FOUND', { sandboxId, user, known, fix });
 }
 
 function textOf(value: Json | undefined): string {

@@ -6,7 +6,7 @@ export interface ExecSpec {
   execId: string;
   /** A bash command, or a program with its arguments; `program` is one of the supervisor's own that run as the guest. */
   run: { command: string } | { argv: string[] } | { program: 'terminal' | 'python' | 'javascript' | 'call' | 'mcp' | 'mcp-call'; argv?: string[] };
-  /** Relative paths start at the guest's home. */
+  /** Relative paths start at the user's home. */
   cwd: string;
   env: Record<string, string>;
   /** Milliseconds not frozen; 0 never. */
@@ -16,6 +16,8 @@ export interface ExecSpec {
   stdin: 'empty' | 'open';
   /** Its code may call the tools of the conversation; whoever follows its `calls` answers them. */
   methods?: boolean;
+  /** One that the image declares, instead of the sandbox's own. */
+  user?: string;
 }
 
 export interface FollowOptions {
@@ -62,6 +64,8 @@ export interface ExecRecord {
   /** The first 1000 characters. */
   command: string;
   state: 'running' | 'ended' | 'lost';
+  /** It was lost before the processes began that were the last to end: whoever was told of their end was told of others. */
+  past?: boolean;
   startedAt: string;
   stdoutBytes: number;
   stderrBytes: number;

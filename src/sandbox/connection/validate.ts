@@ -1,5 +1,5 @@
 import protocol from '../supervisor/protocol.json' with { type: 'json' };
-import type { JsonObject } from '../../contracts/json.ts';
+import { isObject, type JsonObject } from '../../contracts/json.ts';
 
 interface Field {
   type: string;
@@ -107,8 +107,4 @@ const CHECKS: Record<string, (value: unknown, field: Field) => boolean> = {
 
 function isText(value: unknown, { maxLength = 0 }: Field): boolean {
   return typeof value === 'string' && value.length <= maxLength && !value.includes('\0');
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

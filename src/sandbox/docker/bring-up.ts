@@ -141,7 +141,7 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  const lost = hasEnded ? await findLoss(context, row, { cause, before, filesLost: false, expected: true }) : undefined;
+  const lost = hasEnded ? await findLoss(context, row, { cause, filesLost: false, expected: true }) : undefined;
   return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
 }
 
@@ -150,7 +150,7 @@ async function rebuild(context: DockerContext, row: SandboxRow, known?: string):
   // Somebody else is rebuilding it, or an engine that had lost it has it back.
   if (before?.status === 'running' || before?.status === 'paused' || before?.status === 'created') {
     if (!(await makeRun(context, before))) return undefined;
-    const lost = await findLoss(context, row, { cause: 'its container had ended', before: undefined, filesLost: false, expected: false });
+    const lost = await findLoss(context, row, { cause: 'its container had ended', filesLost: false, expected: false });
     return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
   }
   const cause = before?.status === 'hibernated' ? 'it was hibernated, and its memory could not be brought back' : describeDeath(before);
@@ -175,7 +175,6 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
   if (!(await engine.start(containerId))) return undefined;
   const lost = await findLoss(context, row, {
     cause,
-    before: saved === undefined ? before : undefined,
     filesLost,
     expected: seen.state === 'stopped',
     ...(saved !== undefined && { filesOf: saved.madeAt }),
@@ -187,10 +186,9 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
 async function findLoss(
   { connections }: DockerContext,
   row: SandboxRow,
-  { before, ...loss }: { cause: string; before: ContainerState | undefined; filesLost: boolean; filesOf?: string; expected: boolean },
+  loss: { cause: string; filesLost: boolean; filesOf?: string; expected: boolean },
 ): Promise<string | undefined> {
-  const since = before === undefined ? undefined : before.startedAt;
-  return describeLoss({ ...loss, execs: await connections.lostExecs(row, since) });
+  return describeLoss({ ...loss, execs: await connections.lostExecs(row) });
 }
 
 async function settle(context: DockerContext, row: SandboxRow, change: { containerId?: string; lost?: string }): Promise<BroughtUp | undefined> {

@@ -28,8 +28,8 @@ export interface Connections {
   use<T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
-  /** Commands that the journal has as cut off, of those started after `since` (ISO 8601). */
-  lostExecs(target: Target, since: string | undefined): Promise<LostExec[]>;
+  /** Commands that were cut off when the sandbox's processes last ended. */
+  lostExecs(target: Target): Promise<LostExec[]>;
   close(sandboxId: string): void;
   /** Lets go of a sandbox's stream: what is in flight goes on when the sandbox can be reached again. */
   disconnect(sandboxId: string): void;
@@ -94,9 +94,9 @@ export function createConnections(deps: ConnectionDeps): Connections {
       const stream = entries.get(sandboxId)?.stream;
       return stream !== undefined && !stream.destroyed && !stream.readableEnded;
     },
-    async lostExecs(target, since) {
+    async lostExecs(target) {
       const execs = await use(target, (connection) => connection.list());
-      return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
+      return execs.filter(({ state, past }) => state === 'lost' && past !== true);
     },
     async closeAll() {
       for (const sandboxId of entries.keys()) close(sandboxId);

@@ -56,7 +56,7 @@ export async function inspect(docker: Docker, container: string): Promise<Contai
 /** Commands that the engine has running in the container are null when there are none. */
 type Inspected = Omit<Docker.ContainerInspectInfo, 'ExecIDs'> & { ExecIDs: string[] | null };
 
-async function describe(docker: Docker, { Id, Created, State, Config, HostConfig, ExecIDs }: Inspected): Promise<ContainerState> {
+async function describe(docker: Docker, { Id, State, Config, HostConfig, ExecIDs }: Inspected): Promise<ContainerState> {
   const runtime = HostConfig.Runtime === 'runsc' ? 'runsc' : 'runc';
   const status = statusOf(State);
   const checkpoint = (status === 'ended' || status === 'created') && runtime === 'runsc' ? (await checkpointsOf(docker, Id))[0] : undefined;
@@ -66,8 +66,6 @@ async function describe(docker: Docker, { Id, Created, State, Config, HostConfig
     ...(checkpoint === undefined ? { status } : { status: 'hibernated', checkpoint }),
     exitCode: State.ExitCode,
     outOfMemory: State.OOMKilled,
-    // A restored container's newest start is not the beginning of its commands.
-    startedAt: runtime === 'runsc' ? Created : State.StartedAt,
     labels: Config.Labels,
     runtime,
     ...(holder !== undefined && { holder }),

@@ -1,3 +1,4 @@
+import { contextOfExec } from '../operations/context-names.ts';
 import type { ContainerState } from './engine.ts';
 
 /** How a container that nobody stopped came to its end, in words for the model and the operator. */
@@ -12,7 +13,7 @@ export interface LostExec {
   command: string;
 }
 
-const NAMED_EXECS = 10;
+const NAMED = 10;
 const COMMAND_CHARACTERS = 120;
 
 /** What was lost, as a paragraph; `undefined` when nothing was. */
@@ -31,10 +32,17 @@ export function describeLoss(loss: {
 }
 
 function describeExecs(execs: LostExec[]): string {
-  if (execs.length === 0) return 'No command was cut off without a result.';
-  const named = execs.slice(0, NAMED_EXECS).map(({ execId, command }) => `\`${shorten(command)}\` (${execId})`);
-  const more = execs.length > NAMED_EXECS ? ` and ${execs.length - NAMED_EXECS} more` : '';
-  return `Cut off while running, with unknown effect, and not run again: ${named.join(', ')}${more}.`;
+  const contexts = execs.flatMap(({ execId }) => contextOfExec(execId) ?? []);
+  const commands = execs.filter(({ execId }) => contextOfExec(execId) === undefined);
+  const variables = contexts.length === 0 ? '' : ` Code contexts whose variables are gone: ${listed(contexts)}.`;
+  if (commands.length === 0) return `No command was cut off without a result.${variables}`;
+  const named = commands.map(({ execId, command }) => `\`${shorten(command)}\` (${execId})`);
+  return `Cut off while running, with unknown effect, and not run again: ${listed(named)}.${variables}`;
+}
+
+function listed(names: string[]): string {
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  return names.slice(0, NAMED).join(', ') + more;
 }
 
 function shorten(command: string): string {

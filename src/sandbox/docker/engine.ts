@@ -33,8 +33,6 @@ export interface ContainerState {
   /** Absent where nobody saw its end. */
   exitCode?: number;
   outOfMemory: boolean;
-  /** ISO 8601; commands that run in it were started later. */
-  startedAt: string;
   labels: Record<string, string>;
   runtime: 'runc' | 'runsc';
   /** Id of the container whose network namespace it joins. */

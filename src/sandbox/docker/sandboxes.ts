@@ -86,10 +86,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
   };
 
   return {
-    async open(owner, options) {
-      const warm = await claimWarm(context, owner, options);
-      return warm ? { handle: handleFor(context, warm, options) } : openKnown(context, await ensureRow(context, owner, options));
-    },
+    open: (owner, options) => open(context, owner, options),
     async restore(snapshotId, owner) {
       checkId(owner.sandboxId);
       const found = await context.snapshots.get(snapshotId);
@@ -118,6 +115,12 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
       await context.connections.closeAll();
     },
   };
+}
+
+async function open(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox> {
+  const warm = await claimWarm(context, owner, options);
+  if (warm?.state === 'running') return { handle: handleFor(context, warm, options) };
+  return openKnown(context, warm ?? (await ensureRow(context, owner, options)));
 }
 
 /** @param cause why it has no processes, when that is known already */

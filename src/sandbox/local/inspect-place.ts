@@ -12,7 +12,6 @@ export async function inspectPlace(directories: Directories, container: string):
     id: found.id,
     status: state === undefined ? 'created' : state === 'gone' ? 'ended' : state === 'stopped' ? 'paused' : 'running',
     outOfMemory: false,
-    startedAt: started?.startedAt ?? new Date(found.createdAtMs).toISOString(),
     labels: found.labels,
     runtime: 'runc',
     execs: 0,

@@ -1,4 +1,4 @@
-import type { Json } from '../../contracts/json.ts';
+import { isObject, type Json } from '../../contracts/json.ts';
 import type { CodeResult, CodeValue } from '../sandbox.ts';
 
 /** Of each stream, at the head and again at the tail. Characters. */
@@ -124,8 +124,4 @@ function parse(line: Buffer): Record<string, Json> | undefined {
 
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
-}
-
-function isObject(value: Json | undefined): value is Record<string, Json> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,10 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
+import { asUser } from '../connection/as-user.ts';
 import type { ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
-import type { CodeContext, CodeLanguage, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
+import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
+import { contextExec, contextName, programOf } from './context-names.ts';
 import { followCalls } from './follow-calls.ts';
 
 type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode'>;
@@ -12,7 +14,6 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 /** Of a context's own process, whose output nobody reads. */
 const CONTEXT_OUTPUT_BYTES = 1024 * 1024;
-const CONTEXT_ID = /^[A-Za-z0-9_.-]{1,40}$/;
 const START_ATTEMPTS = 5;
 
 /**
@@ -22,21 +23,22 @@ const START_ATTEMPTS = 5;
 export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
   return {
     async runCode(code, options) {
-      const { contextId, language } = options;
+      const { language } = options;
       const execId = options.execId ?? makeId('call', Date.now(), Math.random);
       const started = {
         execId,
         cwd: options.cwd ?? '.',
+        ...asUser(options.user),
         env: options.env ?? {},
         timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         ...(options.onMethodCall && { methods: true }),
       };
-      if (contextId === undefined && language === 'bash') return runBash(connection, sandboxId, started, code, options);
-      if (contextId !== undefined) await ensureContext(connection, { language, contextId });
-      const run: ExecSpec['run'] =
-        contextId === undefined ? { program: programOf(language) } : { program: 'call', argv: [contextName({ language, contextId })] };
+      const context = contextOf(options);
+      if (!context && language === 'bash') return runBash(connection, sandboxId, started, code, options);
+      if (context) await ensureContext(connection, context);
+      const run: ExecSpec['run'] = context ? { program: 'call', argv: [contextName(context)] } : { program: programOf(language) };
       const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
-      return runInterpreted(connection, sandboxId, spec, { code, language, ...(contextId !== undefined && settingOf(options)) }, options);
+      return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
     },
     async interruptCode(context) {
       try {
@@ -57,6 +59,10 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
       }
     },
   };
+}
+
+function contextOf({ language, contextId, user }: RunCodeOptions): CodeContext | undefined {
+  return contextId === undefined ? undefined : { language, contextId, ...asUser(user) };
 }
 
 /** What a context is told; a process of its own has it from its start. */
@@ -103,7 +109,7 @@ function statusOf(exit: ExitRecord, gone: boolean, errorType: string | undefined
 async function runBash(
   connection: WorkingConnection,
   sandboxId: string,
-  started: Pick<ExecSpec, 'execId' | 'cwd' | 'env' | 'timeoutMs' | 'methods'>,
+  started: Pick<ExecSpec, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'methods'>,
   code: string,
   options: RunCodeOptions,
 ): Promise<CodeResult> {
@@ -145,6 +151,7 @@ async function ensureContext(connection: WorkingConnection, context: CodeContext
       execId,
       run: { program: programOf(context.language), argv: [contextName(context)] },
       cwd: '.',
+      ...asUser(context.user),
       env: {},
       timeoutMs: 0,
       maxOutputBytes: CONTEXT_OUTPUT_BYTES,
@@ -165,25 +172,4 @@ async function forgetEnded(connection: WorkingConnection, execId: string): Promi
     if (!isFailure(error, 'INVALID_ARGUMENT')) throw error;
     await connection.signal(execId, 'SIGKILL');
   }
-}
-
-function contextExec(context: CodeContext): string {
-  return `code-${contextName(context)}`;
-}
-
-function contextName({ language, contextId }: CodeContext): string {
-  if (!CONTEXT_ID.test(contextId)) {
-    throw failure('INVALID_ARGUMENT', { what: 'contextId', problem: JSON.stringify(contextId), fix: 'Use up to 40 letters, digits, "_", "." and "-"' });
-  }
-  return `${programOf(language)}-${contextId}`;
-}
-
-function programOf(language: CodeLanguage): 'python' | 'javascript' {
-  if (language === 'python') return 'python';
-  if (language === 'javascript' || language === 'typescript') return 'javascript';
-  throw failure('INVALID_ARGUMENT', {
-    what: 'language',
-    problem: `${JSON.stringify(language)} has no contexts or is not known`,
-    fix: 'Use python, javascript or typescript; bash without contextId',
-  });
 }

@@ -1,5 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
+import { asUser } from '../connection/as-user.ts';
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { Pty, PtyFollow, PtyOptions } from '../sandbox.ts';
 
@@ -19,6 +20,7 @@ export async function openPty(connection: WorkingConnection, sandboxId: string, 
     execId: ptyId,
     run: { program: 'terminal', argv: [String(columns), String(rows), ...argv] },
     cwd: options.cwd ?? '.',
+    ...asUser(options.user),
     env: { TERM: 'xterm-256color', ...options.env },
     timeoutMs: 0,
     maxOutputBytes: MAX_OUTPUT_BYTES,

@@ -18,13 +18,13 @@ _TOTAL = struct.Struct('=Q')
 
 
 class DiskGuard:
-    def __init__(self, loop, executions, roots, user):
+    def __init__(self, loop, executions, journal, users):
         self.limit = 0
         """Bytes; 0 leaves the sandbox alone."""
         self._loop = loop
         self._executions = executions
-        self._roots = roots
-        self._user = user
+        self._roots = (*(user.home for user in users), os.fsencode(journal))
+        self._users = [user.ids for user in users]
         self._due = 0.0
         self._counted_at = None
         self._free = 0
@@ -62,8 +62,7 @@ class DiskGuard:
             try:
                 runner.reset_signals()
                 runner.offer_to_out_of_memory_killer()
-                runner.become(self._user)
-                os.write(write, _TOTAL.pack(disk_usage.total(self._roots)))
+                os.write(write, _TOTAL.pack(disk_usage.total(self._roots, self._users)))
             finally:
                 os._exit(0)
         os.close(write)

@@ -81,6 +81,12 @@ class Execution:
         found = self._end_tree(number == signal.SIGKILL) if number != signal.SIGINT else processes.signal_tree(self._pid, number)
         return was_running or found > 0
 
+    def cut_off(self):
+        """Nobody wants its end: the sandbox stops, and it is lost."""
+        if self.exit is None and self._reason is None:
+            self._reason = 'lost'
+        self._end_tree(True)
+
     def conclude(self, number):
         if self.exit is None and self._reason is None:
             self._reason = 'concluded'
@@ -207,6 +213,9 @@ class Execution:
                 if not self._read(index):
                     break
         status = self._wait_status
+        if self._reason == 'lost' and status != signal.SIGKILL:
+            # It had ended by itself before it could be cut off.
+            self._reason = None
         record = {'status': self._reason or 'exited'}
         if os.WIFSIGNALED(status):
             record['signal'] = _signal_name(os.WTERMSIG(status))

@@ -8,6 +8,7 @@ from _sha256 import sha256
 from execution import Execution
 from follow import Follower, Recorded
 from journal import timestamp
+from lines import Lines
 from memory import MemoryKills
 from methods import Answer
 from protocol import LIMITS, Refused, to_bytes
@@ -29,16 +30,15 @@ _PROGRAMS = {
 
 
 class Executions:
-    def __init__(self, journal, loop, nursery, home, methods, environment):
+    def __init__(self, journal, loop, nursery, users, methods, environment):
         self._journal = journal
         self._loop = loop
         self._nursery = nursery
+        self._users = users
         self._methods = methods
         self.base_env = {
             b'PATH': b'/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-            b'HOME': home,
-            b'USER': b'user',
-            b'LOGNAME': b'user',
+            **users.own.env,
             b'SHELL': b'/bin/bash',
             b'LANG': b'C.UTF-8',
             **{os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
@@ -147,9 +147,10 @@ class Executions:
             execution.conclude(fields['number'])
         channel.end({})
 
-    def kill_all(self):
+    def cut_off(self):
+        """The sandbox is being stopped."""
         for execution in tuple(self._live.values()):
-            execution.signal(signal.SIGKILL)
+            execution.cut_off()
 
     def stop_writers(self):
         """Which of them fills the volume cannot be seen, so all are ended."""
@@ -160,6 +161,7 @@ class Executions:
         exec_id = fields['execId']
         if ('command' in fields) == ('argv' in fields or 'program' in fields):
             raise Refused('INVALID_ARGUMENT', 'either command or argv has to be given')
+        user = self._users.find(fields['user']) if 'user' in fields else self._users.own
         if self._unsaved:
             self._save_unsaved()
         given = _fingerprint(fields)
@@ -172,9 +174,10 @@ class Executions:
             if spec is not None and spec['fingerprint'] != given:
                 raise Refused('EXEC_MISMATCH', exec_id)
             return
+        self._journal.begin_life()
         spec = {name: fields[name] for name in ('timeoutMs', 'maxOutputBytes')}
         spec.update(fingerprint=given, command=_shown(fields), startedAt=timestamp())
-        execution = self._launch(exec_id, fields, spec)
+        execution = self._launch(exec_id, fields, spec, user)
         self._live[exec_id] = execution
         try:
             # Only now, so that the command starts meanwhile; it cannot end unseen, since this loop is busy here.
@@ -184,16 +187,16 @@ class Executions:
         # For a short command the next runner is made after its end: forks would take processor time from both.
         self._loop.later(self._nursery.warm_up)
 
-    def _launch(self, exec_id, fields, spec):
+    def _launch(self, exec_id, fields, spec, user):
         if 'command' in fields:
             argv = [b'/bin/bash', b'-c', to_bytes(fields['command'])]
         else:
             argv = [*_PROGRAMS.get(fields.get('program'), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
         desk = self._methods.open_desk() if fields.get('methods') else None
-        env = {**self.base_env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
-        cwd = os.path.join(self.base_env[b'HOME'], to_bytes(fields['cwd']))
+        env = {**self.base_env, **user.env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
+        cwd = os.path.join(user.home, to_bytes(fields['cwd']))
         try:
-            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open')
+            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open', user.ids if 'user' in fields else None)
         except OSError as error:
             self._journal.remove(exec_id)
             if desk is not None:
@@ -279,37 +282,17 @@ class Executions:
         if execution is not None and execution.exit is None:
             return {**info, 'state': 'running', 'stdoutBytes': execution.total[0], 'stderrBytes': execution.total[1]}
         record = execution.exit if execution is not None else self._exit(exec_id)
-        state = 'lost' if record['status'] == 'lost' else 'ended'
-        return {**info, 'state': state, 'stdoutBytes': record['stdoutBytes'], 'stderrBytes': record['stderrBytes'], 'exit': record}
-
-
-class Lines:
-    """Sends prepared bytes at the reader's pace, then ends the operation."""
-
-    def __init__(self, channel, data):
-        self._channel = channel
-        self._data = data
-        self._position = 0
-        channel.handler = self
-
-    def on_credit(self):
-        while self._position < len(self._data):
-            size = min(LIMITS['chunkBytes'], self._channel.writable)
-            if size <= 0:
-                return
-            self._channel.data(self._data[self._position : self._position + size])
-            self._position += size
-        self._channel.end({})
-
-    def on_close(self):
-        self._data = b''
+        info['state'] = 'lost' if record['status'] == 'lost' else 'ended'
+        if info['state'] == 'lost' and self._journal.is_past(spec):
+            info['past'] = True
+        return {**info, 'stdoutBytes': record['stdoutBytes'], 'stderrBytes': record['stderrBytes'], 'exit': record}
 
 
 def _fingerprint(fields):
     """What makes two starts the same command. Values of the environment are in it and cannot be read from it."""
     told = [fields.get('command'), fields.get('argv'), fields['cwd'], sorted(fields['env'].items()), fields['stdin']]
-    if 'program' in fields:
-        told.append(fields['program'])
+    # Only what is given, so that commands of earlier versions keep theirs.
+    told += [fields[name] for name in ('program', 'user') if name in fields]
     return sha256(json.dumps(told).encode()).hexdigest()
 
 

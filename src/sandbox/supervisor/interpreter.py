@@ -12,7 +12,6 @@ import io
 import json
 import linecache
 import os
-import select
 import signal
 import socket
 import sys
@@ -21,9 +20,9 @@ import time
 import traceback
 import types
 
+from interpreter_output import Capture, Stream, Teller
+
 _MAX_PART = 16_000_000
-# Bytes that one piece of code may tell; its end is told in any case.
-_MAX_TOLD = 40_000_000
 _RICH = (
     ('text/html', '_repr_html_'),
     ('text/markdown', '_repr_markdown_'),
@@ -33,83 +32,6 @@ _RICH = (
     ('application/json', '_repr_json_'),
     ('text/latex', '_repr_latex_'),
 )
-
-
-class Teller:
-    """Writes lines to whoever asked; one who has gone away is not an error."""
-
-    def __init__(self, fd):
-        self._fd = fd
-        self._lock = threading.Lock()
-        self._left = _MAX_TOLD
-
-    def tell(self, kind, **fields):
-        line = json.dumps({'type': kind, **fields}, default=str).encode('utf-8', 'replace') + b'\n'
-        with self._lock, contextlib.suppress(OSError):
-            self._left -= len(line)
-            if self._left < 0 and kind not in ('started', 'ended'):
-                return
-            view = memoryview(line)
-            while view:
-                view = view[os.write(self._fd, view) :]
-
-
-class Capture:
-    """What is written to a descriptor below Python, by libraries in C and by subprocesses."""
-
-    def __init__(self, number, name):
-        self.name = name
-        self.teller = None
-        self._read, write = os.pipe()
-        os.set_blocking(self._read, False)
-        os.dup2(write, number)
-        os.close(write)
-        self._lock = threading.Lock()
-        threading.Thread(target=self._follow, daemon=True).start()
-
-    def drain(self):
-        """True when there was something."""
-        with self._lock:
-            found = False
-            while True:
-                try:
-                    data = os.read(self._read, 65536)
-                except BlockingIOError:
-                    return found
-                found = True
-                if self.teller is not None:
-                    self.teller.tell(self.name, text=data.decode('utf-8', 'replace'))
-
-    def _follow(self):
-        while True:
-            select.select([self._read], [], [])
-            self.drain()
-
-
-class Stream(io.TextIOBase):
-    """`sys.stdout` and `sys.stderr`: told at once, in the order of the program."""
-
-    encoding = 'utf-8'
-    errors = 'replace'
-
-    def __init__(self, interpreter, name, number):
-        self._interpreter = interpreter
-        self._name = name
-        self._number = number
-        self.buffer = os.fdopen(os.dup(number), 'wb', 0)
-
-    def writable(self):
-        return True
-
-    def fileno(self):
-        return self._number
-
-    def write(self, text):
-        if not isinstance(text, str):
-            raise TypeError(f'write() argument must be str, not {type(text).__name__}')
-        if text:
-            self._interpreter.teller.tell(self._name, text=text)
-        return len(text)
 
 
 class Interpreter:

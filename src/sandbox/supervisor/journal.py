@@ -18,6 +18,9 @@ class Journal:
     def __init__(self, root):
         self.root = root
         os.makedirs(root, mode=0o755, exist_ok=True)
+        self._life = f'{root}.life'
+        self._last_life = self._read_life()
+        self._new_life = timestamp()
 
     def path(self, exec_id, name):
         return f'{self.root}/{exec_id}/{name}'
@@ -31,6 +34,21 @@ class Journal:
         except OSError as error:
             raise Refused('EXEC_FAILED', f'the journal cannot be written: {error.strerror}') from error
         return True
+
+    def begin_life(self):
+        """Notes at its first exec when this supervisor began; one that had none has cut off nothing, and the life before it stays the last."""
+        if self._new_life is None:
+            return
+        try:
+            _write_and_close(os.open(self._life, _WRITE | os.O_TRUNC, 0o600), self._new_life.encode())
+        except OSError:
+            # A full volume; the next exec tries again.
+            return
+        self._new_life = None
+
+    def is_past(self, spec):
+        """Whether a lost exec was lost already when the last supervisor but this one began."""
+        return spec is not None and spec['startedAt'] < self._last_life
 
     def create_files(self, exec_id, spec):
         """Lays out all files; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume
@@ -99,6 +117,13 @@ class Journal:
             except OSError:
                 sizes.append(0)
         return sizes
+
+    def _read_life(self):
+        try:
+            with open(self._life, encoding='ascii') as file:
+                return file.read()
+        except OSError:
+            return ''
 
     def _open(self, exec_id, name):
         try:

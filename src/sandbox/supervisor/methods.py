@@ -4,23 +4,18 @@ are answered, and answered once. All that the guest sends is hostile; what is wr
 import hmac
 import json
 import os
-import struct
 
 import _socket
-from loop import READ, WRITE
+from guest_calls import Guest
+from loop import READ
 from protocol import LIMITS, Refused
 
-_LENGTH = struct.Struct('>I')
 _FRAME = LIMITS['methodBytes']
 _OPEN = LIMITS['openMethods']
 _CALLS = LIMITS['methodCalls']
 _GUESTS = 128
 # What all calls that wait may take; memory here is taken from the sandbox's.
 _HOARD = 32_000_000
-# Answers that one guest may leave unread.
-_UNREAD = 8_000_000
-_ID = 64
-_TOOL = 200
 _encode = json.JSONEncoder(separators=(',', ':'), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -229,145 +224,3 @@ class Answer:
 
     def on_close(self):
         pass
-
-
-class Guest:
-    """One connection of the guest. A frame is its length in four bytes, then JSON: `token`, `id`, `tool`, `arguments`."""
-
-    def __init__(self, socket, loop, methods, on_close):
-        self._socket = socket
-        self._loop = loop
-        self._methods = methods
-        self._on_close = on_close
-        self._incoming = bytearray()
-        self._outgoing = bytearray()
-        self._mask = READ
-        self._blocked = False
-        self._closing = False
-        self._closed = False
-        socket.setblocking(False)
-        self._fd = socket.fileno()
-        loop.add(self._fd, READ, self._on_ready)
-
-    def send(self, body):
-        if self._closed:
-            return
-        # One who does not read what it asked for is not waited for.
-        if len(self._outgoing) > _UNREAD:
-            self._close()
-            return
-        self._outgoing += _LENGTH.pack(len(body)) + body
-        self._flush()
-
-    def resume(self):
-        if self._blocked and not self._closed:
-            self._blocked = False
-            self._take_frames()
-            self._listen()
-
-    def _refuse(self, call_id, code, problem):
-        self.send(_encode({'id': call_id, 'error': {'code': code, 'message': problem}}).encode('utf-8', 'replace'))
-
-    def _on_ready(self, mask):
-        if mask & WRITE:
-            self._flush()
-        if mask & ~WRITE and not self._closed:
-            self._receive()
-
-    def _receive(self):
-        try:
-            data = self._socket.recv(65536)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b''
-        if not data:
-            self._close()
-            return
-        self._incoming += data
-        self._take_frames()
-        self._listen()
-
-    def _take_frames(self):
-        incoming = self._incoming
-        while not self._closed and not self._closing and len(incoming) >= 4:
-            (length,) = _LENGTH.unpack_from(incoming)
-            if length > _FRAME:
-                # Where the next frame begins is not known any more.
-                self._refuse(None, 'TOO_LARGE', f'a call of {length} bytes; at most {_FRAME} are taken. Pass the path of a file instead')
-                self._closing = True
-                self._flush()
-                return
-            if len(incoming) < length + 4:
-                return
-            if not self._take(bytes(incoming[4 : length + 4])):
-                self._blocked = True
-                return
-            del incoming[: length + 4]
-
-    def _take(self, payload):
-        """False when the call has to wait until another is answered."""
-        call_id = None
-        try:
-            request = _parse(payload)
-            call_id = request['id']
-            desk = self._methods.desk_of(request['token'])
-            if desk is None:
-                raise Refused('NOT_ALLOWED', 'this token is not known; the code that it was given to has ended, or it was made up')
-            if desk.is_full:
-                self._methods.blocked.add(self)
-                return False
-            desk.take(self, call_id, request['tool'], request['arguments'])
-        except Refused as refused:
-            self._refuse(call_id, refused.code, refused.problem)
-        return True
-
-    def _flush(self):
-        try:
-            while self._outgoing:
-                sent = self._socket.send(self._outgoing)
-                del self._outgoing[:sent]
-        except BlockingIOError:
-            pass
-        except OSError:
-            self._close()
-            return
-        if self._closing and not self._outgoing:
-            self._close()
-            return
-        self._listen()
-
-    def _listen(self):
-        if self._closed:
-            return
-        mask = (0 if self._blocked or self._closing else READ) | (WRITE if self._outgoing else 0)
-        if mask != self._mask:
-            self._mask = mask
-            self._loop.change(self._fd, mask)
-
-    def _close(self):
-        if self._closed:
-            return
-        self._closed = True
-        self._loop.remove(self._fd)
-        self._socket.close()
-        self._on_close(self)
-
-
-def _parse(payload):
-    try:
-        request = json.loads(payload, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise Refused('MALFORMED', 'the call is not JSON') from error
-    if not isinstance(request, dict) or set(request) != {'token', 'id', 'tool', 'arguments'}:
-        raise Refused('MALFORMED', 'a call is an object of token, id, tool and arguments')
-    for name, limit in (('token', 100), ('id', _ID), ('tool', _TOOL)):
-        if not isinstance(request[name], str) or not 0 < len(request[name]) <= limit or not request[name].isprintable():
-            raise Refused('MALFORMED', f'{name} is not a text of 1 to {limit} characters')
-    if not isinstance(request['arguments'], dict):
-        raise Refused('TOOL_ARGUMENTS_INVALID', 'the arguments are not an object')
-    return request
-
-
-def _refuse_constant(name):
-    raise ValueError(name)

@@ -48,9 +48,10 @@ class Nursery:
         self._asked = 0
         self._split()
 
-    def start(self, argv, cwd, env, open_stdin):
-        """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started."""
-        order = marshal.dumps((argv, cwd, env, open_stdin))
+    def start(self, argv, cwd, env, open_stdin, user=None):
+        """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started.
+        `user` is another (uid, gid) than the nursery's."""
+        order = marshal.dumps((argv, cwd, env, open_stdin, user))
         spawned = self._take()
         if not spawned.give(order):
             spawned = self._take()

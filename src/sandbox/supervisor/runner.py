@@ -67,17 +67,17 @@ def _read_order():
 
 
 def _obey(user):
-    """Waits for its order as root, where the guest cannot touch it, and executes it as the user."""
+    """Waits for its order as root, where the guest cannot touch it, and executes it as the user, or as another that it names."""
     step = 'start'
     try:
         os.setsid()
         os.umask(0o022)
         offer_to_out_of_memory_killer()
-        argv, cwd, env, open_stdin = _read_order()
+        argv, cwd, env, open_stdin, other = _read_order()
         if not open_stdin:
             # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
             os.dup2(os.open('/dev/null', os.O_RDONLY), _STDIN)
-        become(user)
+        become(other or user)
         step = f'enter {os.fsdecode(cwd)}'
         os.chdir(cwd)
         step = f'execute {os.fsdecode(argv[0])[:200]}'

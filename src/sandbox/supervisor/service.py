@@ -16,7 +16,10 @@ from loop import READ, Loop
 from methods import Methods
 from protocol import LIMITS, VERSION, Refused
 from tunnels import Tunnels
+from users import User, Users
 
+# Of the sandbox's own user, whatever the account is called where there is no container.
+_OWN_NAME = 'user'
 _PATHS = ('path', 'from', 'to', 'cwd', 'pattern')
 
 # How long the ends of killed commands are waited for when the sandbox is stopped.
@@ -35,9 +38,10 @@ class Supervisor:
         self._connections = set()
         self._stopping = False
         methods = Methods(options['--methods'], self._loop)
-        executions = Executions(Journal(options['--journal']), self._loop, nursery, self._home, methods, json.loads(options['--environment']))
+        users = Users(User(_OWN_NAME, user, self._home), contained=not self._home_name)
+        executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, json.loads(options['--environment']))
         self._executions = executions
-        self._disk_guard = DiskGuard(self._loop, executions, (options['--home'], options['--journal']), user)
+        self._disk_guard = DiskGuard(self._loop, executions, options['--journal'], users.all)
         self._tunnels = Tunnels(self._loop, executions.base_env)
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
@@ -62,7 +66,7 @@ class Supervisor:
         self._listen_for_stop()
 
     def serve(self):
-        """Returns when told to stop, with every command ended and its end recorded."""
+        """Returns when told to stop, with every command cut off and recorded as lost."""
         loop, executions, tunnels, disk_guard = self._loop, self._executions, self._tunnels, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
         gc.collect()
@@ -73,7 +77,7 @@ class Supervisor:
             executions.on_time(loop.active)
             tunnels.on_time(loop.active)
             disk_guard.on_time(loop.active)
-        executions.kill_all()
+        executions.cut_off()
         limit = loop.now() + _FAREWELL
         while executions.running and loop.now() < limit:
             loop.step(min(limit, executions.due() or limit), True)

@@ -7,7 +7,7 @@ import { createLogger } from '../../../src/log.ts';
 import { createSandboxes } from '../../../src/sandbox/backends.ts';
 import type { SandboxHandle, Sandboxes } from '../../../src/sandbox/sandbox.ts';
 import { openStore } from '../../../src/store/open-store.ts';
-import { createTestDatabase } from '../../support/stack.ts';
+import { createTestDatabase } from '../../support/databases.ts';
 import { createTestSandboxes } from '../docker/support.ts';
 
 /** A backend under test with one fresh sandbox; disposing it removes everything. */

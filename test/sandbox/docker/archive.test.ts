@@ -44,7 +44,7 @@ describe('an archived sandbox', () => {
     expect(await parts.sandboxes.tier(owner.sandboxId)).toBe('archived');
     expect(await output(handle, CHECK)).toBe(WHOLE);
     expect(await parts.sandboxes.tier(owner.sandboxId)).toBe('running');
-    expect((await handle.execs()).find(({ execId }) => execId === 'call_cut')).toMatchObject({ state: 'ended' });
+    expect((await handle.execs()).find(({ execId }) => execId === 'call_cut')).toMatchObject({ state: 'lost' });
     expect(await blobCount()).toBe(0);
     await parts.sandboxes.archive(owner.sandboxId);
     await parts.sandboxes.destroy(owner.sandboxId);

@@ -1,6 +1,6 @@
 import { describeDeath, describeLoss } from '../../../src/sandbox/docker/describe-loss.ts';
 
-const ended = { id: 'a', status: 'ended', exitCode: 137, outOfMemory: false, startedAt: '', labels: {}, runtime: 'runc', execs: 0 } as const;
+const ended = { id: 'a', status: 'ended', exitCode: 137, outOfMemory: false, labels: {}, runtime: 'runc', execs: 0 } as const;
 
 describe('what was lost', () => {
   test('a container that ran out of memory, one that ended and one that is gone are told apart', () => {
@@ -22,5 +22,12 @@ describe('what was lost', () => {
     expect(text.length).toBeLessThan(2000);
     expect(text).toContain('and 2 more');
     expect(text).toContain('`echo xxx');
+  });
+
+  test('code contexts are no commands: what is gone are their variables', () => {
+    const execs = ['code-python-one', 'code-javascript-two:web', 'code-name'].map((execId) => ({ execId, command: 'python one' }));
+    expect(describeLoss({ cause: 'it was stopped', filesLost: false, execs, expected: true })).toMatch(
+      /not run again: `python one` \(code-name\)\. Code contexts whose variables are gone: "one" \(python\), "two" \(javascript, of web\)\.$/,
+    );
   });
 });

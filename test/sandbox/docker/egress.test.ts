@@ -138,6 +138,12 @@ test.each([
   expect(await output(handle, command.replace('URL', `https://keyed.test:${https}/`))).toBe('hello from keyed.test');
 });
 
+test('npm goes through by itself, and need not know the credential', async () => {
+  const view = `npm view thing version --registry https://keyed.test:${https}/npm/ --fetch-retries 0 --cache /tmp/npm --no-update-notifier`;
+  expect(await output(handle, view)).toBe('1.2.3');
+  expect(outside.requests.at(-1)).toMatchObject({ path: '/npm/thing', authorization: `Bearer ${SECRET}` });
+});
+
 test('git goes through by itself, and need not know the credential', async () => {
   await handle.run(`git ls-remote https://keyed.test:${https}/project.git`);
   expect(outside.requests.at(-1)).toMatchObject({ path: '/project.git/HEAD', authorization: `Bearer ${SECRET}` });
@@ -194,7 +200,11 @@ test('without any worker a connection waits a little and is then refused in plai
   await until(async () => (await output(only, 'cat /tmp/said')).startsWith('hello'), 'it reaches the host');
   await lone[Symbol.asyncDispose]();
   const said = async () => (await runCommand('docker', ['exec', parts.containerName(owner.sandboxId), 'cat', '/tmp/said'])).stdout;
-  await until(async () => (await said()).includes('no worker is connected to this sandbox, so nothing can leave it now'), 'it is refused');
+  const refusal = 'no worker is connected to this sandbox, so nothing can leave it now';
+  await until(async () => (await said()).includes(refusal), 'it is refused');
+  // Who only visits it has not what the rules need, and lets nothing out.
+  const visited = await parts.another({ role: 'visitor' }).open(owner, { egress });
+  expect(await output(visited.handle, `curl --silent http://open.test:${http}/`)).toContain(refusal);
   const again = await parts.sandboxes.open(owner, {});
   expect(await output(again.handle, `curl --silent http://open.test:${http}/`)).toBe('hello from open.test');
 });

@@ -1,4 +1,5 @@
 import { loadConfig } from '../../../src/config.ts';
+import { newConversation } from '../../store/support.ts';
 import { createTestSandboxes, output, until, type TestSandboxes } from './support.ts';
 
 let parts: TestSandboxes;
@@ -163,14 +164,42 @@ describe('stopping', () => {
     expect(await output(opened.handle, 'cat kept')).toBe('yes');
   });
 
-  test('ends commands, and their record says so', async () => {
-    const owner = parts.newOwner();
-    const { handle } = await parts.sandboxes.open(owner, {});
-    await handle.start('sleep 1000', { execId: 'call_background', timeoutMs: 0 });
-    await parts.sandboxes.stop(owner.sandboxId);
-    expect(await handle.execs()).toMatchObject([{ execId: 'call_background', state: 'ended' }]);
-    expect(await handle.attach('call_background')).toMatchObject({ status: 'killed' });
-  });
+  test.each(['by us', 'by the engine'])(
+    '%s loses the commands that run, which is told once; what had ended or was killed before stays as it was',
+    async (who) => {
+      const conversationId = await newConversation(parts.store);
+      await parts.store.transcript.append(conversationId, 'turn_1', 'step_1', 'message', { role: 'user', content: [] });
+      const owner = { ...parts.newOwner(), conversationId };
+      const { handle } = await parts.sandboxes.open(owner, {});
+      const stop = () => (who === 'by us' ? parts.sandboxes.stop(owner.sandboxId) : parts.docker.getContainer(parts.containerName(owner.sandboxId)).stop());
+      const notes = async () => (await parts.store.transcript.read(conversationId)).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
+      await handle.run('exit 3', { execId: 'call_ended' });
+      await handle.start('sleep 1000', { execId: 'call_killed', timeoutMs: 0 });
+      await handle.kill('call_killed', 'SIGKILL');
+      await handle.start('sleep 1000', { execId: 'call_background', timeoutMs: 0 });
+      await handle.runCode('n = 1', { execId: 'call_code', language: 'python', contextId: 'one' });
+      await stop();
+      // Whoever holds a handle wakes what we have stopped, without being told; a dead container is opened anew.
+      const awake = who === 'by us' ? handle : (await parts.sandboxes.open(owner, {})).handle;
+      expect(await awake.execs()).toMatchObject([
+        { execId: 'call_background', state: 'lost' },
+        { execId: 'call_code', state: 'ended', result: { exitCode: 0 } },
+        { execId: 'call_ended', state: 'ended', result: { exitCode: 3 } },
+        { execId: 'call_killed', state: 'ended', result: { status: 'killed' } },
+        { execId: 'code-python-one', state: 'lost' },
+      ]);
+      await expect(awake.attach('call_background')).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+      const cause = who === 'by us' ? 'it was stopped' : 'its container ended by itself (exit code 0)';
+      const first = `The sandbox was started anew: ${cause}. The files under /home are kept; /tmp is empty. Cut off while running, with unknown effect, and not run again: \`sleep 1000\` (call_background). Code contexts whose variables are gone: "one" (python).`;
+      expect(await notes()).toEqual([first]);
+      await awake.start('sleep 1000', { execId: 'call_second', timeoutMs: 0 });
+      await stop();
+      const { lost } = await parts.sandboxes.open(owner, {});
+      expect(lost).toContain('not run again: `sleep 1000` (call_second).');
+      expect(lost).not.toContain('call_background');
+      expect(await notes()).toEqual([first, lost]);
+    },
+  );
 });
 
 describe('destroying', () => {

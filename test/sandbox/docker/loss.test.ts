@@ -1,3 +1,4 @@
+import { uploadAssets } from '../../../src/sandbox/upload-assets.ts';
 import { createTestSandboxes, output, until, type TestSandboxes } from './support.ts';
 
 let parts: TestSandboxes;
@@ -45,13 +46,21 @@ describe('a container that died', () => {
     expect(await output(rebuilt.handle, 'cat kept')).toBe('yes');
   });
 
-  test('whose volume is gone too says that the files are lost', async () => {
+  test('whose volume is gone too says that the files are lost, and is given its assets again', async () => {
     const owner = parts.newOwner();
-    await parts.sandboxes.open(owner, {});
+    const { handle } = await parts.sandboxes.open(owner, {});
+    const assets = [{ from: 'package.json', to: 'given/package.json' }];
+    await uploadAssets(handle, assets);
+    await handle.writeFile('given/package.json', 'mine');
+    await uploadAssets(handle, assets);
+    expect(await output(handle, 'cat given/package.json')).toBe('mine');
     await parts.docker.getContainer(parts.containerName(owner.sandboxId)).remove({ force: true });
     await parts.docker.getVolume(parts.containerName(owner.sandboxId)).remove();
     const before = Date.parse((await parts.store.sandboxes.get(owner.sandboxId))?.lastUsedAt ?? '');
-    expect((await parts.sandboxes.open(owner, {})).lost).toContain('files are gone');
+    const rebuilt = await parts.sandboxes.open(owner, {});
+    expect(rebuilt.lost).toContain('files are gone');
+    await uploadAssets(rebuilt.handle, assets);
+    expect(await output(rebuilt.handle, 'cat given/package.json')).toContain('"name": "longshore"');
     const filesLostAt = (await parts.store.sandboxes.get(owner.sandboxId))?.filesLostAt;
     expect(Date.parse(filesLostAt ?? '')).toBeGreaterThan(before);
     expect((await parts.sandboxes.open(owner, {})).lost).toBeUndefined();

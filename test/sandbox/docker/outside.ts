@@ -69,6 +69,9 @@ function answerTo(request: IncomingMessage, response: ServerResponse, greeting: 
       response.writeHead(200, { 'content-length': FLOOD_BYTES });
       flood(response, FLOOD_BYTES);
       break;
+    case '/npm/thing':
+      response.end(JSON.stringify({ name: 'thing', 'dist-tags': { latest: '1.2.3' }, versions: { '1.2.3': { name: 'thing', version: '1.2.3', dist: {} } } }));
+      break;
     case '/stall':
       // Announces more than it ever says.
       response.writeHead(200, { 'content-length': 1000 });

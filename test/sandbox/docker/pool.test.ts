@@ -1,6 +1,11 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { SandboxOptions } from '../../../src/contracts/agent.ts';
+import { openSandbox } from '../../../src/sandbox/open-sandbox.ts';
 import type { SandboxOwner } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxRow } from '../../../src/store/store.ts';
+import { loadTemplates } from '../../../src/templates/load-templates.ts';
 import { createTestSandboxes, output, until, type TestSandboxes } from './support.ts';
 
 const OPTIONS: SandboxOptions = { memoryMb: 256 };
@@ -90,6 +95,45 @@ test('only what was asked for is given away, and only to conversations', async (
   const plain = await parts.sandboxes.open(parts.newOwner(), OPTIONS);
   expect((await waiting()).map(idOf)).toEqual([idOf(warm)]);
   for (const { handle } of [other, plain]) await parts.sandboxes.destroy(handle.sandboxId);
+});
+
+test('without a conversation, too, a sandbox of a template is taken over, with a time to live, and one that has died is started anew', async () => {
+  const before = { ...process.env };
+  const templates = await mkdtemp(join(tmpdir(), 'longshore-templates-'));
+  Object.assign(process.env, { LONGSHORE_TEMPLATES: templates, LONGSHORE_INSTALLATION: parts.installation, LONGSHORE_HOST_ID: 'test-host' });
+  const open = (options: Parameters<typeof openSandbox>[0]) => openSandbox({ databaseUrl: parts.databaseUrl, ttlMs: 600_000, ...options });
+  try {
+    await writeFile(join(templates, 'small.yaml'), 'memoryMb: 256\nidle: { stop: 1h }\n');
+    const { options } = (await loadTemplates(templates)).get('small')!;
+    await using _kept = parts.sandboxes.keepWarm!([{ name: 'small', options, size: 1 }]);
+    const [warm] = await untilWarm(1);
+    await parts.docker.getContainer(warm!.containerName).kill();
+    {
+      await using taken = await open({ template: 'small', tenantId: 'mine' });
+      expect(await output(taken, 'echo works')).toBe('works');
+      expect([taken.sandboxId, taken.lost]).toEqual([warm?.sandboxId, undefined]);
+      const row = await parts.store.sandboxes.get(taken.sandboxId);
+      expect(row).toMatchObject({ state: 'running', tenantId: 'mine', options: { template: 'small', memoryMb: 256 } });
+      expect(Date.parse(row?.expiresAt ?? '')).toBeGreaterThan(Date.now());
+      expect(row).not.toHaveProperty('conversationId');
+      // The pool is filled again when its worker looks; until then there is none to take.
+      await using second = await open({ template: 'small' });
+      expect(await output(second, 'echo works')).toBe('works');
+      expect(second.sandboxId).not.toBe(warm?.sandboxId);
+    }
+    expect((await parts.store.sandboxes.get(idOf(warm)))?.state).toBe('destroyed');
+    await using _again = parts.another().keepWarm!([{ name: 'small', options, size: 1 }]);
+    const [next] = await untilWarm(1);
+    await using bigger = await open({ template: 'small', memoryMb: 300 });
+    expect((await waiting()).map(idOf)).toEqual([idOf(next)]);
+    expect((await parts.store.sandboxes.get(bigger.sandboxId))?.options).toMatchObject({ memoryMb: 300 });
+    await using taken = await open({ template: 'small' });
+    expect(taken.sandboxId).toBe(idOf(next));
+    await expect(open({ template: 'none' })).rejects.toThrow(`No template named "none". Known: small. Put none.yaml into ${templates}`);
+  } finally {
+    process.env = before;
+    await rm(templates, { recursive: true });
+  }
 });
 
 test('a warm sandbox that has died is replaced', async () => {

@@ -5,7 +5,8 @@ import { createLogger } from '../../../src/log.ts';
 import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/docker/sandboxes.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { createTestDatabase, testInstallation } from '../../support/stack.ts';
+import { createTestDatabase, testInstallation } from '../../support/databases.ts';
+import { endSandboxes } from '../../support/end-sandboxes.ts';
 
 /** Sandboxes of an installation of their own on the real engine and a real database; disposing it removes everything. */
 export interface TestSandboxes {
@@ -20,6 +21,9 @@ export interface TestSandboxes {
   containerName(sandboxId: string): string;
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** Everything is old enough to be reaped. */
+const LONG_AGO_MS = -60_000;
 
 let count = 0;
 
@@ -51,9 +55,7 @@ export async function createTestSandboxes({
     containerName: (sandboxId) => `${installation}-${sandboxId}`,
     async [Symbol.asyncDispose]() {
       for (const sandboxes of made) await sandboxes[Symbol.asyncDispose]();
-      const label = [`longshore.installation=${installation}`];
-      for (const { Id } of await docker.listContainers({ all: true, filters: { label } })) await docker.getContainer(Id).remove({ force: true });
-      for (const { Name } of (await docker.listVolumes({ filters: { label } })).Volumes) await docker.getVolume(Name).remove();
+      await endSandboxes(store, (hostId) => another({ config: { ...config, LONGSHORE_HOST_ID: hostId }, reapGraceMs: LONG_AGO_MS }));
       await store[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
     },

@@ -8,7 +8,7 @@ import { createLocalSandboxes, type LocalSandboxesOptions } from '../../../src/s
 import type { Sandboxes } from '../../../src/sandbox/sandbox.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
 import { output } from '../docker/support.ts';
 
 const silent = pino({ level: 'silent' });

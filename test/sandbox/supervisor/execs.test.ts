@@ -242,17 +242,17 @@ describe('ending', () => {
     expect(result.durationMs).toBeLessThan(4000);
   });
 
-  test('when the sandbox is stopped, running commands are ended and recorded', async () => {
+  test('when the sandbox is stopped, running commands are ended and recorded as lost', async () => {
     const ended = supervisor.handle.run('sleep 1000', { execId: 'stopped' });
     ended.catch(() => undefined);
     await until(async () => (await supervisor.connection.list()).length === 1);
     const before = descendants(Number(supervisor.process.pid));
     supervisor.process.kill('SIGTERM');
     await until(() => supervisor.process.exitCode !== null);
-    expect(JSON.parse(supervisor.journal('stopped', 'exit.json').toString())).toMatchObject({ status: 'killed', signal: 'SIGKILL' });
+    expect(JSON.parse(supervisor.journal('stopped', 'exit.json').toString())).toMatchObject({ status: 'lost', signal: 'SIGKILL' });
     await until(() => !before.some(isAlive));
     await supervisor.boot();
-    expect(await ended).toMatchObject({ status: 'killed' });
+    await expect(ended).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../contracts/json.ts';
 
 /** The types of parameters; `FLOAT` is a `NUMBER` by another name. */
 export const ToolParamType = {
@@ -136,8 +136,4 @@ export function describeParameters(schema: JsonObject, hidden: string[]): string
 
 function textOf(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }

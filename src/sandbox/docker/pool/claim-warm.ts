@@ -3,25 +3,35 @@ import type { SandboxRow } from '../../../store/store.ts';
 import type { SandboxOwner } from '../../sandbox.ts';
 import type { DockerContext } from '../context.ts';
 import { answers } from './answers.ts';
+import { keyOf } from './key-of.ts';
 
 /** A warm sandbox that does not answer by then is opened like any other that may have died. Milliseconds. */
 const ANSWER_MS = 1000;
 
 /**
- * Gives a conversation a warm sandbox, if one is kept that is what it asks for. Undefined when there is none, or when the one that it has been given does
- * not answer: that one's row is the conversation's, and opening it starts its container anew. The row's id is the pool's and not the owner's.
+ * Gives a warm sandbox, if one is kept that is what is asked for: to a conversation, which finds it again under an id that it has not chosen, and to whoever
+ * takes any id. Undefined when there is none. One that does not answer at once is given as well: its row is `creating` still, and opening it starts its
+ * container anew.
  */
 export async function claimWarm(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow | undefined> {
   const { poolRows, pools, connections, hostId } = context;
-  const key = pools.keyFor(options);
-  const { conversationId } = owner;
-  // Only a conversation finds its sandbox again under an id that it has not chosen.
-  if (key === undefined || conversationId === undefined) return undefined;
+  const { sandboxId, conversationId, tenantId, ttlMs, anyId = conversationId !== undefined } = owner;
+  if (!anyId) return undefined;
+  // Who works without conversations keeps no pool, and takes from those that workers of the host keep.
+  const key = pools.keyFor(options) ?? (conversationId === undefined ? await keyOf(context, options) : undefined);
+  if (key === undefined) return undefined;
   const preferred = (pools.met.get(key) ?? []).filter((id) => connections.isOpen(id));
-  const claimed = await poolRows.claim({ hostId, key, preferred }, { ...owner, conversationId, options: { ...options } });
+  const claimant = {
+    sandboxId,
+    tenantId,
+    options: { ...options },
+    ...(conversationId !== undefined && { conversationId }),
+    ...(ttlMs !== undefined && { ttlMs }),
+  };
+  const claimed = await poolRows.claim({ hostId, key, preferred }, claimant);
   if (!claimed) return undefined;
   try {
-    return await handOut(context, claimed);
+    return (await handOut(context, claimed)) ?? claimed;
   } finally {
     // Not before: making the next one takes what this one's owner is waiting for.
     pools.claimed();

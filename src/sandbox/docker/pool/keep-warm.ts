@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { WarmPool } from '../../sandbox.ts';
-import { runtimeFor } from '../bring-up.ts';
 import type { DockerContext } from '../context.ts';
 import { drainPools } from './drain-pools.ts';
 import { fillPool } from './fill-pool.ts';
-import { poolKeyOf } from './kept-pools.ts';
+import { keyOf } from './key-of.ts';
 
 /** Shorter than connections without work stay open. Milliseconds. */
 const ROUND_EVERY_MS = 15_000;
@@ -49,12 +48,15 @@ export function keepWarm(context: DockerContext, wanted: WarmPool[]): AsyncDispo
 }
 
 async function round(context: DockerContext, wanted: WarmPool[], ownerId: string, signal: AbortSignal): Promise<void> {
-  const { poolRows, hostId, log } = context;
+  const { poolRows, hostId, standardImage, log } = context;
   try {
     const kept: { pool: WarmPool; key: string }[] = [];
     for (const pool of wanted) {
-      const key = await keyOf(context, pool);
-      if (key === undefined) continue;
+      const key = await keyOf(context, pool.options);
+      if (key === undefined) {
+        log.warn({ pool: pool.name, image: pool.options.image ?? standardImage }, 'a pool cannot be filled: its image is not on this machine');
+        continue;
+      }
       await poolRows.own({ ownerId, hostId, key, size: pool.size, forMs: OWNED_FOR_MS });
       context.pools.set(pool.options, key);
       kept.push({ pool, key });
@@ -65,15 +67,4 @@ async function round(context: DockerContext, wanted: WarmPool[], ownerId: string
   } catch (error) {
     log.warn({ err: error }, 'warm sandboxes could not be made');
   }
-}
-
-async function keyOf(context: DockerContext, { name, options }: WarmPool): Promise<string | undefined> {
-  const { engine, installation, standardImage, log } = context;
-  const image = options.image ?? standardImage;
-  const imageId = await engine.imageId(image);
-  if (imageId === undefined) {
-    log.warn({ pool: name, image }, 'a pool cannot be filled: its image is not on this machine');
-    return undefined;
-  }
-  return poolKeyOf(options, { installation, imageId, runtime: await runtimeFor(context, options) });
 }

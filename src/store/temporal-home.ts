@@ -1,0 +1,20 @@
+import type { Database } from './database.ts';
+import type { Store, TemporalNamespace } from './store.ts';
+
+const CLAIM = `insert into temporal_home as home (namespace, namespace_id) values ($1, $2)
+  on conflict (one) do update set namespace_id = coalesce(home.namespace_id, case when home.namespace = excluded.namespace then excluded.namespace_id end)
+  returning namespace, namespace_id`;
+const MOVE = `insert into temporal_home (namespace, namespace_id) values ($1, $2)
+  on conflict (one) do update set namespace = excluded.namespace, namespace_id = excluded.namespace_id`;
+
+export function createTemporalHome({ database }: { database: Database }): Store['temporalHome'] {
+  return {
+    async claim({ name, id }): Promise<TemporalNamespace> {
+      const [row] = await database.query<{ namespace: string; namespace_id: string | null }>('temporalHome.claim', CLAIM, [name, id ?? null]);
+      return { name: row?.namespace ?? name, ...(typeof row?.namespace_id === 'string' && { id: row.namespace_id }) };
+    },
+    async move({ name, id }) {
+      await database.query('temporalHome.move', MOVE, [name, id ?? null]);
+    },
+  };
+}
