@@ -19,7 +19,7 @@ type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' 
  * the sandbox are followed from wherever they are. However often it is called, the call takes effect once.
  */
 export function createExecuteTool(parts: Parts) {
-  const { store, registry } = parts;
+  const { store, registry, opened, services } = parts;
   const awaited: AwaitedResults = new Map();
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
@@ -44,19 +44,8 @@ export function createExecuteTool(parts: Parts) {
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args);
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
-    const run: ToolRun = {
-      args,
-      claim,
-      tool,
-      store,
-      opened: parts.opened,
-      services: parts.services,
-      progress,
-      output: outputOf(args, log),
-      log,
-      methods,
-      awaited,
-    };
+    const output = outputOf(args, log);
+    const run: ToolRun = { args, claim, tool, store, opened, services, progress, output, log, methods, awaited };
     return storeOutcome(run, await runTool(run), within?.onStored);
   }
 

@@ -80,9 +80,7 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       calls.set(channel, open);
       if (calls.size === 1) heardAt = performance.now();
       write(FRAMES.request, channel, request);
-      if (!isFirst || !open.call.isUploadAhead) return;
-      open.position = 0;
-      sendUpload(channel, open, { write });
+      if (isFirst && open.call.isUploadAhead) sendUpload(channel, Object.assign(open, { position: 0 }), { write });
     },
     cancel(open) {
       for (const [channel, other] of calls) {
