@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
 import type { SandboxTerms } from '../connection/caller.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
-import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
+import type { ExecRecord, SupervisorConnection } from '../connection/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
 import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
 import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
@@ -17,6 +17,8 @@ interface Entry {
   stream: Duplex | undefined;
   /** Operations that wait for an answer. */
   users: number;
+  /** Opens its streams until the first answer, or none, of a supervisor that was just woken. */
+  openFirst: (() => Promise<Duplex>) | undefined;
   kept: Promise<KeptTerms>;
   closing: AbortController;
   idleTimer: NodeJS.Timeout | undefined;
@@ -26,6 +28,11 @@ interface Entry {
 export interface Connections {
   /** Runs an operation over the sandbox's connection. */
   use<T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
+  /**
+   * The first answer of a supervisor that was just woken, over a stream that is opened whatever the sandbox's row still says and stays with the connection.
+   * Undefined when somebody uses a connection already: that one waits for the row.
+   */
+  greet(target: Target, open: () => Promise<Duplex>): Promise<void> | undefined;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
   /** Commands that the journal has as cut off, of those started after `since` (ISO 8601). */
@@ -50,10 +57,10 @@ export function createConnections(deps: ConnectionDeps): Connections {
     const farewell = leave(entry).finally(() => farewells.delete(farewell));
     farewells.add(farewell);
   };
-  const find = (target: Target): Entry => {
+  const find = (target: Target, openFirst?: () => Promise<Duplex>): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
-    const entry = connect(deps, target, (change) => hold(entry, target.sandboxId, change));
+    const entry = connect(deps, target, openFirst, (change) => hold(entry, target.sandboxId, change));
     entries.set(target.sandboxId, entry);
     // Without its terms it may not be used, and the next user has another try.
     entry.kept.catch(() => entries.get(target.sandboxId) === entry && close(target.sandboxId));
@@ -77,27 +84,30 @@ export function createConnections(deps: ConnectionDeps): Connections {
       hold(entry, target.sandboxId, -1);
     }
   };
+  const closeUnlessUsed = (sandboxId: string) => {
+    if (entries.get(sandboxId)?.users === 0) close(sandboxId);
+  };
+  const greet = async (target: Target, open: () => Promise<Duplex>): Promise<void> => {
+    const entry = find(target, open);
+    await use(target, (connection) => connection.ping()).finally(() => (entry.openFirst = undefined));
+  };
 
   return {
     use,
     close,
+    greet(target, open) {
+      closeUnlessUsed(target.sandboxId);
+      return entries.has(target.sandboxId) ? undefined : greet(target, open);
+    },
     disconnect(sandboxId) {
       const entry = entries.get(sandboxId);
       if (entry?.users === 0) return close(sandboxId);
       entry?.connection.disconnect();
       entry?.stream?.destroy();
     },
-    closeUnlessUsed(sandboxId) {
-      if (entries.get(sandboxId)?.users === 0) close(sandboxId);
-    },
-    isOpen(sandboxId) {
-      const stream = entries.get(sandboxId)?.stream;
-      return stream !== undefined && !stream.destroyed && !stream.readableEnded;
-    },
-    async lostExecs(target, since) {
-      const execs = await use(target, (connection) => connection.list());
-      return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
-    },
+    closeUnlessUsed,
+    isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
+    lostExecs: async (target, since) => lostSince(await use(target, (connection) => connection.list()), since),
     async closeAll() {
       for (const sandboxId of entries.keys()) close(sandboxId);
       await Promise.all(farewells);
@@ -105,7 +115,15 @@ export function createConnections(deps: ConnectionDeps): Connections {
   };
 }
 
-function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) => void): Entry {
+function lostSince(execs: ExecRecord[], since: string | undefined): LostExec[] {
+  return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
+}
+
+function isLive(stream: Duplex | undefined): boolean {
+  return stream !== undefined && !stream.destroyed && !stream.readableEnded;
+}
+
+function connect(deps: ConnectionDeps, target: Target, openFirst: (() => Promise<Duplex>) | undefined, hold: (change: 1 | -1) => void): Entry {
   const closing = new AbortController();
   let terms: SandboxTerms = {};
   const connection = connectSupervisor({
@@ -113,7 +131,7 @@ function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) =>
     log: deps.log,
     terms: () => terms,
     openStream: async () => {
-      const stream = await openStream(deps, target, closing.signal);
+      const stream = await (entry.openFirst?.() ?? openStream(deps, target, closing.signal));
       entry.stream = stream;
       stream.once('error', (error) => deps.log.debug({ sandboxId: target.sandboxId, err: error }, 'the stream to a supervisor broke'));
       return stream;
@@ -123,7 +141,7 @@ function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) =>
     terms = found.terms;
     return found;
   });
-  const entry: Entry = { connection, stream: undefined, users: 0, kept, closing, idleTimer: undefined };
+  const entry: Entry = { connection, stream: undefined, users: 0, openFirst, kept, closing, idleTimer: undefined };
   return entry;
 }
 
