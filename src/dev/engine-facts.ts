@@ -9,6 +9,8 @@ export type EngineFacts =
       operatingSystem: string;
       /** Names of OCI runtimes, such as `runc` and `runsc`. */
       runtimes: string[];
+      /** The program that is registered as `runsc`, if there is one and the engine tells. */
+      gvisorProgram?: string;
       /** Whether checkpoints are enabled. */
       experimental: boolean;
       cgroupVersion: string;
@@ -19,7 +21,7 @@ export type EngineFacts =
 interface Info {
   ServerVersion?: string;
   OperatingSystem?: string;
-  Runtimes?: Record<string, unknown>;
+  Runtimes?: Record<string, { path?: string }>;
   ExperimentalBuild?: boolean;
   CgroupVersion?: string;
   Driver?: string;
@@ -38,6 +40,7 @@ export async function inspectEngine(): Promise<EngineFacts> {
 export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
   const info = parse(stdout);
   if (!info.ServerVersion) return { outcome: 'absent', problem: info.ServerErrors?.[0] ?? (stderr.trim() || 'no engine answers') };
+  const gvisorProgram = info.Runtimes?.['runsc']?.path;
   const { OperatingSystem = 'an unknown system', CgroupVersion = '', Driver = 'unknown' } = info;
   return {
     outcome: 'present',
@@ -45,6 +48,7 @@ export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
     operatingSystem: OperatingSystem,
     // The engine lists its shims beside the runtimes.
     runtimes: Object.keys(info.Runtimes ?? {}).filter((name) => !name.startsWith('io.containerd.')),
+    ...(gvisorProgram !== undefined && { gvisorProgram }),
     experimental: info.ExperimentalBuild === true,
     cgroupVersion: CgroupVersion,
     storageDriver: Driver,

@@ -42,11 +42,11 @@ move_pages() {
   cd "$home" && find_empty || return
   pages=$home/$found.pages
   rm -rf "$pages" "$image/pages.link"
-  mkdir -m 700 "$pages" && ln -s "$pages/pages.img" "$image/pages.link" && mv "$image/pages.img" "$pages/pages.img" || {
-    rm -rf "$pages" "$image/pages.link"
-    return
-  }
-  mv "$image/pages.link" "$image/pages.img" || mv "$pages/pages.img" "$image/pages.img"
+  if mkdir -m 700 "$pages" && ln -s "$pages/pages.img" "$image/pages.link" && mv "$image/pages.img" "$pages/pages.img"; then
+    mv "$image/pages.link" "$image/pages.img" && return
+    mv "$pages/pages.img" "$image/pages.img" || return
+  fi
+  rm -rf "$pages" "$image/pages.link"
 }
 
 "$runsc" "$@"

@@ -4,7 +4,7 @@ import { engineStatus, mapped } from './errors.ts';
 /** dockerode has these calls; its type package does not. */
 interface CheckpointCalls {
   createCheckpoint(options: { checkpointId: string; exit: boolean }): Promise<unknown>;
-  listCheckpoint(): Promise<{ Name: string }[] | null>;
+  listCheckpoint(): Promise<{ Name: string }[] | Buffer>;
   deleteCheckpoint(name: string): Promise<unknown>;
   /** Given as they are, options would go into the request's body as well, which engines refuse. */
   start(options: { _query: { checkpoint: string }; _body: Record<string, never> }): Promise<unknown>;
@@ -44,7 +44,9 @@ export async function checkpointsOf(docker: Docker, container: string): Promise<
 async function list(docker: Docker, container: string): Promise<string[]> {
   return mapped(`list checkpoints of container ${container}`, async () => {
     try {
-      return ((await calls(docker, container).listCheckpoint()) ?? []).map(({ Name }) => Name);
+      const found = await calls(docker, container).listCheckpoint();
+      // Of none an engine says null, which dockerode passes on as bytes.
+      return Array.isArray(found) ? found.map(({ Name }) => Name) : [];
     } catch (error) {
       // An engine that makes no checkpoints has no such call.
       if (engineStatus(error) !== undefined) return [];

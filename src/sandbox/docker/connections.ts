@@ -12,13 +12,15 @@ const IDLE_MS = 60_000;
 
 type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
 
+type OpenFirst = () => Promise<Duplex>;
+
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
   /** Operations that wait for an answer. */
   users: number;
   /** Opens its streams until the first answer, or none, of a supervisor that was just woken. */
-  openFirst: (() => Promise<Duplex>) | undefined;
+  openFirst: OpenFirst | undefined;
   kept: Promise<KeptTerms>;
   closing: AbortController;
   idleTimer: NodeJS.Timeout | undefined;
@@ -32,7 +34,7 @@ export interface Connections {
    * The first answer of a supervisor that was just woken, over a stream that is opened whatever the sandbox's row still says and stays with the connection.
    * Undefined when somebody uses a connection already: that one waits for the row.
    */
-  greet(target: Target, open: () => Promise<Duplex>): Promise<void> | undefined;
+  greet(target: Target, open: OpenFirst): Promise<void> | undefined;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
   /** Commands that the journal has as cut off, of those started after `since` (ISO 8601). */
@@ -57,7 +59,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     const farewell = leave(entry).finally(() => farewells.delete(farewell));
     farewells.add(farewell);
   };
-  const find = (target: Target, openFirst?: () => Promise<Duplex>): Entry => {
+  const find = (target: Target, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
     const entry = connect(deps, target, openFirst, (change) => hold(entry, target.sandboxId, change));
@@ -73,31 +75,28 @@ export function createConnections(deps: ConnectionDeps): Connections {
     if (entry.users > 0 || entry.closing.signal.aborted) return;
     entry.idleTimer = setTimeout(() => entries.get(sandboxId) === entry && close(sandboxId), IDLE_MS).unref();
   };
-  const use: Connections['use'] = async (target, operation) => {
-    const entry = find(target);
+  const use = async <T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>, openFirst?: OpenFirst): Promise<T> => {
+    const entry = find(target, openFirst);
     hold(entry, target.sandboxId, 1);
     try {
       // Ahead of anything of the guest's.
       (await entry.kept).ensureEgress();
       return await operation(entry.connection);
     } finally {
+      entry.openFirst = undefined;
       hold(entry, target.sandboxId, -1);
     }
   };
   const closeUnlessUsed = (sandboxId: string) => {
     if (entries.get(sandboxId)?.users === 0) close(sandboxId);
   };
-  const greet = async (target: Target, open: () => Promise<Duplex>): Promise<void> => {
-    const entry = find(target, open);
-    await use(target, (connection) => connection.ping()).finally(() => (entry.openFirst = undefined));
-  };
 
   return {
-    use,
+    use: (target, operation) => use(target, operation),
     close,
     greet(target, open) {
       closeUnlessUsed(target.sandboxId);
-      return entries.has(target.sandboxId) ? undefined : greet(target, open);
+      return entries.has(target.sandboxId) ? undefined : use(target, (connection) => connection.ping(), open);
     },
     disconnect(sandboxId) {
       const entry = entries.get(sandboxId);
@@ -123,7 +122,7 @@ function isLive(stream: Duplex | undefined): boolean {
   return stream !== undefined && !stream.destroyed && !stream.readableEnded;
 }
 
-function connect(deps: ConnectionDeps, target: Target, openFirst: (() => Promise<Duplex>) | undefined, hold: (change: 1 | -1) => void): Entry {
+function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | undefined, hold: (change: 1 | -1) => void): Entry {
   const closing = new AbortController();
   let terms: SandboxTerms = {};
   const connection = connectSupervisor({
