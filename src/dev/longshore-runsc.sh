@@ -32,6 +32,12 @@ find_empty() {
   [ -n "$found" ]
 }
 
+# Engines refuse to bring back, for a second or so, what is byte for byte the same as what they have just put away. The time of a file from before 1970
+# is another one once they have unpacked it.
+distinguish() {
+  touch -m -t 196901010000 "$image/checkpoint.img" || :
+}
+
 # The current directory is the container's bundle, whose description tells where the engine keeps its containers. An engine makes a checkpoint's
 # directory, empty, before it asks for the checkpoint, and fills it afterwards.
 move_pages() {
@@ -43,7 +49,7 @@ move_pages() {
   pages=$home/$found.pages
   rm -rf "$pages" "$image/pages.link"
   if mkdir -m 700 "$pages" && ln -s "$pages/pages.img" "$image/pages.link" && mv "$image/pages.img" "$pages/pages.img"; then
-    mv "$image/pages.link" "$image/pages.img" && return
+    mv "$image/pages.link" "$image/pages.img" && distinguish && return
     mv "$pages/pages.img" "$image/pages.img" || return
   fi
   rm -rf "$pages" "$image/pages.link"

@@ -58,10 +58,13 @@ async function list(docker: Docker, container: string): Promise<string[]> {
 /** Its pages go after it, so that there is never a checkpoint without them. Done as well when there is no such checkpoint. */
 export async function removeCheckpoint(docker: Docker, container: string, name: string): Promise<void> {
   await remove(docker, container, name);
-  await removeLoosePages(docker, container);
+  await remove(docker, container, name + PAGES);
 }
 
-/** Removes the pages of checkpoints that are no more: a crash, or a checkpoint that failed at the last, has left them. Those of one that is being made have it beside them from the beginning. */
+/**
+ * Removes the pages of checkpoints that are no more: a crash, or a checkpoint that failed at the last, has left them. A checkpoint that is being made
+ * is listed before its pages are.
+ */
 export async function removeLoosePages(docker: Docker, container: string): Promise<void> {
   const names = new Set(await list(docker, container));
   for (const name of names) {
