@@ -40,20 +40,24 @@ export async function inspectEngine(): Promise<EngineFacts> {
 export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
   const info = parse(stdout);
   if (!info.ServerVersion) return { outcome: 'absent', problem: info.ServerErrors?.[0] ?? (stderr.trim() || 'no engine answers') };
-  const gvisorProgram = info.Runtimes?.['runsc']?.path;
   const { OperatingSystem = 'an unknown system', CgroupVersion = '', Driver = 'unknown' } = info;
   return {
     outcome: 'present',
     version: info.ServerVersion,
     operatingSystem: OperatingSystem,
-    // The engine lists its shims beside the runtimes.
-    runtimes: Object.keys(info.Runtimes ?? {}).filter((name) => !name.startsWith('io.containerd.')),
-    ...(gvisorProgram !== undefined && { gvisorProgram }),
+    ...readRuntimes(info),
     experimental: info.ExperimentalBuild === true,
     cgroupVersion: CgroupVersion,
     storageDriver: Driver,
     backingFilesystem: info.DriverStatus?.find(([key]) => key === 'Backing Filesystem')?.[1] ?? '',
   };
+}
+
+function readRuntimes({ Runtimes = {} }: Info): { runtimes: string[]; gvisorProgram?: string } {
+  const gvisorProgram = Runtimes['runsc']?.path;
+  // The engine lists its shims beside the runtimes.
+  const runtimes = Object.keys(Runtimes).filter((name) => !name.startsWith('io.containerd.'));
+  return { runtimes, ...(gvisorProgram !== undefined && { gvisorProgram }) };
 }
 
 function parse(stdout: string): Info {

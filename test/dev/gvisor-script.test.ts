@@ -83,9 +83,9 @@ describe('the script that engines start gVisor by', () => {
   test.each([
     ['the engine keeps the checkpoint elsewhere', async () => undefined],
     ['the checkpoint is not of Longshore', () => begun('mine')],
-    ['a crash has left a second empty directory', async () => void (await begun('rest-5'), await begun('rest-7'))],
-    ['the container is described in another way', async () => void (await begun('rest-7'), await writeFile(join(directory, 'bundle/config.json'), '{}'))],
-    ['the description is not there', async () => void (await begun('rest-7'), await rm(join(directory, 'bundle/config.json')))],
+    ['a crash has left a second empty directory', () => Promise.all([begun('rest-5'), begun('rest-7')])],
+    ['the container is described in another way', () => Promise.all([begun('rest-7'), writeFile(join(directory, 'bundle/config.json'), '{}')])],
+    ['the description is not there', () => Promise.all([begun('rest-7'), rm(join(directory, 'bundle/config.json'))])],
   ])('leaves the pages where they are when %s', async (_what, arrange) => {
     await arrange();
     expect(await run(checkpoint(), WRITE)).toMatchObject({ code: 0, stderr: "gVisor's own words\n" });
