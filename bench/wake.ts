@@ -6,44 +6,43 @@ import type { BenchParts } from './parts.ts';
 const ROUNDS = 6;
 const SIZES_MIB = [20, 200];
 
-/** Putting a sandbox to disk and waking it with its processes, against creating and starting such a container from nothing. */
+/** Putting a sandbox to disk and waking it with its processes, against creating and starting such a container from nothing, by turns. */
 export async function measureWake(parts: BenchParts): Promise<BenchmarkResult> {
   const { checkpoint, problem } = await parts.sandboxes.capabilities();
   if (!checkpoint) return { skipped: problem ?? 'this engine makes no checkpoints' };
-  const cold = await coldStarts(parts);
+  // Fills the engine's caches.
+  await coldStart(parts);
   const measurements: Measurement[] = [];
-  for (const size of SIZES_MIB) measurements.push(...(await restAndWake(parts, size, cold)));
+  for (const size of SIZES_MIB) measurements.push(...(await restAndWake(parts, size)));
   return measurements;
 }
 
-async function coldStarts({ docker, stack }: BenchParts): Promise<number[]> {
+async function coldStart({ docker, stack }: BenchParts): Promise<number> {
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: image } = stack.config;
-  const times: number[] = [];
-  for (let round = 0; round <= ROUNDS; round++) {
-    const name = `${installation}-cold-${round}`;
-    const labels = { 'longshore.installation': installation };
-    const spec = { name, image, volumeName: name, labels, memoryMb: 1024, cpus: 2, pids: 256, readOnlyRoot: true, runtime: { name: 'runc' as const } };
-    const options = containerOptions(spec);
-    const time = await timed(async () => {
-      const container = await docker.createContainer({ ...options, HostConfig: { ...options.HostConfig, Runtime: 'runsc' } });
-      await container.start();
-    });
-    await docker.getContainer(name).remove({ force: true });
-    await docker.getVolume(name).remove();
-    // The first fills the engine's caches.
-    if (round > 0) times.push(time);
-  }
-  return times;
+  const name = `${installation}-cold`;
+  const labels = { 'longshore.installation': installation };
+  const spec = { name, image, volumeName: name, labels, memoryMb: 1024, cpus: 2, pids: 256, readOnlyRoot: true, runtime: { name: 'runc' as const } };
+  const options = containerOptions(spec);
+  const time = await timed(async () => {
+    const container = await docker.createContainer({ ...options, HostConfig: { ...options.HostConfig, Runtime: 'runsc' } });
+    await container.start();
+  });
+  await docker.getContainer(name).remove({ force: true });
+  await docker.getVolume(name).remove();
+  return time;
 }
 
-async function restAndWake({ sandboxes }: BenchParts, sizeMib: number, cold: number[]): Promise<Measurement[]> {
+async function restAndWake(parts: BenchParts, sizeMib: number): Promise<Measurement[]> {
+  const { sandboxes } = parts;
   const sandboxId = `sbx_bench_wake_${sizeMib}`;
   const { handle } = await sandboxes.open({ sandboxId, tenantId: 'bench' }, { runtime: 'runsc', hibernateAfterMs: 1 });
   await holdMemory(handle, sizeMib);
+  const cold: number[] = [];
   const hibernate = { subject: [] as number[], baseline: cold };
   const wake = { subject: [] as number[], baseline: cold };
   for (let round = 0; round < ROUNDS; round++) {
     hibernate.subject.push(await timed(() => sandboxes.hibernate(sandboxId)));
+    cold.push(await coldStart(parts));
     wake.subject.push(
       await timed(async () => {
         await sandboxes.wake(sandboxId);

@@ -1,5 +1,6 @@
 /**
- * Runs the conformance suite against one backend: `docker` (the default; on the engine of DOCKER_HOST), `local`, or a module of your own.
+ * Runs the conformance suite against one backend: `docker` (the default; on the engine of DOCKER_HOST), `docker-gvisor` (the same with its runtime runsc),
+ * `local`, or a module of your own.
  *   npx tsx scripts/conformance.ts ./backend.ts
  */
 import { spawn } from 'node:child_process';

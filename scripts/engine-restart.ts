@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFailure } from '../src/contracts/errors.ts';
+import { ensureGvisorScript } from '../src/dev/gvisor-script.ts';
 import { createLogger } from '../src/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
 import type { SandboxHandle, Sandboxes } from '../src/sandbox/sandbox.ts';
@@ -82,9 +83,9 @@ function describeLines(lines: number[]): string {
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
 await using stack = await startTemporaryStack('restarts', {}, console.log);
-const runsc = join(stack.config.LONGSHORE_HOME, 'bin/runsc');
-const hasGvisor = existsSync(runsc);
-await using engine = await createOwnEngine({ program: process.env['DOCKERD'] ?? 'dockerd', ...(hasGvisor && { runsc }) });
+const hasGvisor = existsSync(join(stack.config.LONGSHORE_HOME, 'bin/runsc'));
+const { script } = await ensureGvisorScript(stack.config.LONGSHORE_HOME);
+await using engine = await createOwnEngine({ program: process.env['DOCKERD'] ?? 'dockerd', ...(hasGvisor && { runsc: script }) });
 await engine.start({ liveRestore: false });
 await engine.takeImage(stack.config.LONGSHORE_SANDBOX_IMAGE);
 console.log(`engine ${await engine.version()}`);

@@ -1,7 +1,8 @@
 import { Connection } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import { isFailure } from '../contracts/errors.ts';
-import { inspectEngine } from '../dev/engine-facts.ts';
+import { inspectEngine, type EngineFacts } from '../dev/engine-facts.ts';
+import { judgeGvisorScript } from '../dev/gvisor-script.ts';
 import { hasPostgresFiles } from '../dev/postgres-files.ts';
 import { sandboxImageState } from '../dev/sandbox-image.ts';
 import { SEARCH_ATTRIBUTES } from '../dev/search-attributes.ts';
@@ -16,6 +17,8 @@ import { openDatabase } from '../store/database.ts';
 import { isMigrated } from '../store/migrate.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
+
+type PresentEngine = Extract<EngineFacts, { outcome: 'present' }>;
 
 /** One finding about this machine; `todo` says what to do when not all is well. */
 export interface DoctorLine {
@@ -51,7 +54,8 @@ export function nodeLine(version: string): DoctorLine {
 }
 
 async function engineLines(config: Config): Promise<DoctorLine[]> {
-  const lines = linesOfEngine(await inspectEngine());
+  const facts = await inspectEngine();
+  const lines = linesOfEngine(facts, await judgeGvisorScript(facts.outcome === 'present' ? facts.gvisorProgram : undefined));
   const checkpoint = lines.findIndex(({ name, ok }) => name === 'Checkpoint' && ok === 'ok');
   return checkpoint === -1 ? lines : lines.with(checkpoint, await tryCheckpoint(config));
 }
@@ -72,16 +76,14 @@ async function tryCheckpoint(config: Config): Promise<DoctorLine> {
 }
 
 /** The lines about the Docker engine, from what it says of itself. */
-export function linesOfEngine(facts: Awaited<ReturnType<typeof inspectEngine>>): DoctorLine[] {
+export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typeof judgeGvisorScript>>): DoctorLine[] {
   if (facts.outcome === 'absent') return [{ name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker, or run: npm run setup' }];
   const { runtimes, experimental, cgroupVersion, storageDriver, backingFilesystem, version, operatingSystem } = facts;
   const gvisor = runtimes.includes('runsc');
   const quotas = /xfs|btrfs|zfs/.test(backingFilesystem || storageDriver);
   return [
     { name: 'Docker engine', ok: 'ok', found: `${version} on ${operatingSystem}` },
-    gvisor
-      ? { name: 'Runtimes', ok: 'ok', found: runtimes.join(', ') }
-      : { name: 'Runtimes', ok: 'warning', found: runtimes.join(', '), todo: 'Optional: gVisor (runsc), a stronger fence: longshore setup --gvisor' },
+    runtimesLine(facts, script),
     experimental && gvisor
       ? { name: 'Checkpoint', ok: 'ok', found: 'enabled' }
       : {
@@ -102,6 +104,15 @@ export function linesOfEngine(facts: Awaited<ReturnType<typeof inspectEngine>>):
           todo: "Optional: put Docker's data directory on xfs mounted with pquota",
         },
   ];
+}
+
+function runtimesLine({ runtimes, gvisorProgram }: PresentEngine, script: 'current' | 'old' | 'other'): DoctorLine {
+  const line = { name: 'Runtimes', found: runtimes.join(', ') };
+  if (!runtimes.includes('runsc')) return { ...line, ok: 'warning', todo: 'Optional: gVisor (runsc), a stronger fence: longshore setup --gvisor' };
+  if (script === 'current') return { ...line, ok: 'ok' };
+  const which = `${gvisorProgram ?? 'another program'}, ${script === 'old' ? "with another version's script" : "without Longshore's script"}`;
+  const todo = 'Optional, so that sandboxes wake in half the time or less: longshore setup --gvisor, and restart the engine';
+  return { ...line, ok: 'warning', found: `${line.found} (runsc is ${which})`, todo };
 }
 
 /** Where archived sandboxes go; one outside Postgres is asked what it has. */

@@ -4,6 +4,7 @@ import { checkNamespace, identifyNamespace, type NamespaceParts } from '../clien
 import { createTemporalLink } from '../client/temporal.ts';
 import { restartOwnEngine } from '../dev/docker-engine.ts';
 import { ENGINE_SETTINGS, ensureRunsc, registerRunsc } from '../dev/gvisor.ts';
+import { ensureGvisorScript } from '../dev/gvisor-script.ts';
 import { registerSearchAttributes } from '../dev/search-attributes.ts';
 import { createLogger } from '../log.ts';
 import { migrate } from '../store/migrate.ts';
@@ -46,7 +47,9 @@ async function setUpGvisor(cli: Cli, home: string): Promise<void> {
   const log = (line: string) => printLine(cli, line);
   const { program, built } = await ensureRunsc({ home, log });
   printLine(cli, `gVisor: ${program} ${built ? 'built' : 'is there'}.`);
-  if (!(await registerRunsc(program)))
+  const { script, written } = await ensureGvisorScript(home);
+  printLine(cli, `Script that the engine starts it by: ${script} ${written ? 'written' : 'is there'}.`);
+  if (!(await registerRunsc({ script, program })))
     return printLine(cli, `${ENGINE_SETTINGS}: gVisor is registered. If longshore doctor does not see it, restart the engine.`);
   printLine(cli, `${ENGINE_SETTINGS}: gVisor is registered and checkpoints are on.`);
   const outcome = await restartOwnEngine({ logFile: join(home, 'dockerd.log'), log });

@@ -9,6 +9,8 @@ export type EngineFacts =
       operatingSystem: string;
       /** Names of OCI runtimes, such as `runc` and `runsc`. */
       runtimes: string[];
+      /** The program that is registered as `runsc`, if there is one and the engine tells. */
+      gvisorProgram?: string;
       /** Whether checkpoints are enabled. */
       experimental: boolean;
       cgroupVersion: string;
@@ -19,7 +21,7 @@ export type EngineFacts =
 interface Info {
   ServerVersion?: string;
   OperatingSystem?: string;
-  Runtimes?: Record<string, unknown>;
+  Runtimes?: Record<string, { path?: string }>;
   ExperimentalBuild?: boolean;
   CgroupVersion?: string;
   Driver?: string;
@@ -43,13 +45,19 @@ export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
     outcome: 'present',
     version: info.ServerVersion,
     operatingSystem: OperatingSystem,
-    // The engine lists its shims beside the runtimes.
-    runtimes: Object.keys(info.Runtimes ?? {}).filter((name) => !name.startsWith('io.containerd.')),
+    ...readRuntimes(info),
     experimental: info.ExperimentalBuild === true,
     cgroupVersion: CgroupVersion,
     storageDriver: Driver,
     backingFilesystem: info.DriverStatus?.find(([key]) => key === 'Backing Filesystem')?.[1] ?? '',
   };
+}
+
+function readRuntimes({ Runtimes = {} }: Info): { runtimes: string[]; gvisorProgram?: string } {
+  const gvisorProgram = Runtimes['runsc']?.path;
+  // The engine lists its shims beside the runtimes.
+  const runtimes = Object.keys(Runtimes).filter((name) => !name.startsWith('io.containerd.'));
+  return { runtimes, ...(gvisorProgram !== undefined && { gvisorProgram }) };
 }
 
 function parse(stdout: string): Info {

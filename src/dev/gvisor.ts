@@ -54,10 +54,17 @@ export async function ensureRunsc({ home, log }: { home: string; log: (line: str
   });
 }
 
+interface Runtime {
+  /** What the engine is to start. */
+  script: string;
+  /** What it starts in turn; engines that were set up before there was a script have it registered itself. */
+  program: string;
+}
+
 /** Registers `runsc` in the engine's settings and turns checkpoints on; everything else in the file stays. Returns whether the file had to be changed. */
-export async function registerRunsc(program: string, file: string = ENGINE_SETTINGS): Promise<boolean> {
+export async function registerRunsc(runtime: Runtime, file: string = ENGINE_SETTINGS): Promise<boolean> {
   const settings = await readSettings(file);
-  const wanted = withRunsc(settings, program, file);
+  const wanted = withRunsc(settings, runtime, file);
   if (JSON.stringify(wanted) === JSON.stringify(settings)) return false;
   await mkdir(dirname(file), { recursive: true });
   const beside = `${file}.${process.pid}`;
@@ -66,14 +73,14 @@ export async function registerRunsc(program: string, file: string = ENGINE_SETTI
   return true;
 }
 
-function withRunsc(settings: Settings, program: string, file: string): Settings {
+function withRunsc(settings: Settings, { script, program }: Runtime, file: string): Settings {
   const before = settings.runtimes?.['runsc'];
-  if (before !== undefined && before.path !== program) {
+  if (before !== undefined && before.path !== script && before.path !== program) {
     const problem = `it has a runtime "runsc" already, ${before.path ?? 'without a path'}, which Longshore leaves alone`;
     throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Remove or rename that one, and run this again' });
   }
   const runtimeArgs = [...new Set([...(before?.runtimeArgs ?? []), ...RUNTIME_ARGUMENTS])];
-  return { ...settings, experimental: true, runtimes: { ...settings.runtimes, runsc: { ...before, path: program, runtimeArgs } } };
+  return { ...settings, experimental: true, runtimes: { ...settings.runtimes, runsc: { ...before, path: script, runtimeArgs } } };
 }
 
 async function readSettings(file: string): Promise<Settings> {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/config.ts';
 import { isAlive } from '../../src/dev/lock.ts';
 import { inspectEngine } from '../../src/dev/engine-facts.ts';
+import { judgeGvisorScript } from '../../src/dev/gvisor-script.ts';
 import { freePort } from '../../src/dev/ports.ts';
 import { startPostgres } from '../../src/dev/postgres.ts';
 import { runCommand } from '../../src/dev/run-command.ts';
@@ -71,6 +72,9 @@ async function announceGvisor(log: (line: string) => void): Promise<void> {
   const facts = await inspectEngine();
   const able = facts.outcome === 'present' && facts.experimental && facts.runtimes.includes('runsc');
   process.env['LONGSHORE_TEST_GVISOR'] = able ? 'yes' : 'no';
+  const hasScript = able && (await judgeGvisorScript(facts.gvisorProgram)) === 'current';
+  process.env['LONGSHORE_TEST_GVISOR_SCRIPT'] = hasScript ? 'yes' : 'no';
+  if (able && !hasScript) log('SKIPPED: the tests of fast waking, since gVisor is registered without the script for it: npm run longshore -- setup --gvisor');
   if (!able) log('SKIPPED: the tests of hibernation, since this engine cannot make checkpoints with gVisor. Set it up: npm run longshore -- setup --gvisor');
 }
 

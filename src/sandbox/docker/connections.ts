@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
 import type { SandboxTerms } from '../connection/caller.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
-import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
+import type { ExecRecord, SupervisorConnection } from '../connection/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
 import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
 import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
@@ -12,11 +12,15 @@ const IDLE_MS = 60_000;
 
 type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
 
+type OpenFirst = () => Promise<Duplex>;
+
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
   /** Operations that wait for an answer. */
   users: number;
+  /** Opens its streams until the first answer, or none, of a supervisor that was just woken. */
+  openFirst: OpenFirst | undefined;
   kept: Promise<KeptTerms>;
   closing: AbortController;
   idleTimer: NodeJS.Timeout | undefined;
@@ -26,6 +30,11 @@ interface Entry {
 export interface Connections {
   /** Runs an operation over the sandbox's connection. */
   use<T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
+  /**
+   * The first answer of a supervisor that was just woken, over a stream that is opened whatever the sandbox's row still says and stays with the connection.
+   * Undefined when somebody uses a connection already: that one waits for the row.
+   */
+  greet(target: Target, open: OpenFirst): Promise<void> | undefined;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
   /** Commands that were cut off when the sandbox's processes last ended. */
@@ -50,10 +59,10 @@ export function createConnections(deps: ConnectionDeps): Connections {
     const farewell = leave(entry).finally(() => farewells.delete(farewell));
     farewells.add(farewell);
   };
-  const find = (target: Target): Entry => {
+  const find = (target: Target, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
-    const entry = connect(deps, target, (change) => hold(entry, target.sandboxId, change));
+    const entry = connect(deps, target, openFirst, (change) => hold(entry, target.sandboxId, change));
     entries.set(target.sandboxId, entry);
     // Without its terms it may not be used, and the next user has another try.
     entry.kept.catch(() => entries.get(target.sandboxId) === entry && close(target.sandboxId));
@@ -66,34 +75,37 @@ export function createConnections(deps: ConnectionDeps): Connections {
     if (entry.users > 0 || entry.closing.signal.aborted) return;
     entry.idleTimer = setTimeout(() => entries.get(sandboxId) === entry && close(sandboxId), IDLE_MS).unref();
   };
-  const use: Connections['use'] = async (target, operation) => {
-    const entry = find(target);
+  const use = async <T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>, openFirst?: OpenFirst): Promise<T> => {
+    const entry = find(target, openFirst);
     hold(entry, target.sandboxId, 1);
     try {
       // Ahead of anything of the guest's.
       (await entry.kept).ensureEgress();
       return await operation(entry.connection);
     } finally {
+      entry.openFirst = undefined;
       hold(entry, target.sandboxId, -1);
     }
   };
+  const closeUnlessUsed = (sandboxId: string) => {
+    if (entries.get(sandboxId)?.users === 0) close(sandboxId);
+  };
 
   return {
-    use,
+    use: (target, operation) => use(target, operation),
     close,
+    greet(target, open) {
+      closeUnlessUsed(target.sandboxId);
+      return entries.has(target.sandboxId) ? undefined : use(target, (connection) => connection.ping(), open);
+    },
     disconnect(sandboxId) {
       const entry = entries.get(sandboxId);
       if (entry?.users === 0) return close(sandboxId);
       entry?.connection.disconnect();
       entry?.stream?.destroy();
     },
-    closeUnlessUsed(sandboxId) {
-      if (entries.get(sandboxId)?.users === 0) close(sandboxId);
-    },
-    isOpen(sandboxId) {
-      const stream = entries.get(sandboxId)?.stream;
-      return stream !== undefined && !stream.destroyed && !stream.readableEnded;
-    },
+    closeUnlessUsed,
+    isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
     async lostExecs(target) {
       const execs = await use(target, (connection) => connection.list());
       return execs.filter(({ state, past }) => state === 'lost' && past !== true);
@@ -105,7 +117,15 @@ export function createConnections(deps: ConnectionDeps): Connections {
   };
 }
 
-function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) => void): Entry {
+function lostSince(execs: ExecRecord[], since: string | undefined): LostExec[] {
+  return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
+}
+
+function isLive(stream: Duplex | undefined): boolean {
+  return stream !== undefined && !stream.destroyed && !stream.readableEnded;
+}
+
+function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | undefined, hold: (change: 1 | -1) => void): Entry {
   const closing = new AbortController();
   let terms: SandboxTerms = {};
   const connection = connectSupervisor({
@@ -113,7 +133,7 @@ function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) =>
     log: deps.log,
     terms: () => terms,
     openStream: async () => {
-      const stream = await openStream(deps, target, closing.signal);
+      const stream = await (entry.openFirst?.() ?? openStream(deps, target, closing.signal));
       entry.stream = stream;
       stream.once('error', (error) => deps.log.debug({ sandboxId: target.sandboxId, err: error }, 'the stream to a supervisor broke'));
       return stream;
@@ -123,7 +143,7 @@ function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) =>
     terms = found.terms;
     return found;
   });
-  const entry: Entry = { connection, stream: undefined, users: 0, kept, closing, idleTimer: undefined };
+  const entry: Entry = { connection, stream: undefined, users: 0, openFirst, kept, closing, idleTimer: undefined };
   return entry;
 }
 

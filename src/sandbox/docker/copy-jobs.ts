@@ -5,6 +5,8 @@ import type Docker from 'dockerode';
 import { failure } from '../../contracts/errors.ts';
 import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
+import { PAGES } from './checkpoints.ts';
+import { copyScript, packScript, unpackScript, type PlaceKind } from './copy-scripts.ts';
 import { LABEL } from './labels.ts';
 
 /** Where bytes are on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
@@ -33,9 +35,6 @@ interface RawAttach {
   attach(options: { _query: Record<string, boolean>; _body: Record<string, never>; hijack: true }): Promise<NodeJS.ReadWriteStream>;
 }
 
-const COPY = 'mkdir -p "$2" && cp -a "$1/." "$2/" && sync -f "$2"';
-const PACK = 'tar -C "$1" --numeric-owner --sparse --use-compress-program="gzip -1" -cf - .';
-const UNPACK = 'mkdir -p "$2" && tar -C "$2" --numeric-owner --same-owner -p -xzf - && sync -f "$2"';
 const MEBIBYTE = 1024 * 1024;
 
 /**
@@ -44,10 +43,10 @@ const MEBIBYTE = 1024 * 1024;
  */
 export function createCopyJobs(options: CopyJobOptions): CopyJobs {
   return {
-    copy: (from, to) => withJob(options, { script: COPY, from, to }, (job) => job.finish()),
+    copy: (from, to) => withJob(options, { script: copyScript(kindOf(from), kindOf(to)), from, to }, (job) => job.finish()),
     pack: (from) => packed(options, from),
     unpack: (content, to) =>
-      withJob(options, { script: UNPACK, to, input: true }, async (job) => {
+      withJob(options, { script: unpackScript(kindOf(to)), to, input: true }, async (job) => {
         // A job that ends early breaks the stream; why it ended says more.
         await pipeline(content, job.stream).catch(async (error: unknown) => {
           if ((error as NodeJS.ErrnoException).syscall !== undefined) await job.finish();
@@ -63,7 +62,7 @@ function packed(options: CopyJobOptions, from: Place): Readable {
 }
 
 async function* packing(options: CopyJobOptions, from: Place): AsyncGenerator<Buffer> {
-  const job = await startJob(options, { script: PACK, from });
+  const job = await startJob(options, { script: packScript(kindOf(from)), from });
   try {
     yield* job.stream as AsyncIterable<Buffer>;
     await job.finish();
@@ -125,14 +124,14 @@ async function createJob(
   { script, from, to, input = false }: JobSpec,
 ): Promise<Docker.Container> {
   const places = [...(from ? [{ place: from, at: '/from' }] : []), ...(to ? [{ place: to, at: '/to' }] : [])];
-  const checkpoints = `${await dataDirectory()}/containers`;
+  const containers = `${await dataDirectory()}/containers`;
   const hasCheckpoint = places.some(({ place }) => 'checkpoint' in place);
   return docker.createContainer({
     name: `copy.${installation}-${randomBytes(6).toString('hex')}`,
     Image: image,
     Labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' },
     User: '0:0',
-    Cmd: ['sh', '-c', script, 'sh', from ? pathOf(from, '/from') : '', to ? pathOf(to, '/to') : ''],
+    Cmd: ['sh', '-c', script, 'sh', from ? pathOf(from, '/from') : '', to ? pathOf(to, '/to') : '', to ? pagesOf(to, containers) : ''],
     OpenStdin: input,
     StdinOnce: input,
     HostConfig: {
@@ -148,7 +147,7 @@ async function createJob(
       // Its output is what is packed.
       LogConfig: { Type: 'none', Config: {} },
       Binds: places.flatMap(({ place, at }) =>
-        'checkpoint' in place ? [`${checkpoints}/${place.container}/checkpoints:${at}${at === '/from' ? ':ro' : ''}`] : [],
+        'checkpoint' in place ? [`${containers}/${place.container}/checkpoints:${at}${at === '/from' ? ':ro' : ''}`] : [],
       ),
       Mounts: places.flatMap(({ place, at }) =>
         'volume' in place
@@ -169,6 +168,15 @@ async function createJob(
 
 function pathOf(place: Place, at: string): string {
   return 'checkpoint' in place ? `${at}/${place.checkpoint}` : at;
+}
+
+/** Where a checkpoint's pages are for the engine. */
+function pagesOf(place: Place, containers: string): string {
+  return 'checkpoint' in place ? `${containers}/${place.container}/checkpoints/${place.checkpoint}${PAGES}/pages.img` : '';
+}
+
+function kindOf(place: Place): PlaceKind {
+  return 'checkpoint' in place ? 'checkpoint' : 'volume';
 }
 
 function describe(place: Place): string {

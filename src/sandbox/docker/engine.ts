@@ -6,7 +6,7 @@ import Docker from 'dockerode';
 import { failure } from '../../contracts/errors.ts';
 import { Bridge } from './bridge.ts';
 import { containerOptions, helperOptions, type ContainerSpec } from './container-options.ts';
-import { checkpoint, checkpointsOf, removeCheckpoint, restore } from './checkpoints.ts';
+import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restore } from './checkpoints.ts';
 import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
 import { createCopyJobs, type CopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
@@ -79,6 +79,8 @@ export interface Engine {
   /** Names of our checkpoints, the newest first. */
   checkpointsOf(container: string): Promise<string[]>;
   removeCheckpoint(container: string, name: string): Promise<void>;
+  /** Removes memory that no checkpoint of the container needs any more. */
+  removeLoosePages(container: string): Promise<void>;
   /** Copies of volumes and checkpoints, made by containers of an installation. */
   copyJobs(installation: string, image: string): CopyJobs;
   /** Ends all bridges to the container's supervisor, of other workers too. */
@@ -134,6 +136,7 @@ export function createEngine(host: string | undefined): Engine {
     restore: (container, name) => restore(slow, container, name),
     checkpointsOf: (container) => checkpointsOf(calls, container),
     removeCheckpoint: (container, name) => removeCheckpoint(calls, container, name),
+    removeLoosePages: (container) => removeLoosePages(calls, container),
     copyJobs: (installation, image) =>
       createCopyJobs({ docker: streams, installation, image, dataDirectory: async () => (await engineFacts(calls)).dataDirectory }),
     endBridges: (container) => runInside(calls, container, END_BRIDGES),

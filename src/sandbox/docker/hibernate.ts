@@ -73,6 +73,8 @@ async function putToDisk(context: DockerContext, row: SandboxRow, container: Con
 /** Whoever has woken it while it was put to disk took its container for a running one; and older checkpoints are of no use any more. */
 async function settle(context: DockerContext, { sandboxId, generation }: SandboxRow, container: ContainerState): Promise<SandboxTier> {
   const { engine, rows, log } = context;
+  // The engine notices the end a moment later, and only then nothing of the sandbox is in memory.
+  await pastCheckpoint(context, { containerName: container.id, generation });
   const [, ...older] = await engine.checkpointsOf(container.id);
   for (const name of older) await engine.removeCheckpoint(container.id, name);
   const now = await rows.get(sandboxId);

@@ -4,7 +4,8 @@ import { checkpointName } from './checkpoints.ts';
 import type { DockerContext } from './context.ts';
 import type { ContainerState } from './engine.ts';
 
-const POLL_MS = 200;
+/** The engine notices an end within a moment; to write a big memory takes longer. Milliseconds. */
+const POLL_MS = { first: 20, longest: 200 };
 const ATTEMPTS = 600;
 
 /**
@@ -19,6 +20,6 @@ export async function pastCheckpoint(
     const container = await engine.inspect(row.containerName);
     if (container?.status !== 'running' || container.runtime !== 'runsc' || count === ATTEMPTS) return container;
     if (!(await engine.checkpointsOf(container.id)).includes(checkpointName(row.generation))) return container;
-    await sleep(POLL_MS);
+    await sleep(Math.min(POLL_MS.first * 2 ** count, POLL_MS.longest));
   }
 }

@@ -34,6 +34,10 @@ export async function reap(context: DockerContext): Promise<Reaped> {
     await engine.removeContainer(name);
     return true;
   });
+  await removePages(
+    context,
+    containers.filter(({ joins }) => joins),
+  );
   const removedVolumes = await removeOrphans(context, await engine.volumesOf(installation), (name) => engine.removeVolume(name));
   const lost: string[] = [];
   for (const row of await rows.list({ hostId, states: ['running', 'frozen', 'hibernated'] })) {
@@ -58,6 +62,18 @@ async function removeOrphans(context: DockerContext, things: OwnedThing[], remov
     }
   }
   return removed;
+}
+
+/** Of gVisor sandboxes whose checkpoint was removed, or failed, by a worker that died before it had removed all. */
+async function removePages({ engine, log }: DockerContext, containers: OwnedThing[]): Promise<void> {
+  for (const { name } of containers) {
+    try {
+      await engine.removeLoosePages(name);
+    } catch (error) {
+      if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+      log.warn({ name, err: error }, 'memory on disk that nobody needs could not be removed');
+    }
+  }
 }
 
 async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext, thing: OwnedThing): Promise<boolean> {

@@ -3,7 +3,7 @@ import { isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
 
 /** Milliseconds before each further try. Engines refuse for a moment what they have not quite forgotten ("id already in use", "content already exists"). */
-const DELAYS = [200, 500, 1000, 2000, 4000, 8000];
+const DELAYS = [50, 200, 500, 1000, 2000, 4000, 8000];
 
 /** Tries a call to the engine again, with growing pauses, while the engine refuses it. */
 export async function retried<T>(call: () => Promise<T>, { log, what }: { log: Logger; what: string }): Promise<T> {

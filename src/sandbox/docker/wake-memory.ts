@@ -1,14 +1,18 @@
+import type { Duplex } from 'node:stream';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
+import type { Logger } from '../../log.ts';
+import type { Connections } from './connections.ts';
 import type { DockerContext } from './context.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
 import { spareNameOf } from './labels.ts';
+import type { Target } from './open-stream.ts';
 import { retried } from './retried.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { SandboxRow } from '../../store/store.ts';
 
-type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'>;
+type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'> & { connections: Pick<Connections, 'greet'> };
 
 /** `awake`: its processes go on, in the container of that id. `failed`: no way of waking it worked; the checkpoint is still there. */
 export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'failed'; problem: string };
@@ -18,12 +22,7 @@ export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'fail
  * removed only after the woken supervisor has answered. Any number of callers may do this at once.
  * @param specOf makes the definition of the fresh container
  */
-export async function wakeMemory(
-  context: Needed,
-  row: Pick<SandboxRow, 'sandboxId' | 'containerName'>,
-  container: ContainerState,
-  specOf: () => Promise<ContainerSpec>,
-): Promise<Woken> {
+export async function wakeMemory(context: Needed, row: Target, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
   const { log } = context;
   const { sandboxId, containerName } = row;
   if (container.checkpoint === undefined) return { outcome: 'failed', problem: 'it has no checkpoint' };
@@ -31,7 +30,7 @@ export async function wakeMemory(
   try {
     await ensureHolder(context);
     await retried(() => startFrom(context, container.id, name), { log, what: `waking ${sandboxId}` });
-    return await confirmed(context, sandboxId, container.id, name);
+    return await confirmed(context, row, container.id, name);
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
     if (!context.copyCheckpoints) return { outcome: 'failed', problem: String(error.values['problem']) };
@@ -40,7 +39,7 @@ export async function wakeMemory(
   try {
     const containerId = await moveToFresh(context, container, { name, containerName, spec: await specOf() });
     await retried(() => startFrom(context, containerId, name), { log, what: `waking ${sandboxId} in a fresh container` });
-    return await confirmed(context, sandboxId, containerId, name);
+    return await confirmed(context, row, containerId, name);
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
     return { outcome: 'failed', problem: String(error.values['problem']) };
@@ -100,9 +99,9 @@ export async function finishMove(
 }
 
 /** Once its processes have gone on, they must not be started from the same moment again: what they have done since would be done twice. */
-async function confirmed(context: Needed, sandboxId: string, containerId: string, name: string): Promise<Woken> {
+async function confirmed(context: Needed, target: Target, containerId: string, name: string): Promise<Woken> {
   try {
-    await confirm(context, sandboxId, containerId, name);
+    await confirm(context, target, containerId, name);
     return { outcome: 'awake', containerId };
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
@@ -110,28 +109,30 @@ async function confirmed(context: Needed, sandboxId: string, containerId: string
   }
 }
 
-/** Asks the supervisor over a stream of its own; then the checkpoint has done its work. */
-async function confirm({ engine, log }: Needed, sandboxId: string, container: string, name: string): Promise<void> {
-  const connection = connectSupervisor({
-    sandboxId,
-    log,
-    openStream: async () => {
-      const stream = await engine.openBridge(container);
-      if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });
-      return stream;
-    },
-  });
-  try {
-    await retried(() => answer(connection), { log, what: `the first answer of ${sandboxId}` });
-  } finally {
-    connection.close();
-  }
+/** The first answer of the supervisor; then the checkpoint has done its work. */
+async function confirm({ engine, connections, log }: Needed, target: Target, container: string, name: string): Promise<void> {
+  const open = async () => {
+    const stream = await engine.openBridge(container);
+    if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });
+    return stream;
+  };
+  const answer = () => connections.greet(target, open) ?? askAlone(target.sandboxId, open, log);
+  await retried(() => answered(answer()), { log, what: `the first answer of ${target.sandboxId}` });
   await engine.removeCheckpoint(container, name);
 }
 
-async function answer(connection: { ping(): Promise<void> }): Promise<void> {
+async function askAlone(sandboxId: string, openStream: () => Promise<Duplex>, log: Logger): Promise<void> {
+  const connection = connectSupervisor({ sandboxId, log, openStream });
   try {
     await connection.ping();
+  } finally {
+    connection.close();
+  }
+}
+
+async function answered(answer: Promise<void>): Promise<void> {
+  try {
+    await answer;
   } catch (error) {
     if (!isFailure(error, 'SANDBOX_UNREACHABLE')) throw error;
     throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: String(error.values['problem']) }, error);

@@ -75,6 +75,7 @@ function withoutContainers() {
     restore: refuse,
     checkpointsOf: async () => [],
     removeCheckpoint: async () => undefined,
+    removeLoosePages: async () => undefined,
     createVolume: refuseCopy,
     copyJobs: () => ({ copy: refuseCopy, pack: refuseStream, unpack: refuseCopy }),
     endBridges: async () => undefined,

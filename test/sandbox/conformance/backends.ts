@@ -19,15 +19,16 @@ export interface Backend {
 }
 type NamedBackend = [name: string, open: () => Promise<Backend>];
 
-/** Every backend that has to keep the rules, by name. `LONGSHORE_CONFORMANCE_BACKEND` names one of your own, alone: as `LONGSHORE_SANDBOX_BACKEND` does. */
+/** Every backend that has to keep the rules, by name. `LONGSHORE_CONFORMANCE_BACKEND` names one alone: as `LONGSHORE_SANDBOX_BACKEND` does, or `docker-gvisor`. */
 export const BACKENDS: NamedBackend[] = chosen();
 
 function chosen(): NamedBackend[] {
   const own = process.env['LONGSHORE_CONFORMANCE_BACKEND'];
   if (own === 'docker') return [['docker', () => openDocker({})]];
+  const gvisor: NamedBackend = ['docker with gVisor', () => openDocker({ runtime: 'runsc' })];
+  if (own === 'docker-gvisor') return [gvisor];
   if (own) return [[own, () => openBackend(own)]];
-  const gvisor: NamedBackend[] = process.env['LONGSHORE_TEST_GVISOR'] === 'yes' ? [['docker with gVisor', () => openDocker({ runtime: 'runsc' })]] : [];
-  return [['docker', () => openDocker({})], ...gvisor, ['local', () => openBackend('local')]];
+  return [['docker', () => openDocker({})], ...(process.env['LONGSHORE_TEST_GVISOR'] === 'yes' ? [gvisor] : []), ['local', () => openBackend('local')]];
 }
 
 async function openDocker(options: SandboxOptions): Promise<Backend> {

@@ -81,6 +81,23 @@ describeWithGvisor('hibernating', () => {
     expect(await parts.store.sandboxes.get(owner.sandboxId)).toMatchObject({ state: 'running' });
   });
 
+  test('the stream of the first answer serves the operations that follow', async () => {
+    const engine = createEngine(process.env['DOCKER_HOST']);
+    let opened = 0;
+    const openBridge: Engine['openBridge'] = (container) => {
+      opened += 1;
+      return engine.openBridge(container);
+    };
+    const owner = parts.newOwner();
+    const sandboxes = parts.another({ engine: { ...engine, openBridge } });
+    const { handle } = await sandboxes.open(owner, GVISOR);
+    await sandboxes.hibernate(owner.sandboxId);
+    opened = 0;
+    expect(await sandboxes.wake(owner.sandboxId)).toBe('running');
+    expect(await output(handle, 'echo well')).toBe('well');
+    expect(opened).toBe(1);
+  });
+
   test('ten callers in two workers wake it at once, and all of them succeed', async () => {
     const owner = parts.newOwner();
     const { handle } = await parts.sandboxes.open(owner, GVISOR);

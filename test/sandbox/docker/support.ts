@@ -65,6 +65,9 @@ export async function createTestSandboxes({
 /** For tests that put sandboxes to disk; the test set-up says when they are left out. */
 export const describeWithGvisor = process.env['LONGSHORE_TEST_GVISOR'] === 'yes' ? describe : describe.skip;
 
+/** For tests of what the script does that engines start gVisor by. */
+export const describeWithGvisorScript = process.env['LONGSHORE_TEST_GVISOR_SCRIPT'] === 'yes' ? describe : describe.skip;
+
 /** What a command printed, without the last line break. */
 export async function output(handle: SandboxHandle, command: string): Promise<string> {
   const { stdout } = await handle.run(command);

@@ -8,6 +8,9 @@ import { createTestSandboxes, describeWithGvisor, output, type TestSandboxes } f
 const IMAGE = process.env['LONGSHORE_TEST_IMAGE'] ?? 'longshore-sandbox:latest';
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
 
+/** As in a worker in which somebody waits for the sandbox to wake: it is asked over a stream of its own. */
+const connections = { greet: () => undefined };
+
 let parts: TestSandboxes;
 const engine = createEngine(process.env['DOCKER_HOST']);
 beforeAll(async () => {
@@ -39,7 +42,7 @@ describeWithGvisor('waking a sandbox whose container the engine refuses to start
   test.concurrent('goes on in a fresh container on the same volume, where copying checkpoints is allowed', async () => {
     const { handle, row, container } = await hibernated();
     const refused = refusing(container.id);
-    const context = { engine: refused.engine, installation: parts.installation, standardImage: IMAGE, copyCheckpoints: true, log };
+    const context = { engine: refused.engine, installation: parts.installation, standardImage: IMAGE, copyCheckpoints: true, connections, log };
     const specOf = async (): Promise<ContainerSpec> => ({
       name: row.containerName,
       image: IMAGE,
@@ -60,7 +63,7 @@ describeWithGvisor('waking a sandbox whose container the engine refuses to start
 
   test.concurrent('keeps the checkpoint where that is not allowed, and a later try succeeds', async () => {
     const { handle, row, container } = await hibernated();
-    const context = { engine: refusing(container.id).engine, installation: parts.installation, standardImage: IMAGE, copyCheckpoints: false, log };
+    const context = { engine: refusing(container.id).engine, installation: parts.installation, standardImage: IMAGE, copyCheckpoints: false, connections, log };
     const woken = await wakeMemory(context, row, container, () => Promise.reject(new Error('not asked for')));
     expect(woken).toEqual({ outcome: 'failed', problem: 'id already in use' });
     expect(await engine.inspect(row.containerName)).toMatchObject({ status: 'hibernated' });

@@ -1,0 +1,33 @@
+import { PAGES } from './checkpoints.ts';
+
+export type PlaceKind = 'volume' | 'checkpoint';
+
+/**
+ * Scripts of copy jobs, with three arguments: where from, where to, and where the pages of that will be for the engine. The pages of a checkpoint may be
+ * in a directory beside it, with a link in their place that leads nowhere in a job. In a volume or an archive they are a plain file of the checkpoint.
+ */
+export function copyScript(from: PlaceKind, to: PlaceKind): string {
+  return [
+    'mkdir -p "$2"',
+    'cp -a "$1/." "$2/"',
+    ...(from === 'checkpoint' ? [`if [ -L "$2/pages.img" ]; then rm "$2/pages.img" && cp -a "$1${PAGES}/pages.img" "$2/"; fi`] : []),
+    ...finish(to),
+  ].join(' && ');
+}
+
+export function packScript(from: PlaceKind): string {
+  const tar = 'tar --numeric-owner --sparse --use-compress-program="gzip -1" -cf -';
+  if (from === 'volume') return `${tar} -C "$1" .`;
+  // Left out by its name with a dot, and put in by the one without.
+  return `if [ -L "$1/pages.img" ]; then ${tar} -C "$1" --exclude=./pages.img . -C "$1${PAGES}" pages.img; else ${tar} -C "$1" .; fi`;
+}
+
+export function unpackScript(to: PlaceKind): string {
+  return ['mkdir -p "$2"', 'tar -C "$2" --numeric-owner --same-owner -p -xzf -', ...finish(to)].join(' && ');
+}
+
+/** Beside the checkpoint the engine does not copy them when it wakes the sandbox. A link that was brought along may lead anywhere. */
+function finish(to: PlaceKind): string[] {
+  const apart = `if [ -f "$2/pages.img" ]; then mkdir -p "$2${PAGES}" && mv "$2/pages.img" "$2${PAGES}/" && ln -s "$3" "$2/pages.img"; fi`;
+  return [...(to === 'checkpoint' ? ['[ ! -L "$2/pages.img" ]', apart] : []), 'sync -f "$2"'];
+}
