@@ -106,10 +106,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     },
     closeUnlessUsed,
     isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
-    async lostExecs(target) {
-      const execs = await use(target, (connection) => connection.list());
-      return execs.filter(({ state, past }) => state === 'lost' && past !== true);
-    },
+    lostExecs: async (target) => lostLately(await use(target, (connection) => connection.list())),
     async closeAll() {
       for (const sandboxId of entries.keys()) close(sandboxId);
       await Promise.all(farewells);
@@ -117,8 +114,8 @@ export function createConnections(deps: ConnectionDeps): Connections {
   };
 }
 
-function lostSince(execs: ExecRecord[], since: string | undefined): LostExec[] {
-  return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
+function lostLately(execs: ExecRecord[]): LostExec[] {
+  return execs.filter(({ state, past }) => state === 'lost' && past !== true);
 }
 
 function isLive(stream: Duplex | undefined): boolean {
