@@ -8,6 +8,7 @@ import { abortSignal, GuestAbortController } from './abort.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createContext, fetchThrough, type Line } from './context.ts';
 import { textOf, type Outside } from './globals.ts';
+import { readPipe, writePipe } from './pipes.ts';
 
 /** The program of a plugin's process. It is fenced from outside; what it does itself is keep conversations apart and be quick. */
 
@@ -29,7 +30,7 @@ let host: Json[] | undefined;
 const EVERYWHERE = new Set(['load', 'unload', 'updateConfig']);
 
 function send(message: FromGuest): void {
-  process.stdout.write(`${JSON.stringify(message)}\n`);
+  writePipe(`${JSON.stringify(message)}\n`);
 }
 
 function lineOf(call: number): Line {
@@ -138,7 +139,7 @@ async function answer(id: number, work: () => Json | Promise<Json>): Promise<voi
     const value = await work();
     const line = JSON.stringify({ type: 'done', id, value });
     if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
-    process.stdout.write(`${line}\n`);
+    writePipe(`${line}\n`);
   } catch (error) {
     const problems = (error as { values?: { problems?: unknown } } | undefined)?.values?.problems;
     send({ type: 'failed', id, message: messageOf(error), ...(typeof problems === 'string' && { problems }) });
@@ -189,10 +190,7 @@ function handle(message: ToGuest): void {
 const log = (error: unknown) => lineOf(0).tell('warn', `an error that nobody waited for: ${textOf(error)}`);
 process.on('unhandledRejection', log);
 process.on('uncaughtException', log);
-// The worker is gone, however it went.
-process.stdin.on('end', () => process.exit());
-process.stdin.on(
-  'data',
-  createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) }),
-);
+const toLines = createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) });
+// At its end the worker is gone, however it went.
+readPipe(toLines, () => process.exit());
 send({ type: 'ready' });
