@@ -37,12 +37,15 @@ export function createIsolate(options: IsolateOptions): Isolate {
   let open = true;
   /** The plugin's own `load`, as it was called; a process that replaces another runs it again. */
   let loading: CallRequest | undefined;
+  /** Of the first process; the code of those that replace it is the same. */
+  let known: Description | undefined;
 
   const start = async () => {
     const process = await processes.take();
     const loaded = speakWith(process, { plugin, limits, log });
     void process.ended.then((why) => ended(why));
-    const description = descriptionOf(await loaded.load(options.code, options.grants));
+    const answer = await loaded.load(options.code, options.grants, { describe: known === undefined });
+    const description = (known ??= descriptionOf(answer));
     if (loading) await loaded.call(loading);
     return { loaded, description };
   };

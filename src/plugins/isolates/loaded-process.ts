@@ -21,7 +21,8 @@ export interface CallRequest {
 /** A process with a plugin's code in it. */
 export interface LoadedProcess {
   process: PluginProcess;
-  load(code: string, grants: Grants): Promise<Json>;
+  /** Gives the plugin's description, or null where none is asked for, which leaves the evaluation of the code to the first call. */
+  load(code: string, grants: Grants, options?: { describe: boolean }): Promise<Json>;
   call(request: CallRequest): Promise<Json>;
 }
 
@@ -50,9 +51,9 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
   });
   return {
     process,
-    async load(code, grants) {
+    async load(code, grants, { describe } = { describe: true }) {
       const { id, answer } = calls.begin(plugin);
-      process.send({ type: 'load', id, code, grants });
+      process.send({ type: 'load', id, code, grants, describe });
       const timer = setTimeout(() => process.kill(`it took longer than ${LOAD_TIMEOUT_MS} ms to load`), LOAD_TIMEOUT_MS);
       try {
         return await answer;

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const each of started.splice(0)) {
     each.kill('the test is over');
-    await each.ended;
+    await each.gone;
   }
 });
 afterAll(() => rm(directory, { recursive: true }));

@@ -127,7 +127,7 @@ function functionOf(plugin: Record<string, unknown>, target: CallTarget): [self:
   return [self, run as Callable];
 }
 
-function describe(plugin: Record<string, unknown>): Description {
+function descriptionOf(plugin: Record<string, unknown>): Description {
   return {
     plugin: JSON.parse(JSON.stringify(plugin)) as JsonObject,
     hooks: Object.keys(plugin).filter((name) => typeof plugin[name] === 'function'),
@@ -160,10 +160,10 @@ function messageOf(error: unknown): string {
 function handle(message: ToGuest): void {
   switch (message.type) {
     case 'load': {
-      const { id, code, grants } = message;
+      const { id, code, grants, describe } = message;
       void answer(id, () => {
         compartments = createCompartments(code, { outsideOf, attach, load: loadRealm });
-        return describe(compartments.realmFor('', grants).plugin) as unknown as Json;
+        return describe ? (descriptionOf(compartments.realmFor('', grants).plugin) as unknown as Json) : null;
       });
       return;
     }
