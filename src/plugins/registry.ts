@@ -5,7 +5,7 @@ import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
 import { identityFieldsOf, identityOf, withoutFields, withoutKeys } from './identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
-import { createCompiler } from './validate-arguments.ts';
+import { createCompilers, type Compile } from './validate-arguments.ts';
 
 /** A tool under its full id, `pluginId:toolId`. */
 export interface RegisteredTool extends Tool {
@@ -51,9 +51,9 @@ export interface RegistryOptions {
 /** Registers plugins, each once. */
 export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
   const known = new WeakMap<Plugin, RegisteredTool[]>();
-  const compile = createCompiler();
+  const compilerFor = createCompilers();
   return (plugin) => {
-    const tools = known.get(plugin) ?? registerPlugin(plugin, compile);
+    const tools = known.get(plugin) ?? registerPlugin(plugin, compilerFor());
     known.set(plugin, tools);
     return tools;
   };
@@ -118,7 +118,7 @@ function nameOf(plugin: Plugin): string {
   return `${plugin.id} ${plugin.version} (${plugin.tools.map((tool) => tool.id).join(', ')}${about})`;
 }
 
-function registerPlugin(plugin: Plugin, compile: ReturnType<typeof createCompiler>): RegisteredTool[] {
+function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
   return plugin.tools.map((tool) => {
     // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
     const fields = plugin.dialect === 'mcp' || plugin.dialect === 'nekro' ? [] : identityFieldsOf(tool.parameters);

@@ -11,7 +11,7 @@ const MAX_VALUE_LENGTH = 80;
 /** `ownProperties`: an inherited property never satisfies a schema. `strict` is off since schemas of other systems carry keywords of their own. */
 const OPTIONS: Options = { ownProperties: true, allErrors: true, strict: false, verbose: true, addUsedSchema: false, logger: false };
 
-type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => (value: Json) => string[];
+export type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => (value: Json) => string[];
 type Part = 'parameters' | 'result';
 
 /**
@@ -19,19 +19,34 @@ type Part = 'parameters' | 'result';
  * The compiler throws PLUGIN_INVALID when a schema itself is wrong.
  */
 export function createCompiler(): Compile {
-  // Made once for many tools: a validator first compiles the schema of schemas.
-  const draft7 = withFormats(new Ajv(OPTIONS));
-  const draft2020 = withFormats(new Ajv2020(OPTIONS));
-  return (pluginId, toolId, part, { $schema, ...schema }) => {
-    const older = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
-    const validate = compileSchema(older ? draft7 : draft2020, schema, (error) => invalid(pluginId, toolId, part, error));
-    return (input) => {
-      const hostile = hostileShape(input, '', 0);
-      if (hostile) return [hostile];
-      if (validate(input)) return [];
-      return [...new Set((validate.errors ?? []).map(describeError))].slice(0, MAX_PROBLEMS);
+  return createCompilers()();
+}
+
+/**
+ * Gives compilers that share what takes long to make, the schema of schemas. A validator keeps all that it has compiled, so each plugin is given a
+ * compiler of its own, which goes with it.
+ */
+export function createCompilers(): () => Compile {
+  const judges = { older: onDemand(() => withFormats(new Ajv(OPTIONS))), newer: onDemand(() => withFormats(new Ajv2020(OPTIONS))) };
+  const judged: Options = { ...OPTIONS, validateSchema: false };
+  return () => {
+    const validators = { older: onDemand(() => withFormats(new Ajv(judged))), newer: onDemand(() => withFormats(new Ajv2020(judged))) };
+    return (pluginId, toolId, part, { $schema, ...schema }) => {
+      const draft = typeof $schema === 'string' && /draft-0[4-7]/.test($schema) ? 'older' : 'newer';
+      const validate = compileSchema(judges[draft](), validators[draft](), schema, (error) => invalid(pluginId, toolId, part, error));
+      return (input) => {
+        const hostile = hostileShape(input, '', 0);
+        if (hostile) return [hostile];
+        if (validate(input)) return [];
+        return [...new Set((validate.errors ?? []).map(describeError))].slice(0, MAX_PROBLEMS);
+      };
     };
   };
+}
+
+function onDemand<Made>(make: () => Made): () => Made {
+  let made: Made | undefined;
+  return () => (made ??= make());
 }
 
 function withFormats(ajv: Ajv): Ajv {
@@ -39,9 +54,10 @@ function withFormats(ajv: Ajv): Ajv {
   return ajv;
 }
 
-function compileSchema(ajv: Ajv, schema: JsonObject, invalidBy: (error: Error) => Error): ValidateFunction {
+function compileSchema(judge: Ajv, validator: Ajv, schema: JsonObject, invalidBy: (error: Error) => Error): ValidateFunction {
   try {
-    return ajv.compile(schema);
+    void judge.validateSchema(schema, true);
+    return validator.compile(schema);
   } catch (error) {
     throw invalidBy(error as Error);
   }

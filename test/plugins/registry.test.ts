@@ -1,6 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { definePlugin } from '../../src/plugins/define-plugin.ts';
-import { createRegistry } from '../../src/plugins/registry.ts';
+import { createRegistrar, createRegistry } from '../../src/plugins/registry.ts';
 import { echoTool } from './tools.ts';
 
 const files = definePlugin({ id: 'files', version: '2', tools: [echoTool('write'), echoTool('read')] });
@@ -59,4 +61,21 @@ test('ids that differ only where an alias cannot show it get different aliases',
     definePlugin({ id: 'p', tools: [echoTool('a.b'), echoTool('a_b'), echoTool(`${'x'.repeat(79)}1`), echoTool(`${'x'.repeat(79)}2`)] }),
   ]);
   expect(new Set(some.tools.map(({ alias }) => alias)).size).toBe(4);
+});
+
+test('what was compiled of the schemas of a plugin goes with the plugin, while its registrar lives on', async () => {
+  const register = createRegistrar();
+  const registerOne = (id: string): WeakRef<object> => {
+    const properties = { city: { type: 'string' } };
+    createRegistry([definePlugin({ id, tools: [echoTool('run', { parameters: { type: 'object', properties } })] })], { register });
+    return new WeakRef(properties);
+  };
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const before = Array.from({ length: 20 }, (_, reload) => registerOne(`reloaded-${reload}`));
+  // What a WeakRef was made of stays until the end of the job.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  expect(before.filter((schema) => schema.deref() !== undefined).length).toBeLessThanOrEqual(1);
+  expect(createRegistry([weather], { register }).get('weather:lookup')?.problemsOf(7)).toEqual(['/: expected object, got number']);
 });
