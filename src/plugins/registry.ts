@@ -50,11 +50,12 @@ export interface RegistryOptions {
 
 /** Registers plugins, each once. */
 export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
-  const known = new WeakMap<Plugin, RegisteredTool[]>();
+  // By its tools: a plugin may make others of itself.
+  const known = new WeakMap<Tool[], RegisteredTool[]>();
   const compilerFor = createCompilers();
   return (plugin) => {
-    const tools = known.get(plugin) ?? registerPlugin(plugin, compilerFor());
-    known.set(plugin, tools);
+    const tools = known.get(plugin.tools) ?? registerPlugin(plugin, compilerFor());
+    known.set(plugin.tools, tools);
     return tools;
   };
 }

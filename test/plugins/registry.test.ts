@@ -63,6 +63,16 @@ test('ids that differ only where an alias cannot show it get different aliases',
   expect(new Set(some.tools.map(({ alias }) => alias)).size).toBe(4);
 });
 
+test('a plugin that has made other tools of itself is registered with them, one that has not is not registered again', () => {
+  const register = createRegistrar();
+  const changing = definePlugin({ id: 'changing', tools: [echoTool('before')] });
+  const first = createRegistry([changing, weather], { register });
+  changing.tools = [echoTool('after')];
+  const second = createRegistry([changing, weather], { register });
+  expect(second.tools.map(({ id }) => id)).toEqual(['changing:after', 'weather:lookup']);
+  expect(second.get('weather:lookup')).toBe(first.get('weather:lookup'));
+});
+
 test('what was compiled of the schemas of a plugin goes with the plugin, while its registrar lives on', async () => {
   const register = createRegistrar();
   const registerOne = (id: string): WeakRef<object> => {

@@ -3,6 +3,7 @@ import type { PluginSettings } from '../../store/store.ts';
 import type { Plugin } from '../define-plugin.ts';
 import { loadOrder } from './load-order.ts';
 import type { ManagerOptions } from './manager-options.ts';
+import { boundsOf } from './permission-bounds.ts';
 import { permissionsOf } from './permissions-of.ts';
 import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
@@ -114,7 +115,8 @@ async function start({ options, settings }: Household, item: Item, present: Read
   try {
     if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
-    candidate.instances.push(await startInstance(plugin, { config, configVersion }, options));
+    const bounds = boundsOf(candidate.managed.source.pins);
+    candidate.instances.push(await startInstance(plugin, { config, configVersion }, { ...options, bounds }));
     return true;
   } catch (error) {
     blame(item, error as Error);
