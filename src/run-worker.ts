@@ -74,8 +74,6 @@ interface Loading {
 function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
   const sources = sourcesOf(agents.values());
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
-  const inHost = sources.map(({ name }) => name).filter((name) => hostPlugins.includes(name));
-  if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
   const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
   return openPluginManager({

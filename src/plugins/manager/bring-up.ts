@@ -130,7 +130,7 @@ function blame({ plugin, candidate }: Item, error: Error): void {
 
 /** Puts a candidate in its source's place, or drops it where the old version is better than what came of the new one. */
 async function settle(household: Household, { managed, loaded, instances, problems }: Candidate): Promise<void> {
-  const { log } = household.options;
+  const { log, hostPlugins } = household.options;
   const { instances: former, loaded: formerLoaded } = managed;
   for (const { pluginId, error } of problems) log.error({ plugin: pluginId ?? managed.source.name, err: error }, 'a plugin cannot work');
   managed.problems = problems;
@@ -149,6 +149,8 @@ async function settle(household: Household, { managed, loaded, instances, proble
     else delete managed.loaded;
     return discard(household, instances, loaded);
   }
+  if (hostPlugins.includes(managed.source.name))
+    log.warn({ plugin: managed.source.name }, "a plugin runs in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (instances.length > 0) log.info({ source: managed.source.name, plugins: instances.map(({ plugin }) => describe(plugin)) }, 'plugins loaded');
   household.retire(former, formerLoaded);
   // Without anything at work it needs no process.

@@ -50,7 +50,7 @@ async function excessesOf(who: string, wanted: Permissions, bound: PermissionBou
     (['network', 'env', 'fs'] as const).map(async (permission) => {
       const allowed = bound[permission] ?? [];
       const values = wanted[permission] ?? [];
-      const covered = await Promise.all(values.map((value) => COVERS[permission](value, allowed)));
+      const covered = await Promise.all(values.map(async (value) => COVERS[permission](value, allowed)));
       return values.filter((_, index) => !covered[index]).map((value): Excess => ({ who, permission, value, allowed }));
     }),
   );
