@@ -117,6 +117,18 @@ test.each([
   expect(await made.ended).toBe(why);
 });
 
+test('what is cut off counts as ended at once: nothing waits until its process is gone', async () => {
+  const { loaded, made } = await speak('setInterval(() => 0, 1000);');
+  const order: string[] = [];
+  const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'c', grants: GRANTS, args: [], timeoutMs: 10_000 };
+  await made.ready;
+  const all = [loaded.call(request).catch(() => order.push('its call failed')), made.gone.then(() => order.push('it is gone'))];
+  made.kill('it is not liked');
+  expect(made.alive()).toBe(false);
+  await Promise.all(all);
+  expect(order).toEqual(['its call failed', 'it is gone']);
+});
+
 test('a process that dies takes its calls with it and nothing else', async () => {
   const { loaded, made } = await speak(`onMessage((m) => m.type === 'call' && process.exit(1));`);
   const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'c', grants: GRANTS, args: [], timeoutMs: 10_000 };

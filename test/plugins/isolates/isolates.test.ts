@@ -1,5 +1,7 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { deferred } from '../../../src/deferred.ts';
+import { openProcesses } from '../../../src/plugins/isolates/processes.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
@@ -183,6 +185,26 @@ describe('a plugin that misbehaves is cut while another answers', () => {
     expect([answered, await run(bad, 'ping')]).toEqual([50, 'pong']);
   });
 
+  test.each(['loop', 'heap', 'flood'] as const)(
+    '%s: after the cut the next call of the plugin succeeds, and calls of a neighbour that were under way go on',
+    async (misdeed) => {
+      const neighbour = await bench.load('neighbour', sourceOf('neighbour', { wait: 'await context.message(); return input.n;' }));
+      const bad = await bench.load(`cut-${misdeed}`, sourceOf(`cut-${misdeed}`, { ...MISDEEDS, wait: 'await context.message()' }));
+      const held = Array.from({ length: 5 }, () => deferred<undefined>());
+      const asked = Array.from({ length: 5 }, () => deferred<true>());
+      const underWay = held.map((hold, n) => run(neighbour, 'wait', { n }, contextOf('conv-1', { message: () => (asked[n]!.resolve(true), hold.promise) })));
+      await Promise.all(asked.map(({ promise }) => promise));
+      const order: string[] = [];
+      const lost = problemOf(run(bad, 'wait', {}, contextOf('conv-1', { message: () => new Promise(() => undefined) })));
+      await problemOf(run(bad, misdeed)).then(() => order.push('cut'));
+      expect(await lost).toMatch(/^cut-\w+:wait failed: its process was ended: it /);
+      await run(bad, 'ping').then((answer) => order.push(`next call: ${String(answer)}`));
+      for (const { resolve } of held) resolve(undefined);
+      expect(await Promise.all(underWay)).toEqual([0, 1, 2, 3, 4]);
+      expect(order).toEqual(['cut', 'next call: pong']);
+    },
+  );
+
   test('a call that takes too long or is cancelled is answered at once; one that goes on nevertheless ends with its process', async () => {
     const waits = `return new Promise((resolve, reject) => { if (!input.deaf) context.signal.addEventListener('abort', () => reject(new Error('stopped'))); })`;
     const plugin = await bench.load(
@@ -211,6 +233,15 @@ describe('a plugin that misbehaves is cut while another answers', () => {
   });
 });
 
+test('a process is ready before it is needed, and the next one is begun when it is taken', async () => {
+  const before = await childrenOf(process.pid);
+  await using processes = await openProcesses();
+  const spare = await newChildren(before);
+  const taken = await processes.take();
+  expect(spare).toEqual([String(taken.pid)]);
+  expect(await newChildren([...before, ...spare])).toHaveLength(1);
+});
+
 test('no process and no file is left when the isolates are disposed of', async () => {
   const own = await openWorkbench();
   const plugin = await own.load('last', sourceOf('last', { wait: 'await new Promise(() => 0)' }));
@@ -223,6 +254,10 @@ test('no process and no file is left when the isolates are disposed of', async (
   expect(pids.length).toBeGreaterThan(1);
   expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
 });
+
+async function newChildren(known: string[]): Promise<string[]> {
+  return (await childrenOf(process.pid)).filter((pid) => !known.includes(pid));
+}
 
 async function childrenOf(pid: number): Promise<string[]> {
   const { readFile } = await import('node:fs/promises');
