@@ -46,9 +46,10 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const runtime = installRuntime(log);
   try {
     await using _warm = pools.length > 0 ? sandboxes.keepWarm?.(pools) : undefined;
-    const metrics = createWorkerMetrics({ store });
+    const health = isolates && (() => isolates.health());
+    const metrics = createWorkerMetrics({ store, plugins: health });
     const address = config.LONGSHORE_METRICS_ADDRESS;
-    await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, log });
+    await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, plugins: health, log });
     await using _sampling = startSampling({ store, sandboxes, log });
     const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, metrics, log });
     const running = worker.run();

@@ -1,8 +1,10 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
-import { createBreaker } from './breaker.ts';
+import { createBreaker, type Breaker } from './breaker.ts';
+import type { IsolateHealth } from './isolate-health.ts';
 import { speakWith, type CallRequest, type Limits, type LoadedProcess } from './loaded-process.ts';
+import type { PluginProcess } from './plugin-process.ts';
 import type { Processes } from './processes.ts';
 import type { Description, Grants } from './protocol.ts';
 
@@ -12,6 +14,7 @@ export interface Isolate {
   describe(): Promise<Description>;
   /** @throws TOOL_FAILED when its process ends meanwhile or may not be started now; an Error with the plugin's message when the function throws. */
   call(request: CallRequest): Promise<Json>;
+  health(): IsolateHealth;
   /** Ends its process. */
   close(): Promise<void>;
 }
@@ -31,26 +34,32 @@ export interface IsolateOptions {
 }
 
 export function createIsolate(options: IsolateOptions): Isolate {
-  const { plugin, processes, limits, log, now } = options;
+  const { plugin, processes, log, now } = options;
   const breaker = createBreaker(now);
-  let current: Promise<{ loaded: LoadedProcess; description: Description }> | undefined;
+  let current: Promise<AtWork> | undefined;
   let open = true;
   /** The plugin's own `load`, as it was called; a process that replaces another runs it again. */
   let loading: CallRequest | undefined;
   /** Of the first process; the code of those that replace it is the same. */
   let known: Description | undefined;
+  let restarts = 0;
+  let isRunning = false;
 
   const start = async () => {
     const process = await processes.take();
-    const loaded = speakWith(process, { plugin, limits, log });
+    const atWork = await setToWork(process, options, known, loading).catch((error: unknown) => {
+      breaker.failed();
+      throw error;
+    });
+    if (known) restarts += 1;
+    known = atWork.description;
+    isRunning = process.alive();
     void process.ended.then((why) => ended(why));
-    const answer = await loaded.load(options.code, options.grants, { describe: known === undefined });
-    const description = (known ??= descriptionOf(answer));
-    if (loading) await loaded.call(loading);
-    return { loaded, description };
+    return atWork;
   };
   const ended = (why: string): void => {
     current = undefined;
+    isRunning = false;
     if (!open) return;
     breaker.failed();
     log.warn({ plugin, why }, 'the process of a plugin was ended');
@@ -64,17 +73,15 @@ export function createIsolate(options: IsolateOptions): Isolate {
     });
     return starting;
   };
-  const refuseWhileOpen = (name: string): void => {
-    const waits = breaker.waits();
-    if (waits === undefined) return;
-    const problem = `its process was ended too often; it is tried again in ${Math.ceil(waits / 1_000)} s`;
-    throw failure('TOOL_FAILED', { tool: name, problem });
-  };
   return {
+    health() {
+      const withoutProcess = breaker.isOpen() ? 'left-alone' : 'broken';
+      return { state: isRunning ? 'running' : current ? 'starting' : withoutProcess, restarts };
+    },
     describe: async () => (await acquire()).description,
     async call(request) {
       if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
-      refuseWhileOpen(request.name);
+      refuseWhileOpen(breaker, request.name);
       const { loaded } = await acquire();
       const value = await loaded.call(request);
       loading = loadingAfter(request, loading);
@@ -88,6 +95,31 @@ export function createIsolate(options: IsolateOptions): Isolate {
       await last?.loaded.process.ended;
     },
   };
+}
+
+interface AtWork {
+  loaded: LoadedProcess;
+  description: Description;
+}
+
+/** Gives a process the plugin's code; one that cannot be set to work is ended. */
+async function setToWork(process: PluginProcess, options: IsolateOptions, known?: Description, loading?: CallRequest): Promise<AtWork> {
+  const loaded = speakWith(process, options);
+  try {
+    const answer = await loaded.load(options.code, options.grants, { describe: known === undefined });
+    if (loading) await loaded.call(loading);
+    return { loaded, description: known ?? descriptionOf(answer) };
+  } catch (error) {
+    process.kill('it could not be set to work');
+    throw error;
+  }
+}
+
+function refuseWhileOpen(breaker: Breaker, name: string): void {
+  const waits = breaker.waits();
+  if (waits === undefined) return;
+  const problem = `its process was ended too often; it is tried again in ${Math.ceil(waits / 1_000)} s`;
+  throw failure('TOOL_FAILED', { tool: name, problem });
 }
 
 /** The call of `load` by which a new process comes to where this one is. */

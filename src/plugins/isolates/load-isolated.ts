@@ -3,8 +3,9 @@ import type { Logger } from '../../log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
 import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
+import type { IsolatesHealth } from './isolate-health.ts';
 import type { Limits } from './loaded-process.ts';
-import { openProcesses } from './processes.ts';
+import { openProcesses, type Processes } from './processes.ts';
 import type { Grants } from './protocol.ts';
 
 /** Runs plugins in fenced processes. */
@@ -17,6 +18,7 @@ export interface Isolates extends AsyncDisposable {
    * @throws PLUGIN_INVALID as definePlugin does; an Error with the message of what the code threw.
    */
   load(plugin: IsolatedCode): Promise<Plugin>;
+  health(): IsolatesHealth;
   /** Isolates of the same kind that end by themselves: disposing them ends the processes that were started through them. */
   group(): Isolates;
 }
@@ -51,7 +53,7 @@ export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise
       log,
       now: () => performance.now(),
     });
-  const all = groupOf(processes.fence, start);
+  const all = groupOf(processes, start);
   return {
     ...all,
     async [Symbol.asyncDispose]() {
@@ -62,13 +64,19 @@ export async function openIsolates({ log, ...limits }: IsolatesOptions): Promise
 }
 
 /** Knows what was started through it and through its groups, so that it can end all of that. */
-function groupOf(fence: string, start: (plugin: IsolatedCode) => Isolate): Isolates {
+function groupOf(fenced: Pick<Processes, 'fence' | 'level'>, start: (plugin: IsolatedCode) => Isolate): Isolates {
+  const { fence, level } = fenced;
   const isolates = new Set<Isolate>();
   const groups = new Set<Isolates>();
+  const ids = new WeakMap<Isolate, string>();
   return {
     fence,
+    health() {
+      const own = [...isolates].map((isolate) => ({ plugin: ids.get(isolate) ?? '', ...isolate.health() })).filter(({ plugin }) => plugin !== '');
+      return { level, fence, plugins: [...own, ...[...groups].flatMap((group) => group.health().plugins)] };
+    },
     group() {
-      const group = groupOf(fence, start);
+      const group = groupOf(fenced, start);
       const made: Isolates = {
         ...group,
         async [Symbol.asyncDispose]() {
@@ -85,7 +93,9 @@ function groupOf(fence: string, start: (plugin: IsolatedCode) => Isolate): Isola
       const { permissions = {}, defaults = {}, settle = () => ({}) } = given;
       try {
         const { plugin, hooks } = await isolate.describe();
-        return pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle });
+        const made = pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle });
+        ids.set(isolate, made.id);
+        return made;
       } catch (error) {
         isolates.delete(isolate);
         await isolate.close();

@@ -2,6 +2,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deferred } from '../../../src/deferred.ts';
 import { openProcesses } from '../../../src/plugins/isolates/processes.ts';
+import { until } from '../../e2e/support.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
@@ -240,6 +241,29 @@ test('a process is ready before it is needed, and the next one is begun when it 
   const taken = await processes.take();
   expect(spare).toEqual([String(taken.pid)]);
   expect(await newChildren([...before, ...spare])).toHaveLength(1);
+});
+
+test('a plugin that cannot be loaded leaves no process', async () => {
+  const before = await childrenOf(process.pid);
+  expect(await problemOf(bench.load('unloadable', `throw new Error('no licence');`))).toBe('no licence');
+  await until(async () => (await childrenOf(process.pid)).length === before.length, 'its process is gone');
+  expect(bench.isolates.health().plugins.map(({ plugin }) => plugin)).not.toContain('unloadable');
+});
+
+test('health tells the level of the fence and of each plugin whether it runs, how often it was replaced, and when it is left alone', async () => {
+  const plugin = await bench.load('ailing', sourceOf('ailing', { flood: 'for (;;) console.log("x");', ping: 'return "pong"' }));
+  const healthOf = () => bench.isolates.health().plugins.find(({ plugin: id }) => id === 'ailing');
+  expect(bench.isolates.health()).toMatchObject({ level: expect.stringMatching(/^[ABC]$/) as string, fence: bench.isolates.fence });
+  expect(healthOf()).toEqual({ plugin: 'ailing', state: 'running', restarts: 0 });
+  await problemOf(run(plugin, 'flood'));
+  expect(healthOf()).toMatchObject({ state: 'starting' });
+  expect(await run(plugin, 'ping')).toBe('pong');
+  expect(healthOf()).toEqual({ plugin: 'ailing', state: 'running', restarts: 1 });
+  while (healthOf()?.state !== 'left-alone') await problemOf(run(plugin, 'flood'));
+  expect(healthOf()).toEqual({ plugin: 'ailing', state: 'left-alone', restarts: 4 });
+  const group = bench.isolates.group();
+  await group[Symbol.asyncDispose]();
+  expect(group.health().plugins).toEqual([]);
 });
 
 test('no process and no file is left when the isolates are disposed of', async () => {
