@@ -43,6 +43,13 @@ test('a plugin in TypeScript with zod, a relative import and a package is bundle
   expect('selectTools' in plugin).toBe(false);
 });
 
+test('what is larger than a pipe goes through it whole, in both directions and for calls side by side', async () => {
+  const plugin = await bench.load('large', sourceOf('large', { double: 'return input.text + input.text' }));
+  const texts = ['ä€😀'.repeat(200_000), 'x'.repeat(3_000_001), ''];
+  const results = await Promise.all(texts.map((text) => run(plugin, 'double', { text })));
+  expect(results.map((result, index) => result === `${texts[index]}${texts[index]}`)).toEqual([true, true, true]);
+});
+
 test('a call uses what it was given, through the worker', async () => {
   const plugin = await bench.load(
     'uses',
