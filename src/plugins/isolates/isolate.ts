@@ -106,9 +106,9 @@ interface AtWork {
 async function setToWork(process: PluginProcess, options: IsolateOptions, known?: Description, loading?: CallRequest): Promise<AtWork> {
   const loaded = speakWith(process, options);
   try {
-    const answer = await loaded.load(options.code, options.grants, { describe: known === undefined });
-    if (loading) await loaded.call(loading);
-    return { loaded, description: known ?? descriptionOf(answer) };
+    if (!known) return { loaded, description: descriptionOf(await loaded.load(options.code, options.grants)) };
+    await loaded.loadAgain(options.code, options.grants, loading?.args);
+    return { loaded, description: known };
   } catch (error) {
     process.kill('it could not be set to work');
     throw error;

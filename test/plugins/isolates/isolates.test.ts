@@ -273,6 +273,21 @@ test('health tells the level of the fence and of each plugin whether it runs, ho
   expect(group.health().plugins).toEqual([]);
 });
 
+test('a plugin that was replaced is loaded in its new process as it was before, and may still refuse a configuration', async () => {
+  const hooks = `load: async ({ config }: any) => { if (config.size > 9) throw new Error('too large'); configured.push(config.size); },
+    updateConfig: async (_scope: string, config: any) => { if (config.size > 9) throw new Error('too large'); configured.push(config.size); },`;
+  const source = sourceOf('hooked', { flood: 'for (;;) console.log("x");', state: 'return configured' }, { top: 'const configured: number[] = [];' });
+  const plugin = await bench.load('hooked', source.replace("id: 'hooked',", `id: 'hooked', ${hooks}`));
+  const logger = { info: () => undefined, warn: () => undefined };
+  await plugin.load!({ env: {}, config: { size: 1 }, logger });
+  await plugin.updateConfig!('self', { size: 2 }, '2');
+  await problemOf(run(plugin, 'flood'));
+  expect(await problemOf(plugin.updateConfig!('self', { size: 10 }, '3'))).toBe('too large');
+  expect(await run(plugin, 'state')).toEqual([2]);
+  await problemOf(run(plugin, 'flood'));
+  expect(await run(plugin, 'state')).toEqual([2]);
+});
+
 test('no process and no file is left when the isolates are disposed of', async () => {
   const own = await openWorkbench();
   const plugin = await own.load('last', sourceOf('last', { wait: 'await new Promise(() => 0)' }));

@@ -24,6 +24,8 @@ const asked = new Map<number, { resolve(value: Json): void; reject(error: Error)
 const flow = new AsyncLocalStorage<{ call: number; context: object | undefined }>();
 let lastAsk = 0;
 let compartments: Compartments | undefined;
+/** The compartment that belongs to no conversation. */
+let home: (() => Realm) | undefined;
 /** What `load` was given; it runs again in each compartment that is made later. */
 let host: Json[] | undefined;
 /** Hooks that change the state of the code: they run wherever there is any. */
@@ -89,6 +91,8 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
 
 /** What the first compartment gives is the answer; it is the same code everywhere. */
 async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<Json> {
+  // Somewhere it has to run, so that it can refuse; what was never loaded has nothing to unload.
+  if (all().length === 0 && target.hook !== 'unload') await home?.().loaded;
   let first: Json | undefined;
   for (const realm of all()) {
     const value = await runHook(realm, target, args);
@@ -161,9 +165,12 @@ function handle(message: ToGuest): void {
   switch (message.type) {
     case 'load': {
       const { id, code, grants, describe } = message;
+      host = message.host ?? undefined;
       void answer(id, () => {
-        compartments = createCompartments(code, { outsideOf, attach, load: loadRealm });
-        return describe ? (descriptionOf(compartments.realmFor('', grants).plugin) as unknown as Json) : null;
+        const made = createCompartments(code, { outsideOf, attach, load: loadRealm });
+        compartments = made;
+        home = () => made.realmFor('', grants);
+        return describe ? (descriptionOf(home().plugin) as unknown as Json) : null;
       });
       return;
     }
