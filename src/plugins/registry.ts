@@ -5,7 +5,7 @@ import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
 import { identityFieldsOf, identityOf, withoutFields, withoutKeys } from './identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
-import { createCompilers, type Compile } from './validate-arguments.ts';
+import { createCompiler, type Compile } from './validate-arguments.ts';
 
 /** A tool under its full id, `pluginId:toolId`. */
 export interface RegisteredTool extends Tool {
@@ -52,9 +52,9 @@ export interface RegistryOptions {
 export function createRegistrar(): (plugin: Plugin) => RegisteredTool[] {
   // By its tools: a plugin may make others of itself.
   const known = new WeakMap<Tool[], RegisteredTool[]>();
-  const compilerFor = createCompilers();
+  const compile = createCompiler();
   return (plugin) => {
-    const tools = known.get(plugin.tools) ?? registerPlugin(plugin, compilerFor());
+    const tools = known.get(plugin.tools) ?? registerPlugin(plugin, compile);
     known.set(plugin.tools, tools);
     return tools;
   };

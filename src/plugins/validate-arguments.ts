@@ -5,6 +5,8 @@ import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 
 const MAX_PROBLEMS = 8;
+/** That a validator compiles before another takes its place. */
+const MOST_SCHEMAS = 100;
 const MAX_DEPTH = 100;
 const MAX_VALUE_LENGTH = 80;
 
@@ -19,27 +21,18 @@ type Part = 'parameters' | 'result';
  * The compiler throws PLUGIN_INVALID when a schema itself is wrong.
  */
 export function createCompiler(): Compile {
-  return createCompilers()();
-}
-
-/**
- * Gives compilers that share what takes long to make, the schema of schemas. A validator keeps all that it has compiled, so each plugin is given a
- * compiler of its own, which goes with it.
- */
-export function createCompilers(): () => Compile {
+  // Made once for many tools: it first compiles the schema of schemas.
   const judges = { older: onDemand(() => withFormats(new Ajv(OPTIONS))), newer: onDemand(() => withFormats(new Ajv2020(OPTIONS))) };
   const judged: Options = { ...OPTIONS, validateSchema: false };
-  return () => {
-    const validators = { older: onDemand(() => withFormats(new Ajv(judged))), newer: onDemand(() => withFormats(new Ajv2020(judged))) };
-    return (pluginId, toolId, part, { $schema, ...schema }) => {
-      const draft = typeof $schema === 'string' && /draft-0[4-7]/.test($schema) ? 'older' : 'newer';
-      const validate = compileSchema(judges[draft](), validators[draft](), schema, (error) => invalid(pluginId, toolId, part, error));
-      return (input) => {
-        const hostile = hostileShape(input, '', 0);
-        if (hostile) return [hostile];
-        if (validate(input)) return [];
-        return [...new Set((validate.errors ?? []).map(describeError))].slice(0, MAX_PROBLEMS);
-      };
+  const validators = { older: renewed(() => withFormats(new Ajv(judged))), newer: renewed(() => withFormats(new Ajv2020(judged))) };
+  return (pluginId, toolId, part, { $schema, ...schema }) => {
+    const draft = typeof $schema === 'string' && /draft-0[4-7]/.test($schema) ? 'older' : 'newer';
+    const validate = compileSchema(judges[draft](), validators[draft](), schema, (error) => invalid(pluginId, toolId, part, error));
+    return (input) => {
+      const hostile = hostileShape(input, '', 0);
+      if (hostile) return [hostile];
+      if (validate(input)) return [];
+      return [...new Set((validate.errors ?? []).map(describeError))].slice(0, MAX_PROBLEMS);
     };
   };
 }
@@ -47,6 +40,17 @@ export function createCompilers(): () => Compile {
 function onDemand<Made>(make: () => Made): () => Made {
   let made: Made | undefined;
   return () => (made ??= make());
+}
+
+/** A validator keeps all that it has ever compiled. One that is given up after so many goes with the last of its checks, as plugins come and go. */
+function renewed<Made>(make: () => Made): () => Made {
+  let current = onDemand(make);
+  let uses = 0;
+  return () => {
+    uses += 1;
+    if (uses % MOST_SCHEMAS === 0) current = onDemand(make);
+    return current();
+  };
 }
 
 function withFormats(ajv: Ajv): Ajv {
