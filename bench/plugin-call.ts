@@ -8,13 +8,15 @@ import { createLogger } from '../src/log.ts';
 import type { ToolContext } from '../src/plugins/define-plugin.ts';
 import { bundlePlugin } from '../src/plugins/isolates/bundle-plugin.ts';
 import { openIsolates } from '../src/plugins/isolates/load-isolated.ts';
-import { compare, percentile, timed, type Measurement } from './measure.ts';
+import { compare, compareWithLimit, percentile, timed, type Measurement } from './measure.ts';
+import { measurePluginReplace } from './plugin-replace.ts';
 
 const WARM_UP = 2_000;
 const BLOCKS = 10;
 const BLOCK = 500;
 const STARTS = 15;
 const INPUT = { a: 1, text: 'x'.repeat(1_000) };
+const GOAL_P50_MS = 0.1;
 const GOAL_P99_MS = 1;
 
 const SOURCE = `export default { id: 'adder', tools: [{ id: 'add', description: 'adds', parameters: { type: 'object' }, kind: 'tool', annotations: {},
@@ -22,7 +24,7 @@ const SOURCE = `export default { id: 'adder', tools: [{ id: 'add', description: 
 const THREAD = `const { parentPort } = require('node:worker_threads');
   parentPort.on('message', ({ id, input: { a, text } }) => parentPort.postMessage({ id, sum: a + text.length }));`;
 
-/** A call into a plugin's fenced process against the same call to a worker thread and to a function, and its start against that of a bare Node process. */
+/** A call into a plugin's fenced process against the same call to a worker thread and to a function, its start against that of a bare Node process, and its replacement. */
 export async function measurePluginCall(): Promise<Measurement[]> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-bench-plugin-'));
   const entry = join(directory, 'index.js');
@@ -48,10 +50,12 @@ export async function measurePluginCall(): Promise<Measurement[]> {
   const p99 = percentile(samples.compartment, 99);
   const [p50, p95] = [percentile(samples.compartment, 50), percentile(samples.compartment, 95)];
   return [
-    compare({ name: 'plugin-call', goal: 10, unit: 'ms', baselineIs: 'a worker thread' }, { subject: samples.compartment, baseline: samples.thread }),
+    compareWithLimit({ name: 'plugin-call', limit: GOAL_P50_MS, unit: 'ms' }, samples.compartment),
+    compare({ name: 'plugin-call-thread', goal: 3, unit: 'ms', baselineIs: 'a worker thread' }, { subject: samples.compartment, baseline: samples.thread }),
     compare({ name: 'plugin-call-bare', goal: 1_000, unit: 'ms', baselineIs: 'a bare function' }, { subject: samples.compartment, baseline: samples.bare }),
     { name: 'plugin-call-p99', ratio: p99 / GOAL_P99_MS, goal: 1, p50, p95, unit: 'ms', baseline: { what: 'a p99 of', p50: GOAL_P99_MS, p95: GOAL_P99_MS } },
     compare({ name: 'plugin-start', goal: 2, unit: 'ms', baselineIs: 'the start of node' }, starts),
+    await measurePluginReplace(context),
   ];
 }
 
@@ -77,8 +81,9 @@ async function startNode(): Promise<void> {
   await once(child, 'exit');
 }
 
-/** A tool that asks for nothing looks at none of it. */
+/** Nothing of it is looked at but the logger, by the plugin that floods it. */
 function fakeContext(): ToolContext {
   const ids = { conversationId: 'conv_bench', userId: 'user', tenantId: 'bench', agentId: 'bench', turnId: 'turn_1', callId: 'call_1' };
-  return { ...ids, signal: new AbortController().signal, env: {}, config: {} } as unknown as ToolContext;
+  const logger = { info: () => undefined, warn: () => undefined };
+  return { ...ids, signal: new AbortController().signal, env: {}, config: {}, logger } as unknown as ToolContext;
 }

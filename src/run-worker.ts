@@ -51,9 +51,10 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const runtime = installRuntime(log);
   try {
     await using _warm = pools.length > 0 ? sandboxes.keepWarm?.(pools) : undefined;
-    const metrics = createWorkerMetrics({ store });
+    const health = isolates && (() => isolates.health());
+    const metrics = createWorkerMetrics({ store, plugins: health });
     const address = config.LONGSHORE_METRICS_ADDRESS;
-    await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, log });
+    await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, plugins: health, log });
     await using _sampling = startSampling({ store, sandboxes, log });
     const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, metrics, log });
     const running = worker.run();
@@ -83,8 +84,6 @@ interface Loading {
 function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
   const sources = sourcesOf(agents.values());
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
-  const inHost = sources.map(({ name }) => name).filter((name) => hostPlugins.includes(name));
-  if (inHost.length > 0) log.warn({ plugins: inHost }, "plugins run in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
   const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
   return openPluginManager({

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { HOST } from '../plugins/define-plugin.ts';
+import { VARIABLE } from '../plugins/plugin-details.ts';
 import type { Json } from '../contracts/json.ts';
 import { duration } from './duration.ts';
 import { egressSchema } from './egress-schema.ts';
@@ -135,6 +137,17 @@ const mcpServer = z.union([
   }),
 ]);
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'has to be sha256: and 64 hexadecimal digits');
+const listOf = (pattern: RegExp, problem: string, meaning: string) => z.array(z.string().regex(pattern, problem)).optional().describe(meaning);
+const permissions = z
+  .strictObject({
+    time: z.boolean().optional().describe('The clock.'),
+    random: z.boolean().optional().describe('Math.random().'),
+    network: listOf(HOST, 'has to be a host name, with a port or without', 'Host names; one without a port allows all of its ports.'),
+    env: listOf(VARIABLE, 'has to be the name of a variable', 'Names of variables of the worker.'),
+    fs: listOf(/^\//, 'has to be an absolute path', 'Absolute paths on the host, with all that lies below them.'),
+  })
+  .optional()
+  .describe('The most that the plugin may want: one that wants more is not loaded. Without this it has what it says it needs.');
 const plugin = z.union(
   [
     z.string().min(1),
@@ -142,10 +155,11 @@ const plugin = z.union(
       package: z.string().min(1),
       version: z.string().min(1).optional().describe('Exactly this version.'),
       digest: digest.optional(),
+      permissions,
     }),
-    z.strictObject({ path: z.string().min(1), digest: digest.optional().describe('Of all its files, as longshore plugins check prints it.') }),
+    z.strictObject({ path: z.string().min(1), digest: digest.optional().describe('Of all its files, as longshore plugins check prints it.'), permissions }),
   ],
-  'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }',
+  'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }, with permissions or without',
 );
 
 /** An agent as it is written, in YAML or with `defineAgent`. */

@@ -47,11 +47,14 @@ function pluginsOf(entries: z.output<typeof agentSchema>['plugins'], directory: 
   const located = (name: string) => (name.startsWith('.') || isAbsolute(name) ? resolve(directory, name) : name);
   const named = entries.map((entry) => {
     if (typeof entry === 'string') return { name: located(entry), pin: {} };
-    if ('path' in entry) return { name: resolve(directory, entry.path), pin: withoutUndefined({ digest: entry.digest }) };
-    return { name: entry.package, pin: withoutUndefined({ version: entry.version, digest: entry.digest }) };
+    const bound = entry.permissions && { permissions: withoutUndefined(entry.permissions) };
+    if ('path' in entry) return { name: resolve(directory, entry.path), pin: { ...withoutUndefined({ digest: entry.digest }), ...bound } };
+    return { name: entry.package, pin: { ...withoutUndefined({ version: entry.version, digest: entry.digest }), ...bound } };
   });
-  const pins = named.filter(({ pin }) => Object.keys(pin).length > 0).map(({ name, pin }) => [name, pin]);
-  return { plugins: named.map(({ name }) => name), ...(pins.length > 0 && { pluginPins: Object.fromEntries(pins) as Record<string, PluginPin> }) };
+  const pins = new Map<string, PluginPin>();
+  // What one entry says of a plugin holds although another names the plugin again.
+  for (const { name, pin } of named) if (Object.keys(pin).length > 0) pins.set(name, { ...pins.get(name), ...pin });
+  return { plugins: named.map(({ name }) => name), ...(pins.size > 0 && { pluginPins: Object.fromEntries(pins) }) };
 }
 
 function expiryOf(timeout: z.output<typeof agentSchema>['approvalTimeout']): Pick<Agent, 'approvalTimeoutMs' | 'approvalExpiry'> {

@@ -150,7 +150,21 @@ export interface PluginPin {
   version?: string;
   /** `sha256:…` of all the files of its directory. */
   digest?: string;
+  /** What it may want at most; all that it says it needs when absent. */
+  permissions?: PermissionBound;
 }
+
+/** The most that a plugin is granted; what is not named is refused. (An alias: unlike an interface it counts as JSON.) */
+export type PermissionBound = {
+  time?: boolean;
+  random?: boolean;
+  /** Host names; one without a port allows all of its ports. */
+  network?: string[];
+  /** Names of environment variables. */
+  env?: string[];
+  /** Absolute paths, with all that lies below them. */
+  fs?: string[];
+};
 
 /** An agent as the worker and the workflow see it: parsed, defaults filled in, durations in milliseconds. */
 export interface Agent {

@@ -2,6 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { failure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
+import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 interface ServeParts {
@@ -9,14 +10,16 @@ interface ServeParts {
   address: string;
   metrics: WorkerMetrics;
   store: Pick<Store, 'ping'>;
+  /** How the plugins are; absent where none is fenced. */
+  plugins?: (() => IsolatesHealth) | undefined;
   log: Logger;
 }
 
 /**
- * Serves `/metrics` for Prometheus and `/healthz`, which is 200 while Postgres answers, until it is disposed of.
+ * Serves `/metrics` for Prometheus, `/healthz`, which is 200 while Postgres answers, and `/health`, which tells more as JSON, until it is disposed of.
  * @throws CONFIG_INVALID when nobody can listen there
  */
-export async function serveMetrics({ address, metrics, store, log }: ServeParts): Promise<AsyncDisposable & { url: string }> {
+export async function serveMetrics({ address, metrics, store, plugins, log }: ServeParts): Promise<AsyncDisposable & { url: string }> {
   const { hostname, port } = new URL(`http://${address}`);
   const routes: Record<string, (response: ServerResponse) => Promise<void>> = {
     async '/metrics'(response) {
@@ -26,6 +29,11 @@ export async function serveMetrics({ address, metrics, store, log }: ServeParts)
     async '/healthz'(response) {
       const healthy = await store.ping();
       response.writeHead(healthy ? 200 : 503, { 'content-type': 'text/plain' }).end(healthy ? 'ok\n' : 'Postgres does not answer\n');
+    },
+    async '/health'(response) {
+      const postgres = (await store.ping().catch(() => false)) ? 'ok' : 'away';
+      const report = { postgres, ...(plugins && { plugins: plugins() }) };
+      response.writeHead(postgres === 'ok' ? 200 : 503, { 'content-type': 'application/json' }).end(`${JSON.stringify(report)}\n`);
     },
   };
   const server = createServer((request, response) => {
@@ -55,5 +63,5 @@ export async function serveMetrics({ address, metrics, store, log }: ServeParts)
 }
 
 async function refuse(response: ServerResponse): Promise<void> {
-  response.writeHead(404, { 'content-type': 'text/plain' }).end('Here are /metrics and /healthz\n');
+  response.writeHead(404, { 'content-type': 'text/plain' }).end('Here are /metrics, /healthz and /health\n');
 }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
 import type { Store } from '../store/store.ts';
 
 /** How an attempt at a tool call ended; `thrown`: it is tried again, or was cancelled. */
@@ -19,7 +20,13 @@ export interface WorkerMetrics extends CallMetrics {
 const SECONDS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
 const BY = ['state', 'template'] as const;
 
-export function createWorkerMetrics({ store }: { store: Pick<Store, 'samples'> }): WorkerMetrics {
+export interface MetricsParts {
+  store: Pick<Store, 'samples'>;
+  /** How the plugins are; absent where none is fenced. */
+  plugins?: (() => IsolatesHealth) | undefined;
+}
+
+export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMetrics {
   const registry = new Registry();
   const labelNames = ['tool', 'outcome'] as const;
   const calls = new Counter({ name: 'longshore_tool_calls_total', help: 'Attempts at tool calls in this worker', labelNames, registers: [registry] });
@@ -38,6 +45,7 @@ export function createWorkerMetrics({ store }: { store: Pick<Store, 'samples'> }
     diskBytes: gauge('_disk_bytes', 'Files of running sandboxes'),
     processes: gauge('_processes', 'Processes and threads in running sandboxes'),
   };
+  const tellPlugins = plugins && createPluginGauges(registry);
   return {
     contentType: registry.contentType,
     toolCall(tool, outcome, seconds) {
@@ -51,7 +59,29 @@ export function createWorkerMetrics({ store }: { store: Pick<Store, 'samples'> }
         each.reset();
         for (const total of totals) each.set({ state: total.state, template: total.template }, total[name as keyof typeof gauges]);
       }
+      if (plugins) tellPlugins?.(plugins());
       return await registry.metrics();
     },
+  };
+}
+
+/** Tells anew how the plugins are: those that nobody has any more are to go. */
+function createPluginGauges(registry: Registry): (health: IsolatesHealth) => void {
+  const registers = [registry];
+  const fence = new Gauge({ name: 'longshore_plugin_fence', help: 'How far plugins are shut in on this host', labelNames: ['level'] as const, registers });
+  const states = new Gauge({ name: 'longshore_plugin_state', help: 'Fenced plugins of this worker', labelNames: ['plugin', 'state'] as const, registers });
+  const restarts = new Counter({
+    name: 'longshore_plugin_restarts_total',
+    help: 'Processes that took the place of one that had ended',
+    labelNames: ['plugin'] as const,
+    registers,
+  });
+  return ({ level, plugins }) => {
+    for (const metric of [fence, states, restarts]) metric.reset();
+    fence.set({ level }, 1);
+    for (const { plugin, state, restarts: times } of plugins) {
+      states.inc({ plugin, state });
+      restarts.inc({ plugin }, times);
+    }
   };
 }

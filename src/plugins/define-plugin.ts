@@ -187,16 +187,17 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['was not made by defineTool', ({ kind, annotations, isolation }) => Boolean(kind && annotations && isolation)],
   ['has a visibility that is none of visible, deferred and hidden', ({ visibility = 'visible' }) => ['visible', 'deferred', 'hidden'].includes(visibility)],
   [
-    'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths',
+    'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths, time and random true or false',
     ({ permissions = {} }) => areUsable(permissions),
   ],
 ];
 
-const HOST = /^(?=.{1,253}(:|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/i;
+export const HOST = /^(?=.{1,253}(:|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/i;
 
 function areUsable(permissions: Permissions): boolean {
   if (permissions === null || typeof permissions !== 'object') return false;
-  const { network = [], env = [], fs = [] } = permissions;
+  const { network = [], env = [], fs = [], time = false, random = false } = permissions;
+  if (typeof time !== 'boolean' || typeof random !== 'boolean') return false;
   const fit = (list: unknown, pattern: RegExp) => Array.isArray(list) && list.every((item) => typeof item === 'string' && pattern.test(item));
   return fit(network, HOST) && fit(env, VARIABLE) && fit(fs, /^\//);
 }

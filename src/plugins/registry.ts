@@ -53,10 +53,11 @@ export interface RegistryOptions {
 
 /** Registers plugins, each once. */
 export function createRegistrar(compile: Compile = createCompiler()): (plugin: Plugin) => RegisteredTool[] {
-  const known = new WeakMap<Plugin, RegisteredTool[]>();
+  // By its tools: a plugin may make others of itself.
+  const known = new WeakMap<Tool[], RegisteredTool[]>();
   return (plugin) => {
-    const tools = known.get(plugin) ?? registerPlugin(plugin, compile);
-    known.set(plugin, tools);
+    const tools = known.get(plugin.tools) ?? registerPlugin(plugin, compile);
+    known.set(plugin.tools, tools);
     return tools;
   };
 }

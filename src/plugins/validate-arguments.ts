@@ -5,6 +5,8 @@ import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 
 const MAX_PROBLEMS = 8;
+/** That a validator compiles before another takes its place. */
+const MOST_SCHEMAS = 100;
 const MAX_DEPTH = 100;
 const MAX_VALUE_LENGTH = 80;
 
@@ -22,14 +24,15 @@ type Part = 'parameters' | 'result';
  * The compiler throws PLUGIN_INVALID when a schema itself is wrong.
  */
 export function createCompiler(): Compile {
-  // Made once for many tools: a validator first compiles the schema of schemas.
-  const draft7 = withFormats(new Ajv(OPTIONS));
-  const draft2020 = withFormats(new Ajv2020(OPTIONS));
+  // Made once for many tools: it first compiles the schema of schemas.
+  const judges = { older: onDemand(() => withFormats(new Ajv(OPTIONS))), newer: onDemand(() => withFormats(new Ajv2020(OPTIONS))) };
+  const judged: Options = { ...OPTIONS, validateSchema: false };
+  const validators = { older: renewed(() => withFormats(new Ajv(judged))), newer: renewed(() => withFormats(new Ajv2020(judged))) };
   // A plugin's schemas come back when it is checked, set to work and configured; compiling one takes a millisecond or two.
   const known = new WeakMap<JsonObject, ReturnType<Compile>>();
   const compile: Compile = (pluginId, toolId, part, { $schema, ...schema }) => {
-    const older = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
-    const validate = compileSchema(older ? draft7 : draft2020, schema, (error) => invalid(pluginId, toolId, part, error));
+    const draft = typeof $schema === 'string' && /draft-0[4-7]/.test($schema) ? 'older' : 'newer';
+    const validate = compileSchema(judges[draft](), validators[draft](), schema, (error) => invalid(pluginId, toolId, part, error));
     return (input) => {
       const hostile = hostileShape(input, '', 0);
       if (hostile) return [hostile];
@@ -44,14 +47,31 @@ export function createCompiler(): Compile {
   };
 }
 
+function onDemand<Made>(make: () => Made): () => Made {
+  let made: Made | undefined;
+  return () => (made ??= make());
+}
+
+/** A validator keeps all that it has ever compiled. One that is given up after so many goes with the last of its checks, as plugins come and go. */
+function renewed<Made>(make: () => Made): () => Made {
+  let current = onDemand(make);
+  let uses = 0;
+  return () => {
+    uses += 1;
+    if (uses % MOST_SCHEMAS === 0) current = onDemand(make);
+    return current();
+  };
+}
+
 function withFormats(ajv: Ajv): Ajv {
   formats.default(ajv);
   return ajv;
 }
 
-function compileSchema(ajv: Ajv, schema: JsonObject, invalidBy: (error: Error) => Error): ValidateFunction {
+function compileSchema(judge: Ajv, validator: Ajv, schema: JsonObject, invalidBy: (error: Error) => Error): ValidateFunction {
   try {
-    return ajv.compile(schema);
+    void judge.validateSchema(schema, true);
+    return validator.compile(schema);
   } catch (error) {
     throw invalidBy(error as Error);
   }

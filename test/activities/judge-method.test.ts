@@ -40,9 +40,12 @@ test.each([
   expect(judge(name).next).toBe(next);
 });
 
-test.each(['other:read', '__proto__', 'constructor', 'read', 'notes:gone'])('a tool that the agent does not have is refused by its name: %s', (name) => {
-  expect(refusalOf(name)?.message).toBe(`Unknown tool "${name}". Available: notes:asked, notes:forbidden, notes:read, notes:write.`);
-});
+test.each(['other:read', '__proto__', 'constructor', 'read', 'notes:gone'])(
+  'an undeclared tool, one that the agent does not have, is refused by its name: %s',
+  (name) => {
+    expect(refusalOf(name)?.message).toBe(`Unknown tool "${name}". Available: notes:asked, notes:forbidden, notes:read, notes:write.`);
+  },
+);
 
 test('arguments that would change a prototype are refused', () => {
   expect(refusalOf('notes:write', JSON.parse('{"a":{"__proto__":{"admin":true}}}') as JsonObject)).toEqual({

@@ -103,6 +103,23 @@ test('assets are found beside the file, a named sandbox is kept, and what is hel
   expect(limitsOf(agents.get('never')!)).toMatchObject({ freezeAfterMs: 0, stopAfterMs: 0, persist: false });
 });
 
+test('the entry of a plugin may say what it has to be and what it may want at most', async () => {
+  const entries = [
+    '{ path: ./notes, permissions: { time: true, network: [api.example] } }',
+    '{ package: charts, permissions: {} }',
+    '{ package: charts, version: 1.0.0 }',
+    './plain',
+  ];
+  await write('bound.yaml', `model: a/b\nplugins: [${entries.join(', ')}]\n`);
+  await write('wild.yaml', 'model: a/b\nplugins: [{ path: ./notes, permissions: { network: ["*.example"] } }]\n');
+  await expect(loadAgents(directory)).rejects.toThrow('wild.yaml:2: plugins[0]');
+  await rm(join(directory, 'wild.yaml'));
+  expect((await loadAgents(directory)).get('bound')?.pluginPins).toEqual({
+    [join(directory, 'notes')]: { permissions: { time: true, network: ['api.example'] } },
+    charts: { version: '1.0.0', permissions: {} },
+  });
+});
+
 describe('a bad file is refused with file, line, path, value and fix', () => {
   test.each<[string, string, string]>([
     [

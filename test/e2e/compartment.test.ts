@@ -1,11 +1,13 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../src/dev/ports.ts';
 import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from './support.ts';
 
 let directory: string;
 let installation: Installation;
 let worker: WorkerProcess;
+let url: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'longshore-compartment-'));
@@ -19,6 +21,8 @@ beforeAll(async () => {
   );
   const call = { call: 'notes:count', with: { text: 'four' }, expect: { length: 4, process: 'undefined', ids: 'call_' } };
   installation = await installAgents({ counter: { plugins: [directory], tools: ['notes:*'], steps: [call, { say: 'Counted.' }] } });
+  url = `http://127.0.0.1:${await freePort()}`;
+  installation.environment['LONGSHORE_METRICS_ADDRESS'] = new URL(url).host;
   worker = installation.startWorker();
   await worker.ready;
 });
@@ -31,6 +35,15 @@ test('a conversation calls a tool of a plugin that the worker fenced off', async
   const chat = await installation.longshore.start({ agent: 'counter', user: 'user-1', message: 'Count.' });
   expect(await chat.reply()).toBe('Counted.');
   expect(await resultsOf(chat)).toEqual([{ length: 4, process: 'undefined', ids: 'call_' }]);
+});
+
+test("a worker's health tells the level of the fence and that the plugin runs", async () => {
+  const report = (await (await fetch(`${url}/health`)).json()) as object;
+  expect(report).toMatchObject({
+    postgres: 'ok',
+    plugins: { level: expect.stringMatching(/^[ABC]$/) as string, plugins: [{ plugin: 'notes', state: 'running', restarts: 0 }] },
+  });
+  expect(await (await fetch(`${url}/metrics`)).text()).toContain('longshore_plugin_state{plugin="notes",state="running"} 1\n');
 });
 
 test('when the worker is killed, the processes of its plugins end with it', async () => {

@@ -4,6 +4,7 @@ import type { ExecuteToolArgs, ExecuteToolResult } from '../../src/contracts/act
 import { sampleSandboxes } from '../../src/metrics/sample-sandboxes.ts';
 import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
 import { createWorkerMetrics } from '../../src/metrics/worker-metrics.ts';
+import type { IsolatesHealth } from '../../src/plugins/isolates/isolate-health.ts';
 import { createTestSandboxes, type TestSandboxes } from '../sandbox/docker/support.ts';
 
 const log = pino({ level: 'silent' });
@@ -70,6 +71,25 @@ test('attempts at tool calls are counted by tool and outcome; tools that nobody 
   expect(rendered).toContain('longshore_tool_call_seconds_count{tool="shell:run"} 3\n');
 });
 
+test('the fence and the plugins behind it are told, by the name of the plugin and its state', async () => {
+  let plugins: IsolatesHealth['plugins'] = [{ plugin: 'notes', state: 'running', restarts: 2 }];
+  const health = (): IsolatesHealth => ({ level: 'B', fence: 'level B (…)', plugins });
+  const metrics = createWorkerMetrics({ store: parts.store, plugins: health });
+  const lines = async () => (await metrics.render()).split('\n').filter((line) => line.startsWith('longshore_plugin'));
+  const told = [
+    'longshore_plugin_fence{level="B"} 1',
+    'longshore_plugin_state{plugin="notes",state="running"} 1',
+    'longshore_plugin_restarts_total{plugin="notes"} 2',
+  ];
+  expect([await lines(), await lines()]).toEqual([told, told]);
+  await using served = await serveMetrics({ address: '127.0.0.1:0', metrics, store: { ping: async () => true }, plugins: health, log });
+  const report = async () => (await fetch(`${served.url}/health`)).json();
+  expect(await report()).toEqual({ postgres: 'ok', plugins: health() });
+  plugins = [{ plugin: 'notes', state: 'left-alone', restarts: 4 }];
+  expect((await lines())[1]).toBe('longshore_plugin_state{plugin="notes",state="left-alone"} 1');
+  expect(await report()).toMatchObject({ plugins: { plugins: [{ state: 'left-alone' }] } });
+});
+
 test('metrics and health are served while Postgres answers, and say so when it does not', async () => {
   const metrics = createWorkerMetrics(parts);
   let here = true;
@@ -83,6 +103,7 @@ test('metrics and health are served while Postgres answers, and say so when it d
   expect((await get('/metrics'))[1]).toContain('# TYPE longshore_tool_calls_total counter\n');
   here = false;
   expect(await get('/healthz')).toEqual([503, 'Postgres does not answer\n']);
+  expect(await get('/health')).toEqual([503, '{"postgres":"away"}\n']);
   expect((await get('/other'))[0]).toBe(404);
   const taken = serveMetrics({ address: new URL(served.url).host, metrics, store, log });
   await expect(taken).rejects.toThrow(/^LONGSHORE_METRICS_ADDRESS: listen EADDRINUSE.*\. Choose a free port of this machine$/);

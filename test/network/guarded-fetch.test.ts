@@ -130,7 +130,7 @@ describe('requests', () => {
     }
   });
 
-  test('a name that changes its address after the first look gains nothing: each connection goes where its own check went', async () => {
+  test('a rebinding resolver gains nothing: each connection goes where its own check went', async () => {
     const answers = [['127.0.0.1'], ['127.0.0.2'], ['10.0.0.1']];
     const fetch = guarded({ resolve: async () => answers.shift() ?? [] });
     answer = (_request, response) => response.setHeader('connection', 'close').end('good');
@@ -153,6 +153,38 @@ describe('requests', () => {
     const resolve = async (host: string) => [host.startsWith('listed') ? '10.0.0.7' : '127.0.0.1'];
     const fetch = guarded({ hosts: ['good.example', 'listed-but-private.example'], resolve });
     await expect(fetch(`http://good.example:${port}/`)).rejects.toThrow(problem);
+    expect(seen).toHaveLength(1);
+  });
+
+  test('a redirect to any address that is not public is refused, written out or behind a listed name', async () => {
+    const addresses = NOT_PUBLIC.filter((address) => isIP(address) !== 0 && !address.includes('%'));
+    const hosts = addresses.map((address) => new URL(address.includes(':') ? `http://[${address}]/` : `http://${address}/`).host);
+    let location = '';
+    let resolved = '';
+    answer = (_request, response) => response.writeHead(302, { location }).end();
+    const resolve = async (host: string) => [host === 'listed.example' ? resolved : '127.0.0.1'];
+    // The server of the test is at the one address that may be redirected to.
+    const fetch = guarded({ hosts: ['good.example', 'listed.example', ...hosts], resolve });
+    const outcomes: unknown[] = [];
+    for (const [index, address] of addresses.entries()) {
+      if (address === '127.0.0.1') continue;
+      resolved = address;
+      for (const target of [`http://${hosts[index]}/`, 'http://listed.example/']) {
+        location = target;
+        await fetch(`http://good.example:${port}/`).catch(({ code, message }: Error & { code: string }) =>
+          outcomes.push(code === 'NETWORK_REFUSED' || message),
+        );
+      }
+    }
+    expect(outcomes).toEqual(Array(2 * (addresses.length - 1)).fill(true));
+    expect(seen).toHaveLength(outcomes.length);
+  });
+
+  test('a rebinding resolver that changes its mind at a redirect gains nothing', async () => {
+    const answers = [['127.0.0.1'], ['169.254.169.254']];
+    const fetch = guarded({ resolve: async () => answers.shift() ?? [] });
+    answer = (_request, response) => response.writeHead(302, { location: '/again', connection: 'close' }).end();
+    await expect(fetch(`http://good.example:${port}/`)).rejects.toThrow('it resolves to 169.254.169.254, which is not public (linkLocal)');
     expect(seen).toHaveLength(1);
   });
 

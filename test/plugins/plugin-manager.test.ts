@@ -212,6 +212,23 @@ test('of a pinned plugin one flipped byte is refused, and another version of a p
   expect(reportOf('packed')?.error).toBe('Plugin "packed": it is pinned to version 1.2.3, and 1.2.4 is installed. Install packed@1.2.3, or change the pin');
 });
 
+test('a plugin that wants more than an agent lets it have is not loaded, nor a new version that does', async () => {
+  const wants = (permissions: object) =>
+    sourceOf('p', 'return Date.now() > 0').replace("description: 'Runs',", `description: 'Runs', permissions: ${JSON.stringify(permissions)},`);
+  await bench.write('p/index.ts', wants({ time: true }));
+  await bench.write('q/index.ts', sourceOf('q', 'return 1').replace("description: 'Runs',", `description: 'Runs', permissions: { random: true },`));
+  const manager = await bench.open(['./p', './q'], { pins: { './p': { permissions: { time: true } }, './q': { permissions: {} } } });
+  expect(await call(manager, 'p:run')).toBe(true);
+  expect(reportOf('./q')).toMatchObject({ health: 'failed', error: expect.stringContaining('its tool "run" wants the permission random') as string });
+  await bench.write('p/index.ts', wants({ time: true, network: ['evil.example'] }));
+  await manager.reload('./p');
+  expect(reportOf('./p')).toMatchObject({ health: 'loaded', permissions: { time: true } });
+  expect(reportOf('./p')?.error).toBe(
+    'Plugin "p": its tool "run" wants the permission network for "evil.example", and an agent lets it have none at most. ' +
+      'If it is to have that, add "evil.example" to permissions.network at the plugin\'s entry of "plugins" in the agent\'s file',
+  );
+});
+
 test('a watched directory that changes is loaded again, once it is quiet', async () => {
   await bench.write('p/index.ts', sourceOf('p', `return 'old';`));
   const manager = await bench.open(['./p']);

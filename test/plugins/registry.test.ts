@@ -1,6 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { definePlugin } from '../../src/plugins/define-plugin.ts';
-import { createRegistry } from '../../src/plugins/registry.ts';
+import { createRegistrar, createRegistry } from '../../src/plugins/registry.ts';
 import { echoTool } from './tools.ts';
 
 const files = definePlugin({ id: 'files', version: '2', tools: [echoTool('write'), echoTool('read')] });
@@ -79,4 +81,34 @@ test('ids that differ only where an alias cannot show it get different aliases',
     definePlugin({ id: 'p', tools: [echoTool('a.b'), echoTool('a_b'), echoTool(`${'x'.repeat(79)}1`), echoTool(`${'x'.repeat(79)}2`)] }),
   ]);
   expect(new Set(some.tools.map(({ alias }) => alias)).size).toBe(4);
+});
+
+test('a plugin that has made other tools of itself is registered with them, one that has not is not registered again', () => {
+  const register = createRegistrar();
+  const changing = definePlugin({ id: 'changing', tools: [echoTool('before')] });
+  const first = createRegistry([changing, weather], { register });
+  changing.tools = [echoTool('after')];
+  const second = createRegistry([changing, weather], { register });
+  expect(second.tools.map(({ id }) => id)).toEqual(['changing:after', 'weather:lookup']);
+  expect(second.get('weather:lookup')).toBe(first.get('weather:lookup'));
+});
+
+test('what was compiled of the schemas of plugins goes with them, but for the newest, while their registrar lives on', async () => {
+  const register = createRegistrar();
+  const registerOne = (id: string): WeakRef<object> => {
+    const properties = { city: { type: 'string' } };
+    createRegistry([definePlugin({ id, tools: [echoTool('run', { parameters: { type: 'object', properties } })] })], { register });
+    return new WeakRef(properties);
+  };
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const known = createRegistry([weather], { register });
+  const before = Array.from({ length: 300 }, (_, reload) => registerOne(`reloaded-${reload}`));
+  // What a WeakRef was made of stays until the end of the job.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  const kept = before.map((schema) => schema.deref() !== undefined);
+  // The first hundred stay with the plugin that is still there.
+  expect(kept.slice(100, 200)).not.toContain(true);
+  expect(known.get('weather:lookup')?.problemsOf(7)).toEqual(['/: expected object, got number']);
 });

@@ -1,5 +1,7 @@
 /** Keeps a plugin whose process ends again and again from being started again and again. */
 export interface Breaker {
+  /** It is open. */
+  isOpen(): boolean;
   /** Milliseconds until it may be tried again; undefined when it may now. */
   waits(): number | undefined;
   failed(): void;
@@ -16,6 +18,7 @@ export function createBreaker(now: () => number): Breaker {
   let openUntil = 0;
   let trial = false;
   return {
+    isOpen: () => openUntil > now(),
     waits() {
       const left = openUntil - now();
       if (left > 0) return left;

@@ -1,9 +1,11 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
-import { createBreaker } from './breaker.ts';
+import { createBreaker, type Breaker } from './breaker.ts';
+import type { IsolateHealth, IsolateState } from './isolate-health.ts';
 import { KeptProcess, type AtWork } from './kept-process.ts';
 import { speakWith, type CallRequest, type Limits } from './loaded-process.ts';
+import type { PluginProcess } from './plugin-process.ts';
 import type { Processes } from './processes.ts';
 import type { Description, Grants } from './protocol.ts';
 
@@ -17,6 +19,7 @@ export interface Isolate {
   call(request: CallRequest): Promise<Json>;
   /** Its process was ended because nobody used it; the next call starts another. */
   isAsleep(): boolean;
+  health(): IsolateHealth;
   /** Ends its process. */
   close(): Promise<void>;
 }
@@ -40,30 +43,34 @@ export interface IsolateOptions {
 }
 
 export function createIsolate(options: IsolateOptions): Isolate {
-  const { plugin, processes, limits, idleMs, onRest, log, now } = options;
+  const { plugin, processes, idleMs, onRest, log, now } = options;
   const breaker = createBreaker(now);
   let open = true;
-  /** The plugin's own `load`, as it was called; a process that replaces another runs it again. */
+  /** The plugin's own `load`, as it was called; a process that comes later runs it again. */
   let loading: CallRequest | undefined;
+  /** Of the first process; the code of later ones is the same. */
+  let known: Description | undefined;
+  /** The last process was lost, and none has taken its place yet. */
+  let isLost = false;
+  let restarts = 0;
 
   const start = async (): Promise<AtWork> => {
     const process = await processes.take();
-    const loaded = speakWith(process, { plugin, limits, log });
-    try {
-      const description = descriptionOf(await loaded.load(options.code, options.grants));
-      if (loading) await loaded.call(loading);
-      return { loaded, description };
-    } catch (error) {
-      process.kill('it could not be set to work');
+    const atWork = await setToWork(process, options, known, loading).catch((error: unknown) => {
       breaker.failed();
       throw error;
-    }
+    });
+    if (isLost) restarts += 1;
+    isLost = false;
+    known = atWork.description;
+    return atWork;
   };
   const kept = new KeptProcess({
     start,
     idleMs,
     now,
     onLost(why) {
+      isLost = true;
       breaker.failed();
       log.warn({ plugin, why }, 'the process of a plugin was ended');
       return breaker.waits() === undefined;
@@ -75,20 +82,15 @@ export function createIsolate(options: IsolateOptions): Isolate {
     },
     beforeSleep: (atWork) => unload(atWork, options),
   });
-  const refuseWhileOpen = (name: string): void => {
-    const waits = breaker.waits();
-    if (waits === undefined) return;
-    const problem = `its process was ended too often; it is tried again in ${Math.ceil(waits / 1_000)} s`;
-    throw failure('TOOL_FAILED', { tool: name, problem });
-  };
   return {
     describe: () => kept.use(async ({ description }) => description),
     isAsleep: () => kept.isAsleep(),
+    health: () => ({ state: stateOf(kept, breaker), restarts }),
     async call(request) {
       if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
       // It does that when it falls asleep.
       if (kept.isAsleep() && isHook(request, 'unload')) return kept.gone().then(() => null);
-      refuseWhileOpen(request.name);
+      refuseWhileOpen(breaker, request.name);
       const value = await kept.use(({ loaded }) => loaded.call(request));
       loading = loadingAfter(request, loading);
       breaker.succeeded();
@@ -99,6 +101,32 @@ export function createIsolate(options: IsolateOptions): Isolate {
       await kept.close();
     },
   };
+}
+
+/** Gives a process the plugin's code; one that cannot be set to work is ended. */
+async function setToWork(process: PluginProcess, options: IsolateOptions, known?: Description, loading?: CallRequest): Promise<AtWork> {
+  const loaded = speakWith(process, options);
+  try {
+    if (!known) return { loaded, description: descriptionOf(await loaded.load(options.code, options.grants)) };
+    await loaded.loadAgain(options.code, options.grants, loading?.args);
+    return { loaded, description: known };
+  } catch (error) {
+    process.kill('it could not be set to work');
+    throw error;
+  }
+}
+
+function stateOf(kept: KeptProcess, breaker: Breaker): IsolateState {
+  const state = kept.state();
+  if (state !== 'gone') return state;
+  return breaker.isOpen() ? 'left-alone' : 'broken';
+}
+
+function refuseWhileOpen(breaker: Breaker, name: string): void {
+  const waits = breaker.waits();
+  if (waits === undefined) return;
+  const problem = `its process was ended too often; it is tried again in ${Math.ceil(waits / 1_000)} s`;
+  throw failure('TOOL_FAILED', { tool: name, problem });
 }
 
 async function unload({ loaded, description }: AtWork, { plugin, grants, log }: IsolateOptions): Promise<void> {

@@ -30,6 +30,7 @@ export class KeptProcess {
   private readonly leaving = new Set<PluginProcess>();
   private current: Promise<AtWork> | undefined;
   private asleep = false;
+  private runs = false;
   private open = true;
 
   constructor(keeping: Keeping) {
@@ -51,6 +52,12 @@ export class KeptProcess {
     return this.asleep;
   }
 
+  state(): 'sleeping' | 'starting' | 'running' | 'gone' {
+    if (this.asleep) return 'sleeping';
+    if (!this.current) return 'gone';
+    return this.runs ? 'running' : 'starting';
+  }
+
   /** Resolves when the processes that went to sleep have ended. */
   async gone(): Promise<void> {
     await Promise.all([...this.leaving].map(({ ended }) => ended));
@@ -69,6 +76,7 @@ export class KeptProcess {
     if (this.current) return this.current;
     const starting = this.keeping.start();
     this.current = starting;
+    this.runs = false;
     if (this.asleep) this.rest(false);
     // A start is a use: what is not at work yet does not fall asleep.
     this.inUse.begin();
@@ -79,6 +87,7 @@ export class KeptProcess {
   private async follow(starting: Promise<AtWork>): Promise<void> {
     try {
       const { loaded } = await starting;
+      if (this.current === starting) this.runs = loaded.process.alive();
       // One that fell asleep meanwhile may have a successor, which is not to be forgotten for it.
       void loaded.process.ended.then((why) => this.current === starting && this.lose(why));
     } catch {

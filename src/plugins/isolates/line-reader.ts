@@ -32,6 +32,7 @@ export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOpti
       onLine(line.toString());
       end = chunk.indexOf(NEWLINE, start);
     }
-    if (start < chunk.length) keep(chunk.subarray(start));
+    // Copied: the chunk's memory is used again for the next one.
+    if (start < chunk.length) keep(Buffer.from(chunk.subarray(start)));
   };
 }

@@ -3,6 +3,7 @@ import type { Logger } from '../../log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
 import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
+import type { IsolatesHealth } from './isolate-health.ts';
 import type { Limits } from './loaded-process.ts';
 import { openProcesses } from './processes.ts';
 import type { Grants } from './protocol.ts';
@@ -17,6 +18,7 @@ export interface Isolates extends AsyncDisposable {
    * @throws PLUGIN_INVALID as definePlugin does; an Error with the message of what the code threw.
    */
   load(plugin: IsolatedCode): Promise<Plugin>;
+  health(): IsolatesHealth;
   /** Isolates of the same kind that end by themselves: disposing them ends the processes that were started through them. */
   group(): Isolates;
   /** Tells whenever a plugin has fallen asleep or was woken, until the function that it gives is called. */
@@ -64,7 +66,7 @@ export async function openIsolates({ log, idleMs = 0, hookTimeoutMs = HOOK_TIMEO
     listeners.add(onRest);
     return () => void listeners.delete(onRest);
   };
-  const all = groupOf({ fence: processes.fence, hookTimeoutMs, start, follow });
+  const all = groupOf({ fence: processes.fence, level: processes.level, hookTimeoutMs, start, follow });
   return {
     ...all,
     async [Symbol.asyncDispose]() {
@@ -74,19 +76,24 @@ export async function openIsolates({ log, idleMs = 0, hookTimeoutMs = HOOK_TIMEO
   };
 }
 
-interface Shared extends Pick<Isolates, 'fence' | 'follow'> {
+interface Shared extends Pick<Isolates, 'fence' | 'follow'>, Pick<IsolatesHealth, 'level'> {
   hookTimeoutMs: number;
   start: (plugin: IsolatedCode) => Isolate;
 }
 
 /** Knows what was started through it and through its groups, so that it can end all of that. */
 function groupOf(shared: Shared): Isolates {
-  const { fence, follow, hookTimeoutMs, start } = shared;
+  const { fence, level, follow, hookTimeoutMs, start } = shared;
   const isolates = new Set<Isolate>();
   const groups = new Set<Isolates>();
+  const ids = new WeakMap<Isolate, string>();
   return {
     fence,
     follow,
+    health() {
+      const own = [...isolates].map((isolate) => ({ plugin: ids.get(isolate) ?? '', ...isolate.health() })).filter(({ plugin }) => plugin !== '');
+      return { level, fence, plugins: [...own, ...[...groups].flatMap((group) => group.health().plugins)] };
+    },
     group() {
       const group = groupOf(shared);
       const made: Isolates = {
@@ -105,7 +112,9 @@ function groupOf(shared: Shared): Isolates {
       const { permissions = {}, defaults = {}, settle = () => ({}) } = given;
       try {
         const { plugin, hooks } = await isolate.describe();
-        return pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle, hookTimeoutMs });
+        const made = pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle, hookTimeoutMs });
+        ids.set(isolate, made.id);
+        return made;
       } catch (error) {
         isolates.delete(isolate);
         await isolate.close();

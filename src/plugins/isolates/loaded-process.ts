@@ -4,7 +4,7 @@ import type { Logger } from '../../log.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { useCapability, type Caller } from './capabilities.ts';
 import type { PluginProcess } from './plugin-process.ts';
-import type { CallTarget, FromGuest, Grants } from './protocol.ts';
+import type { CallTarget, FromGuest, Grants, ToGuest } from './protocol.ts';
 
 export interface CallRequest {
   /** Full id, for messages. */
@@ -21,7 +21,10 @@ export interface CallRequest {
 /** A process with a plugin's code in it. */
 export interface LoadedProcess {
   process: PluginProcess;
+  /** Gives the plugin's description. */
   load(code: string, grants: Grants): Promise<Json>;
+  /** The same for code that was loaded before: it is evaluated by the first call, with `host` for the plugin's own `load` where that was called. */
+  loadAgain(code: string, grants: Grants, host: Json[] | undefined): Promise<void>;
   call(request: CallRequest): Promise<Json>;
 }
 
@@ -48,18 +51,22 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
     if (message.type === 'ask') void serve(message);
     if (message.type === 'tell') write(message, calls, (line) => log[message.what === 'warn' ? 'warn' : 'info']({ plugin }, line));
   });
+  const load = async (what: Omit<Extract<ToGuest, { type: 'load' }>, 'type' | 'id'>): Promise<Json> => {
+    const { id, answer } = calls.begin(plugin);
+    process.send({ type: 'load', id, ...what });
+    const timer = setTimeout(() => process.kill(`it took longer than ${LOAD_TIMEOUT_MS} ms to load`), LOAD_TIMEOUT_MS);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+      watchdog.start();
+    }
+  };
   return {
     process,
-    async load(code, grants) {
-      const { id, answer } = calls.begin(plugin);
-      process.send({ type: 'load', id, code, grants });
-      const timer = setTimeout(() => process.kill(`it took longer than ${LOAD_TIMEOUT_MS} ms to load`), LOAD_TIMEOUT_MS);
-      try {
-        return await answer;
-      } finally {
-        clearTimeout(timer);
-        watchdog.start();
-      }
+    load: (code, grants) => load({ code, grants, describe: true, host: null }),
+    async loadAgain(code, grants, host = []) {
+      await load({ code, grants, describe: false, host: host.length > 0 ? host : null });
     },
     async call({ name, target, conversation, grants, args, timeoutMs, caller }) {
       const signal = caller?.context.signal;

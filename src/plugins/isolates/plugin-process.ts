@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { deferred } from '../../deferred.ts';
 import { createLineReader } from './line-reader.ts';
 import type { Fence } from './fence.ts';
 import type { GuestScript } from './guest-script.ts';
@@ -9,8 +10,10 @@ export interface PluginProcess {
   pid: number | undefined;
   /** Resolves when it can be given a plugin; rejects when it ended before. */
   ready: Promise<void>;
-  /** Why it ended, in words. */
+  /** Why it ended, in words: as soon as that is decided. One that is cut off does nothing any more, and what takes its place does not wait for its end. */
   ended: Promise<string>;
+  /** Resolves when there is nothing left of it. */
+  gone: Promise<void>;
   alive(): boolean;
   /** Says who is told what the process says from now on. */
   listen(onMessage: (message: FromGuest) => void): void;
@@ -32,10 +35,15 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
   const { ready, setReady, notReady } = promiseOfReady();
   let listener: ((message: FromGuest) => void) | undefined;
   let cause: string | undefined;
-  let running = true;
   let complaints = '';
-  const kill = (why: string): void => {
+  const ended = deferred<string>();
+  const end = (why: string): void => {
     cause ??= why;
+    notReady(new Error(cause));
+    ended.resolve(cause);
+  };
+  const kill = (why: string): void => {
+    end(why);
     child.kill('SIGKILL');
   };
   const allowance = createAllowance();
@@ -54,21 +62,22 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
   child.stderr.on('data', (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-MAX_STDERR)));
   // A process that is gone cannot be written to; that it is gone is told by `ended`.
   child.stdin.on('error', () => undefined);
-  const ended = new Promise<string>((resolve) => {
-    const end = (found: string): void => {
-      running = false;
-      const why = cause ?? found;
-      notReady(new Error(why));
-      resolve(why);
-    };
-    child.once('error', (error) => end(`it could not be started (${error.message})`));
-    child.once('close', (code, signal) => end(whyOf(code, signal, complaints)));
+  const gone = new Promise<void>((resolve) => {
+    child.once('error', (error) => {
+      end(`it could not be started (${error.message})`);
+      resolve();
+    });
+    child.once('close', (code, signal) => {
+      end(whyOf(code, signal, complaints));
+      resolve();
+    });
   });
   return {
     pid: child.pid,
     ready,
-    ended,
-    alive: () => running && cause === undefined,
+    ended: ended.promise,
+    gone,
+    alive: () => cause === undefined,
     listen: (onMessage) => (listener = onMessage),
     send(message) {
       child.stdin.write(`${JSON.stringify(message)}\n`);

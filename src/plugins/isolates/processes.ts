@@ -19,7 +19,7 @@ export async function openProcesses(): Promise<Processes> {
   const start = (): PluginProcess => {
     const started = startPluginProcess(fence, script);
     all.add(started);
-    void started.ended.then(() => all.delete(started));
+    void started.gone.then(() => all.delete(started));
     return started;
   };
   let spare = start();
@@ -37,7 +37,7 @@ export async function openProcesses(): Promise<Processes> {
       open = false;
       const last = [...all];
       for (const each of last) each.kill('the worker is stopping');
-      await Promise.all(last.map(({ ended }) => ended));
+      await Promise.all(last.map(({ gone }) => gone));
       await script[Symbol.asyncDispose]();
     },
   };

@@ -5,7 +5,11 @@ import type { Json, JsonObject } from '../../contracts/json.ts';
  * nothing from it but these shapes, for calls that are really under way.
  */
 export type ToGuest =
-  | { type: 'load'; id: number; code: string; grants: Grants }
+  /**
+   * With `describe` the code is evaluated at once and answered by a description; else the first call does that, and the answer is null. `host` is what
+   * the plugin's own `load` is given in each compartment, where it has been called before.
+   */
+  | { type: 'load'; id: number; code: string; grants: Grants; describe: boolean; host: Json[] | null }
   | { type: 'call'; id: number; target: CallTarget; conversation: string; grants: Grants; args: Json[]; facts: CallFacts | null }
   | { type: 'cancel'; id: number }
   | { type: 'answer'; id: number; value: Json }

@@ -5,6 +5,7 @@ import type { RegisteredTool } from '../registry.ts';
 import type { Compile } from '../validate-arguments.ts';
 import { loadOrder } from './load-order.ts';
 import type { ManagerOptions } from './manager-options.ts';
+import { boundsOf } from './permission-bounds.ts';
 import { permissionsOf } from './permissions-of.ts';
 import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
@@ -120,7 +121,8 @@ async function start({ options, settings, compile }: Household, item: Item, pres
   try {
     if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
-    candidate.instances.push(await startInstance(plugin, { config, configVersion }, { ...options, compile }));
+    const bounds = boundsOf(candidate.managed.source.pins);
+    candidate.instances.push(await startInstance(plugin, { config, configVersion }, { ...options, compile, bounds }));
     return true;
   } catch (error) {
     blame(item, error as Error);
@@ -134,7 +136,7 @@ function blame({ plugin, candidate }: Item, error: Error): void {
 
 /** Puts a candidate in its source's place, or drops it where the old version is better than what came of the new one. */
 async function settle(household: Household, { managed, loaded, instances, problems }: Candidate): Promise<void> {
-  const { log } = household.options;
+  const { log, hostPlugins } = household.options;
   const { instances: former, loaded: formerLoaded } = managed;
   for (const { pluginId, error } of problems) log.error({ plugin: pluginId ?? managed.source.name, err: error }, 'a plugin cannot work');
   managed.problems = problems;
@@ -153,6 +155,8 @@ async function settle(household: Household, { managed, loaded, instances, proble
     else delete managed.loaded;
     return discard(household, instances, loaded);
   }
+  if (hostPlugins.includes(managed.source.name))
+    log.warn({ plugin: managed.source.name }, "a plugin runs in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (instances.length > 0) log.info({ source: managed.source.name, plugins: instances.map(({ plugin }) => describe(plugin)) }, 'plugins loaded');
   household.retire(former, formerLoaded);
   // Without anything at work it needs no process.

@@ -1,8 +1,10 @@
+import type { PermissionBound } from '../../contracts/agent.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import type { PluginSettings } from '../../store/store.ts';
 import type { Plugin } from '../define-plugin.ts';
+import { checkBounds } from './permission-bounds.ts';
 import type { Compile } from '../validate-arguments.ts';
 import { prepareConfig } from './plugin-config.ts';
 import { countCalls, type CountedPlugin } from './running-calls.ts';
@@ -11,9 +13,12 @@ import { countCalls, type CountedPlugin } from './running-calls.ts';
 export interface PluginInstance extends CountedPlugin {
   config: JsonObject;
   configVersion: number;
+  bounds: PermissionBound[];
 }
 
 export interface InstanceParts {
+  /** What the plugin may want at most. */
+  bounds?: PermissionBound[];
   environment: (name: string) => string | undefined;
   log: Logger;
   /** Of JSON Schemas; one for many plugins spares each of them to make one. */
@@ -30,6 +35,8 @@ type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
  */
 export async function startInstance(plugin: Plugin, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<PluginInstance> {
   const { id } = plugin;
+  const { bounds = [] } = parts;
+  await checkBounds(plugin, bounds);
   const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
   if (missing.length > 0) throw invalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
   const prepared = prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
@@ -44,7 +51,9 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
     warn: (message: string, values: object = {}) => log.warn(values, message),
   };
   await run(id, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
-  return { ...countCalls(plugin), config: prepared.config, configVersion };
+  // It may have made other tools of itself.
+  await checkBounds(plugin, bounds);
+  return { ...countCalls(plugin), config: prepared.config, configVersion, bounds };
 }
 
 /**
@@ -57,7 +66,12 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   const prepared = prepareConfig(id, configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
   await run(id, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
+  const { tools, alerts } = plugin;
   instance.refresh();
+  await checkBounds(plugin, instance.bounds).catch((error: unknown) => {
+    Object.assign(plugin, { tools, alerts });
+    throw error;
+  });
   instance.config = prepared.config;
   instance.configVersion = configVersion;
 }

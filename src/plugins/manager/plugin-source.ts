@@ -1,4 +1,5 @@
 import type { Agent, PluginPin } from '../../contracts/agent.ts';
+import { failure } from '../../contracts/errors.ts';
 import type { Plugin } from '../define-plugin.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
 import { loadPlugins, rootOf, type LoadOptions } from '../load-plugins.ts';
@@ -40,6 +41,7 @@ export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>
  * @throws PLUGIN_INVALID and what else `loadPlugins` tells as a problem, when nothing of it can be loaded.
  */
 export async function loadSource({ name, pins }: PluginSource, { isolates, ...options }: SourceOptions): Promise<LoadedSource> {
+  if (options.hostPlugins?.includes(name) && pins.some(({ permissions }) => permissions !== undefined)) throw unbounded(name);
   if (pins.length > 0) {
     const root = await rootOf(name, options.directory);
     for (const pin of pins) await checkPin(name, root, pin);
@@ -60,4 +62,12 @@ export async function loadSource({ name, pins }: PluginSource, { isolates, ...op
       await group?.[Symbol.asyncDispose]();
     },
   };
+}
+
+function unbounded(name: string): Error {
+  return failure('PLUGIN_INVALID', {
+    plugin: JSON.stringify(name),
+    problem: "an agent bounds its permissions, and it runs in the worker's own process, where no bound holds",
+    fix: 'Take it out of LONGSHORE_HOST_PLUGINS, or take "permissions" away from its entry in the agent\'s file',
+  });
 }

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const each of started.splice(0)) {
     each.kill('the test is over');
-    await each.ended;
+    await each.gone;
   }
 });
 afterAll(() => rm(directory, { recursive: true }));
@@ -74,39 +74,67 @@ test('behind the fence there is no file, no network, no environment, no other pr
   expect(plugin['got']).not.toEqual(expect.arrayContaining(['read']));
 });
 
-test('forged and repeated answers, foreign calls, unknown capabilities and wrong arguments get nothing', async () => {
-  const { loaded } = await speak(`
-    const refusals = [];
-    let call;
-    const asks = (id) => [
-      { type: 'ask', id: 1, call: id + 1, what: 'store.get', args: ['k'] }, { type: 'ask', id: 2, call: 0, what: 'store.get', args: ['k'] },
-      { type: 'ask', id: 3, call: id, what: '__proto__', args: [] }, { type: 'ask', id: 4, call: id, what: 'constructor', args: [] }, { type: 'ask', id: 5, call: id, what: 'exit', args: [] },
-      { type: 'ask', id: 6, call: id, what: 'readFile', args: ['/etc/passwd'] }, { type: 'ask', id: 7, call: id, what: 'fetch', args: ['http://x/', { headers: [] }] },
-      { type: 'ask', id: 8, call: id, what: 'store.get', args: [{ toString: 1 }] }, { type: 'ask', id: 9, call: id, what: 'sandbox.exec', args: ['ls', { timeoutMs: -1 }] },
-    ];
-    onMessage((m) => {
-      if (m.type === 'call') { call = m.id; write({ type: 'done', id: 99, value: 'forged' }); write({ type: 'tell', call: 77, what: 'heartbeat', text: 'x' }); for (const ask of asks(m.id)) write(ask); }
-      else { refusals[m.id - 1] = m.message; if (refusals.filter(Boolean).length === 9) { write({ type: 'done', id: call, value: refusals }); write({ type: 'done', id: call, value: 'again' }); } }
-    });`);
+describe('what a process says for which nobody asked gets nothing', () => {
   const caller = { context: contextOf('conv-1'), permissions: {} };
   const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'conv-1', grants: GRANTS, args: [], timeoutMs: 10_000, caller };
-  const unknown = (what: string) => `${what}: there is no such capability. See docs/guides/plugins.md`;
-  expect(await loaded.call(request)).toEqual([
-    'store.get was used by a call that is not under way',
-    'store.get was used by a call that is not under way',
-    ...['__proto__', 'constructor', 'exit'].map(unknown),
-    '/etc/passwd: is not readable for this plugin; it may read no files',
-    'Request to "http://x/" refused: this tool has no permission for the network',
-    'Argument 1: Invalid input: expected string, received object. See docs/guides/plugins.md',
-    expect.stringContaining('Argument 2: '),
-  ]);
+  /** Asks for all of it in the name of the first call and answers that with the refusals, in the order of the questions. */
+  const asking = (asks: string) => `
+    let call; const told = [];
+    onMessage((m) => {
+      if (m.type === 'call' && call === undefined) { call = m.id; for (const [index, ask] of (${asks})(m.id).entries()) write({ type: 'ask', id: index + 1, args: [], ...ask }); }
+      else if (m.type === 'answer' || m.type === 'refuse') { told[m.id - 1] = m.message ?? 'answered'; if (told.filter(Boolean).length === (${asks})(0).length) write({ type: 'done', id: call, value: told }); }
+    });`;
+
+  test('a forged id', async () => {
+    const { loaded } =
+      await speak(`onMessage((m) => { write({ type: 'done', id: m.id + 1, value: 'forged' }); write({ type: 'failed', id: 99, message: 'forged' });
+      write({ type: 'tell', call: 77, what: 'heartbeat', text: 'x' }); write({ type: 'done', id: m.id, value: 'real' }); });`);
+    expect([await loaded.call(request), await loaded.call(request)]).toEqual(['real', 'real']);
+    expect(caller.context.told).toEqual([]);
+  });
+
+  test('a replayed frame', async () => {
+    const { loaded } =
+      await speak(`const said = []; onMessage((m) => { said.push({ type: 'done', id: m.id, value: 'answer ' + m.id }); for (const message of said) write(message);
+      for (const message of said) write({ ...message, value: 'again' }); });`);
+    expect([await loaded.call(request), await loaded.call(request), await loaded.call(request)]).toEqual(['answer 1', 'answer 2', 'answer 3']);
+  });
+
+  test("another call's id, and that of a call which has ended", async () => {
+    const { loaded } = await speak(asking(`(id) => [{ call: id + 1, what: 'store.get', args: ['k'] }, { call: 0, what: 'store.get', args: ['k'] }]`));
+    expect(await loaded.call(request)).toEqual(Array(2).fill('store.get was used by a call that is not under way'));
+    const ended =
+      await speak(`let first; onMessage((m) => { if (m.type === 'call' && first === undefined) { first = m.id; write({ type: 'done', id: m.id, value: 1 }); }
+      else if (m.type === 'call') { second = m.id; write({ type: 'ask', id: 1, call: first, what: 'store.get', args: ['k'] }); } else write({ type: 'done', id: second, value: m.message ?? 'answered' }); }); let second;`);
+    await ended.loaded.call(request);
+    expect(await ended.loaded.call(request)).toBe('store.get was used by a call that is not under way');
+  });
+
+  test('an undeclared capability, and __proto__ as its name', async () => {
+    const { loaded } = await speak(asking(`(id) => ['exit', '__proto__', 'constructor'].map((what) => ({ call: id, what }))`));
+    const unknown = (what: string) => `${what}: there is no such capability. See docs/guides/plugins.md`;
+    expect(await loaded.call(request)).toEqual([unknown('exit'), unknown('__proto__'), unknown('constructor')]);
+  });
+
+  test('what was not granted, and arguments that do not fit', async () => {
+    const { loaded } = await speak(
+      asking(`(id) => [{ call: id, what: 'readFile', args: ['/etc/passwd'] }, { call: id, what: 'fetch', args: ['http://x/', { headers: [] }] },
+        { call: id, what: 'store.get', args: [{ toString: 1 }] }, { call: id, what: 'sandbox.exec', args: ['ls', { timeoutMs: -1 }] }]`),
+    );
+    expect(await loaded.call(request)).toEqual([
+      '/etc/passwd: is not readable for this plugin; it may read no files',
+      'Request to "http://x/" refused: this tool has no permission for the network',
+      'Argument 1: Invalid input: expected string, received object. See docs/guides/plugins.md',
+      expect.stringContaining('Argument 2: '),
+    ]);
+  });
 });
 
 test.each([
   ['a line that is no message', `write({ type: 'order' })`, 'it sent something that is no message'],
   ['a line that is no JSON', `process.stdout.write('{"type":\\n')`, 'it sent something that is no message'],
   [
-    'a line without end',
+    'a giant frame',
     `const piece = 'x'.repeat(1 << 20); for (let i = 0; i < 20; i += 1) process.stdout.write(piece)`,
     'it sent a message of more than 16777216 bytes',
   ],
@@ -117,6 +145,18 @@ test.each([
   expect(await made.ended).toBe(why);
 });
 
+test('what is cut off counts as ended at once: nothing waits until its process is gone', async () => {
+  const { loaded, made } = await speak('setInterval(() => 0, 1000);');
+  const order: string[] = [];
+  const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'c', grants: GRANTS, args: [], timeoutMs: 10_000 };
+  await made.ready;
+  const all = [loaded.call(request).catch(() => order.push('its call failed')), made.gone.then(() => order.push('it is gone'))];
+  made.kill('it is not liked');
+  expect(made.alive()).toBe(false);
+  await Promise.all(all);
+  expect(order).toEqual(['its call failed', 'it is gone']);
+});
+
 test('a process that dies takes its calls with it and nothing else', async () => {
   const { loaded, made } = await speak(`onMessage((m) => m.type === 'call' && process.exit(1));`);
   const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'c', grants: GRANTS, args: [], timeoutMs: 10_000 };
@@ -124,7 +164,7 @@ test('a process that dies takes its calls with it and nothing else', async () =>
   expect(made.alive()).toBe(false);
 });
 
-test('only messages of the protocol are read, and no key of theirs changes a prototype', () => {
+test('only messages of the protocol are read, and __proto__ in them changes no prototype', () => {
   const bad = [
     '',
     '[]',

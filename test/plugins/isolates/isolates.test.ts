@@ -1,5 +1,8 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { deferred } from '../../../src/deferred.ts';
+import { openProcesses } from '../../../src/plugins/isolates/processes.ts';
+import { until } from '../../e2e/support.ts';
 import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
@@ -30,6 +33,13 @@ test('a plugin in TypeScript with zod, a relative import and a package is bundle
   expect(await problemOf(run(plugin, 'run', { n: 'x' }))).toBe('Arguments of full:run are not valid: /n: Invalid input: expected number, received string');
   expect(await plugin.promptText?.({ conversationId: 'c', userId: 'u-7', tenantId: 't', agentId: 'a' })).toBe('for u-7');
   expect('selectTools' in plugin).toBe(false);
+});
+
+test('what is larger than a pipe goes through it whole, in both directions and for calls side by side', async () => {
+  const plugin = await bench.load('large', sourceOf('large', { double: 'return input.text + input.text' }));
+  const texts = ['ä€😀'.repeat(200_000), 'x'.repeat(3_000_001), ''];
+  const results = await Promise.all(texts.map((text) => run(plugin, 'double', { text })));
+  expect(results.map((result, index) => result === `${texts[index]}${texts[index]}`)).toEqual([true, true, true]);
 });
 
 test('a call uses what it was given, through the worker', async () => {
@@ -175,6 +185,26 @@ describe('a plugin that misbehaves is cut while another answers', () => {
     expect([answered, await run(bad, 'ping')]).toEqual([50, 'pong']);
   });
 
+  test.each(['loop', 'heap', 'flood'] as const)(
+    '%s: after the cut the next call of the plugin succeeds, and calls of a neighbour that were under way go on',
+    async (misdeed) => {
+      const neighbour = await bench.load('neighbour', sourceOf('neighbour', { wait: 'await context.message(); return input.n;' }));
+      const bad = await bench.load(`cut-${misdeed}`, sourceOf(`cut-${misdeed}`, { ...MISDEEDS, wait: 'await context.message()' }));
+      const held = Array.from({ length: 5 }, () => deferred<undefined>());
+      const asked = Array.from({ length: 5 }, () => deferred<true>());
+      const underWay = held.map((hold, n) => run(neighbour, 'wait', { n }, contextOf('conv-1', { message: () => (asked[n]!.resolve(true), hold.promise) })));
+      await Promise.all(asked.map(({ promise }) => promise));
+      const order: string[] = [];
+      const lost = problemOf(run(bad, 'wait', {}, contextOf('conv-1', { message: () => new Promise(() => undefined) })));
+      await problemOf(run(bad, misdeed)).then(() => order.push('cut'));
+      expect(await lost).toMatch(/^cut-\w+:wait failed: its process was ended: it /);
+      await run(bad, 'ping').then((answer) => order.push(`next call: ${String(answer)}`));
+      for (const { resolve } of held) resolve(undefined);
+      expect(await Promise.all(underWay)).toEqual([0, 1, 2, 3, 4]);
+      expect(order).toEqual(['cut', 'next call: pong']);
+    },
+  );
+
   test('a call that takes too long or is cancelled is answered at once; one that goes on nevertheless ends with its process', async () => {
     const waits = `return new Promise((resolve, reject) => { if (!input.deaf) context.signal.addEventListener('abort', () => reject(new Error('stopped'))); })`;
     const plugin = await bench.load(
@@ -203,10 +233,51 @@ describe('a plugin that misbehaves is cut while another answers', () => {
   });
 });
 
-test('code that throws while it is loaded leaves no process', async () => {
-  const before = (await childrenOf(process.pid)).length;
-  for (const name of ['throws', 'throws-again']) expect(await problemOf(bench.load(name, 'throw new Error("no licence")'))).toBe('no licence');
-  while ((await childrenOf(process.pid)).length > before) await new Promise((resolve) => setTimeout(resolve, 5));
+test('a process is ready before it is needed, and the next one is begun when it is taken', async () => {
+  const before = await childrenOf(process.pid);
+  await using processes = await openProcesses();
+  const spare = await newChildren(before);
+  const taken = await processes.take();
+  expect(spare).toEqual([String(taken.pid)]);
+  expect(await newChildren([...before, ...spare])).toHaveLength(1);
+});
+
+test('a plugin that cannot be loaded leaves no process', async () => {
+  const before = await childrenOf(process.pid);
+  expect(await problemOf(bench.load('unloadable', `throw new Error('no licence');`))).toBe('no licence');
+  await until(async () => (await childrenOf(process.pid)).length === before.length, 'its process is gone');
+  expect(bench.isolates.health().plugins.map(({ plugin }) => plugin)).not.toContain('unloadable');
+});
+
+test('health tells the level of the fence and of each plugin whether it runs, how often it was replaced, and when it is left alone', async () => {
+  const plugin = await bench.load('ailing', sourceOf('ailing', { flood: 'for (;;) console.log("x");', ping: 'return "pong"' }));
+  const healthOf = () => bench.isolates.health().plugins.find(({ plugin: id }) => id === 'ailing');
+  expect(bench.isolates.health()).toMatchObject({ level: expect.stringMatching(/^[ABC]$/) as string, fence: bench.isolates.fence });
+  expect(healthOf()).toEqual({ plugin: 'ailing', state: 'running', restarts: 0 });
+  await problemOf(run(plugin, 'flood'));
+  expect(healthOf()).toMatchObject({ state: 'starting' });
+  expect(await run(plugin, 'ping')).toBe('pong');
+  expect(healthOf()).toEqual({ plugin: 'ailing', state: 'running', restarts: 1 });
+  while (healthOf()?.state !== 'left-alone') await problemOf(run(plugin, 'flood'));
+  expect(healthOf()).toEqual({ plugin: 'ailing', state: 'left-alone', restarts: 4 });
+  const group = bench.isolates.group();
+  await group[Symbol.asyncDispose]();
+  expect(group.health().plugins).toEqual([]);
+});
+
+test('a plugin that was replaced is loaded in its new process as it was before, and may still refuse a configuration', async () => {
+  const hooks = `load: async ({ config }: any) => { if (config.size > 9) throw new Error('too large'); configured.push(config.size); },
+    updateConfig: async (_scope: string, config: any) => { if (config.size > 9) throw new Error('too large'); configured.push(config.size); },`;
+  const source = sourceOf('hooked', { flood: 'for (;;) console.log("x");', state: 'return configured' }, { top: 'const configured: number[] = [];' });
+  const plugin = await bench.load('hooked', source.replace("id: 'hooked',", `id: 'hooked', ${hooks}`));
+  const logger = { info: () => undefined, warn: () => undefined };
+  await plugin.load!({ env: {}, config: { size: 1 }, logger });
+  await plugin.updateConfig!('self', { size: 2 }, '2');
+  await problemOf(run(plugin, 'flood'));
+  expect(await problemOf(plugin.updateConfig!('self', { size: 10 }, '3'))).toBe('too large');
+  expect(await run(plugin, 'state')).toEqual([2]);
+  await problemOf(run(plugin, 'flood'));
+  expect(await run(plugin, 'state')).toEqual([2]);
 });
 
 test('no process and no file is left when the isolates are disposed of', async () => {
@@ -221,3 +292,7 @@ test('no process and no file is left when the isolates are disposed of', async (
   expect(pids.length).toBeGreaterThan(1);
   expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
 });
+
+async function newChildren(known: string[]): Promise<string[]> {
+  return (await childrenOf(process.pid)).filter((pid) => !known.includes(pid));
+}

@@ -183,43 +183,88 @@ describe('a guest that does not keep to the rules', () => {
     return token;
   }
 
-  test('is refused for a token that was made up or whose code has ended, a replayed call, and what is no call', async () => {
+  const call = { id: 'a', tool: 'notes:add', arguments: { text: 'x' } };
+  const codesOf = (answers: RawGuest['answers']) => answers.map(({ id, error }) => [id, error?.code]);
+
+  test('with a forged token, or one whose code has ended, is refused', async () => {
     const guest = new RawGuest();
-    const call = { id: 'a', tool: 'notes:add', arguments: { text: 'x' } };
-    const token = await withToken(echo, async (given, calls) => {
-      guest.send({ ...call, token: given });
-      await guest.answered(1);
-      guest.send({ ...call, token: given });
+    const token = await withToken(echo, async (_token, calls) => {
       guest.send({ ...call, token: 'made-up' });
-      guest.send('{');
-      guest.send({ ...call, token: given, number: 1 });
-      guest.send({ ...call, token: given, id: 'b', arguments: [] });
-      guest.send(`{"token":"${given}","id":"c","tool":"notes:add","arguments":{"x":NaN}}`);
-      guest.send(`{"token":"${given}","id":"d","tool":"__proto__","arguments":{"__proto__":{"admin":true}}}`);
-      await guest.answered(8);
-      // What no schema allows is judged by the worker; it comes there as what it is.
-      expect(calls.map(({ tool, arguments: args }) => [tool, Object.keys(args)])).toEqual([
-        ['notes:add', ['text']],
-        ['__proto__', ['__proto__']],
-      ]);
+      await guest.answered(1);
+      expect(calls).toEqual([]);
     });
-    guest.send({ ...call, token, id: 'e' });
-    const answers = await guest.answered(9);
-    expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
-      ['a', undefined],
-      ['a', 'REPLAYED'],
+    guest.send({ ...call, token, id: 'b' });
+    expect(codesOf(await guest.answered(2))).toEqual([
       ['a', 'NOT_ALLOWED'],
-      [null, 'MALFORMED'],
-      [null, 'MALFORMED'],
-      [null, 'TOOL_ARGUMENTS_INVALID'],
-      [null, 'MALFORMED'],
-      ['d', undefined],
-      ['e', 'NOT_ALLOWED'],
+      ['b', 'NOT_ALLOWED'],
     ]);
     guest.close();
   });
 
-  test('is told that its frame is too large, and nobody else feels it', async () => {
+  test('with a replayed frame is refused, on another connection too', async () => {
+    const guest = new RawGuest();
+    const other = new RawGuest();
+    await withToken(echo, async (token, calls) => {
+      guest.send({ ...call, token });
+      await guest.answered(1);
+      guest.send({ ...call, token });
+      other.send({ ...call, token });
+      await other.answered(1);
+      expect(codesOf([...(await guest.answered(2)), ...other.answers])).toEqual([
+        ['a', undefined],
+        ['a', 'REPLAYED'],
+        ['a', 'REPLAYED'],
+      ]);
+      expect(calls).toHaveLength(1);
+    });
+    guest.close();
+    other.close();
+  });
+
+  test("with another exec's token speaks for that exec: its followers are asked, and its end is the end of the token", async () => {
+    const guest = new RawGuest();
+    await withToken(echo, async (own, ownCalls) => {
+      const others = await withToken(echo, async (token, calls) => {
+        guest.send({ ...call, token });
+        await guest.answered(1);
+        expect([calls.length, ownCalls.length]).toEqual([1, 0]);
+        expect(calls[0]?.execId).not.toBe(ownCalls[0]?.execId);
+      });
+      guest.send({ ...call, token: others, id: 'b' });
+      await guest.answered(2);
+      guest.send({ ...call, token: own, id: 'c' });
+      expect(codesOf(await guest.answered(3))).toEqual([
+        ['a', undefined],
+        ['b', 'NOT_ALLOWED'],
+        ['c', undefined],
+      ]);
+      expect(ownCalls).toHaveLength(1);
+    });
+    guest.close();
+  });
+
+  test('with what is no call is refused, and __proto__ comes to the worker as the plain key that it is', async () => {
+    const guest = new RawGuest();
+    await withToken(echo, async (token, calls) => {
+      guest.send('{');
+      guest.send({ ...call, token, number: 1 });
+      guest.send({ ...call, token, id: 'b', arguments: [] });
+      guest.send(`{"token":"${token}","id":"c","tool":"notes:add","arguments":{"x":NaN}}`);
+      guest.send(`{"token":"${token}","id":"d","tool":"__proto__","arguments":{"__proto__":{"admin":true}}}`);
+      expect(codesOf(await guest.answered(5))).toEqual([
+        [null, 'MALFORMED'],
+        [null, 'MALFORMED'],
+        [null, 'TOOL_ARGUMENTS_INVALID'],
+        [null, 'MALFORMED'],
+        ['d', undefined],
+      ]);
+      // What no schema allows is judged by the worker.
+      expect(calls.map(({ tool, arguments: args }) => [tool, Object.keys(args)])).toEqual([['__proto__', ['__proto__']]]);
+    });
+    guest.close();
+  });
+
+  test('with a giant frame is told that it is too large, and nobody else feels it', async () => {
     const { onMethodCall, calls } = serve(echo);
     const code = `
 from longshore import tools, ToolError
@@ -238,7 +283,7 @@ for size in (1_100_000, 900_000):
     await until(() => guest.closed);
   });
 
-  test('finds no more than 64 calls taken at once, and a flood is answered in the end', async () => {
+  test('with a flood finds no more than 64 calls taken at once, and all of it is answered in the end', async () => {
     const answers: (() => void)[] = [];
     const held: Reply = (call) => new Promise((resolve) => answers.push(() => resolve(echo(call))));
     await withToken(held, async (token, calls) => {

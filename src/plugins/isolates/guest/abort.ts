@@ -11,21 +11,16 @@ interface SignalState {
   listeners: Map<Listener, { once: boolean }>;
 }
 
-const states = new WeakMap<GuestAbortSignal, SignalState>();
-
-function stateOf(signal: GuestAbortSignal): SignalState {
-  const state = states.get(signal);
-  if (!state) throw new TypeError('This is not an AbortSignal');
-  return state;
-}
+let stateOf: (signal: GuestAbortSignal) => SignalState;
 
 /** The platform's AbortSignal without the platform's objects behind it. */
 export class GuestAbortSignal {
-  onabort: ((event: AbortEvent) => void) | null = null;
-
-  constructor() {
-    states.set(this, { aborted: false, reason: undefined, listeners: new Map() });
+  static {
+    stateOf = (signal) => signal.#state;
   }
+
+  onabort: ((event: AbortEvent) => void) | null = null;
+  readonly #state: SignalState = { aborted: false, reason: undefined, listeners: new Map() };
 
   static abort(reason?: unknown): GuestAbortSignal {
     const signal = new GuestAbortSignal();

@@ -49,6 +49,8 @@ export function createCompartments(code: string, { outsideOf, attach, load }: Wa
     attach(realm);
     realm.loaded = load(realm);
     realms.set(key, realm);
+    // Another call tries it again.
+    realm.loaded.catch(() => realms.get(key) === realm && realms.delete(key));
     for (const [other, { active }] of realms) {
       if (realms.size <= MAX_REALMS) break;
       if (active.length === 0 && other !== key) realms.delete(other);

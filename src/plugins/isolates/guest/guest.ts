@@ -8,6 +8,7 @@ import { abortSignal, GuestAbortController } from './abort.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createContext, fetchThrough, type Line } from './context.ts';
 import { textOf, type Outside } from './globals.ts';
+import { readPipe, writePipe } from './pipes.ts';
 
 /** The program of a plugin's process. It is fenced from outside; what it does itself is keep conversations apart and be quick. */
 
@@ -23,13 +24,15 @@ const asked = new Map<number, { resolve(value: Json): void; reject(error: Error)
 const flow = new AsyncLocalStorage<{ call: number; context: object | undefined }>();
 let lastAsk = 0;
 let compartments: Compartments | undefined;
+/** The compartment that belongs to no conversation. */
+let home: (() => Realm) | undefined;
 /** What `load` was given; it runs again in each compartment that is made later. */
 let host: Json[] | undefined;
 /** Hooks that change the state of the code: they run wherever there is any. */
 const EVERYWHERE = new Set(['load', 'unload', 'updateConfig']);
 
 function send(message: FromGuest): void {
-  process.stdout.write(`${JSON.stringify(message)}\n`);
+  writePipe(`${JSON.stringify(message)}\n`);
 }
 
 function lineOf(call: number): Line {
@@ -93,6 +96,8 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
 
 /** What the first compartment gives is the answer; it is the same code everywhere. */
 async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<Json> {
+  // Somewhere it has to run, so that it can refuse; what was never loaded has nothing to unload.
+  if (all().length === 0 && target.hook !== 'unload') await home?.().loaded;
   let first: Json | undefined;
   for (const realm of all()) {
     const value = await runHook(realm, target, args);
@@ -131,7 +136,7 @@ function functionOf(plugin: Record<string, unknown>, target: CallTarget): [self:
   return [self, run as Callable];
 }
 
-function describe(plugin: Record<string, unknown>): Description {
+function descriptionOf(plugin: Record<string, unknown>): Description {
   return {
     plugin: JSON.parse(JSON.stringify(plugin)) as JsonObject,
     hooks: Object.keys(plugin).filter((name) => typeof plugin[name] === 'function'),
@@ -143,7 +148,7 @@ async function answer(id: number, work: () => Json | Promise<Json>): Promise<voi
     const value = await work();
     const line = JSON.stringify({ type: 'done', id, value });
     if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
-    process.stdout.write(`${line}\n`);
+    writePipe(`${line}\n`);
   } catch (error) {
     const problems = (error as { values?: { problems?: unknown } } | undefined)?.values?.problems;
     send({ type: 'failed', id, message: messageOf(error), ...(typeof problems === 'string' && { problems }) });
@@ -164,10 +169,13 @@ function messageOf(error: unknown): string {
 function handle(message: ToGuest): void {
   switch (message.type) {
     case 'load': {
-      const { id, code, grants } = message;
+      const { id, code, grants, describe } = message;
+      host = message.host ?? undefined;
       void answer(id, () => {
-        compartments = createCompartments(code, { outsideOf, attach, load: loadRealm });
-        return describe(compartments.realmFor('', grants).plugin) as unknown as Json;
+        const made = createCompartments(code, { outsideOf, attach, load: loadRealm });
+        compartments = made;
+        home = () => made.realmFor('', grants);
+        return describe ? (descriptionOf(home().plugin) as unknown as Json) : null;
       });
       return;
     }
@@ -194,10 +202,7 @@ function handle(message: ToGuest): void {
 const log = (error: unknown) => lineOf(0).tell('warn', `an error that nobody waited for: ${textOf(error)}`);
 process.on('unhandledRejection', log);
 process.on('uncaughtException', log);
-// The worker is gone, however it went.
-process.stdin.on('end', () => process.exit());
-process.stdin.on(
-  'data',
-  createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) }),
-);
+const toLines = createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) });
+// At its end the worker is gone, however it went.
+readPipe(toLines, () => process.exit());
 send({ type: 'ready' });

@@ -1,0 +1,84 @@
+import { realpath } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import type { PermissionBound, PluginPin } from '../../contracts/agent.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { Permissions, Plugin } from '../define-plugin.ts';
+
+/** One thing that a plugin wants and an agent does not let it have. */
+interface Excess {
+  who: string;
+  permission: keyof Permissions;
+  /** Absent for those that are wanted or not. */
+  value?: string;
+  allowed: string[];
+}
+
+const MOST_TOLD = 5;
+
+/** What the agents that name a plugin let it have at most. */
+export function boundsOf(pins: PluginPin[]): PermissionBound[] {
+  return pins.flatMap(({ permissions }) => permissions ?? []);
+}
+
+/**
+ * Checks that a plugin wants no more than each of the bounds allows.
+ * @throws PLUGIN_INVALID naming the tool, the permission, the value and the key that would allow it.
+ */
+export async function checkBounds(plugin: Pick<Plugin, 'id' | 'tools' | 'environment'>, bounds: PermissionBound[]): Promise<void> {
+  const variables = plugin.environment.map(({ name }) => name);
+  const wanted: [who: string, permissions: Permissions][] = [
+    ['it', { env: variables }],
+    ...plugin.tools.map(({ id, permissions }): [string, Permissions] => [`its tool "${id}"`, permissions]),
+  ];
+  const all = await Promise.all(bounds.flatMap((bound) => wanted.map(([who, permissions]) => excessesOf(who, permissions, bound))));
+  const excesses = all.flat();
+  const [first] = excesses;
+  if (!first) return;
+  const told = [...new Set(excesses.map(describe))].slice(0, MOST_TOLD);
+  const { permission, value } = first;
+  const key = value === undefined ? `permissions.${permission}: true` : `${JSON.stringify(value)} to permissions.${permission}`;
+  throw failure('PLUGIN_INVALID', {
+    plugin: JSON.stringify(plugin.id),
+    problem: told.join('; '),
+    fix: `If it is to have that, add ${key} at the plugin's entry of "plugins" in the agent's file`,
+  });
+}
+
+async function excessesOf(who: string, wanted: Permissions, bound: PermissionBound): Promise<Excess[]> {
+  const flags = (['time', 'random'] as const).filter((permission) => wanted[permission] && !bound[permission]);
+  const lists = await Promise.all(
+    (['network', 'env', 'fs'] as const).map(async (permission) => {
+      const allowed = bound[permission] ?? [];
+      const values = wanted[permission] ?? [];
+      const covered = await Promise.all(values.map(async (value) => COVERS[permission](value, allowed)));
+      return values.filter((_, index) => !covered[index]).map((value): Excess => ({ who, permission, value, allowed }));
+    }),
+  );
+  return [...flags.map((permission): Excess => ({ who, permission, allowed: [] })), ...lists.flat()];
+}
+
+/** Whether a value is among those that are allowed. */
+const COVERS: Record<'network' | 'env' | 'fs', (value: string, allowed: string[]) => boolean | Promise<boolean>> = {
+  network(value, allowed) {
+    const names = allowed.map((name) => name.toLowerCase());
+    const host = value.toLowerCase();
+    // A host without a port stands for all of its ports.
+    return names.includes(host) || names.includes(host.replace(/:\d+$/, ''));
+  },
+  env: (value, allowed) => allowed.includes(value),
+  async fs(value, allowed) {
+    const path = await reallyAt(value);
+    const roots = await Promise.all(allowed.map(reallyAt));
+    return roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
+  },
+};
+
+/** Where a path leads now; one that is not there yet stands for itself. */
+async function reallyAt(path: string): Promise<string> {
+  return realpath(path).catch(() => resolve(path));
+}
+
+function describe({ who, permission, value, allowed }: Excess): string {
+  if (value === undefined) return `${who} wants the permission ${permission}, which an agent does not let it have`;
+  return `${who} wants the permission ${permission} for ${JSON.stringify(value)}, and an agent lets it have ${allowed.join(', ') || 'none'} at most`;
+}
