@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from '../../log.ts';
 import type { SandboxTerms } from '../connection/caller.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
-import type { SupervisorConnection } from '../connection/supervisor-connection.ts';
+import type { ExecRecord, SupervisorConnection } from '../connection/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
 import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
 import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
@@ -15,6 +15,8 @@ type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
+  /** One that is there without being opened; taken first. */
+  given?: Duplex;
   /** Operations that wait for an answer. */
   users: number;
   kept: Promise<KeptTerms>;
@@ -26,6 +28,8 @@ interface Entry {
 export interface Connections {
   /** Runs an operation over the sandbox's connection. */
   use<T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
+  /** Greets the supervisor of a container that is about to be started, over its first stream. */
+  begin(target: Target, stream: Duplex): void;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
   /** Commands that the journal has as cut off, of those started after `since` (ISO 8601). */
@@ -80,6 +84,11 @@ export function createConnections(deps: ConnectionDeps): Connections {
 
   return {
     use,
+    begin(target, stream) {
+      if (entries.has(target.sandboxId)) return void stream.destroy();
+      find(target).given = stream;
+      return void use(target, (connection) => connection.ping()).catch((error: unknown) => tellSilence(deps, target, error));
+    },
     close,
     disconnect(sandboxId) {
       const entry = entries.get(sandboxId);
@@ -90,19 +99,26 @@ export function createConnections(deps: ConnectionDeps): Connections {
     closeUnlessUsed(sandboxId) {
       if (entries.get(sandboxId)?.users === 0) close(sandboxId);
     },
-    isOpen(sandboxId) {
-      const stream = entries.get(sandboxId)?.stream;
-      return stream !== undefined && !stream.destroyed && !stream.readableEnded;
-    },
-    async lostExecs(target, since) {
-      const execs = await use(target, (connection) => connection.list());
-      return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
-    },
+    isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
+    lostExecs: (target, since) => use(target, async (connection) => lostSince(await connection.list(), since)),
     async closeAll() {
       for (const sandboxId of entries.keys()) close(sandboxId);
       await Promise.all(farewells);
     },
   };
+}
+
+/** It may have been destroyed before it was up; whoever needs it meets the same. */
+function tellSilence({ log }: ConnectionDeps, { sandboxId }: Target, error: unknown): void {
+  log.debug({ sandboxId, err: error }, 'a new supervisor did not answer over its first stream');
+}
+
+function lostSince(execs: ExecRecord[], since: string | undefined): LostExec[] {
+  return execs.filter(({ state, startedAt }) => state === 'lost' && (since === undefined || Date.parse(startedAt) >= Date.parse(since)));
+}
+
+function isLive(stream: Duplex | undefined): boolean {
+  return stream !== undefined && !stream.destroyed && !stream.readableEnded;
 }
 
 function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) => void): Entry {
@@ -113,7 +129,8 @@ function connect(deps: ConnectionDeps, target: Target, hold: (change: 1 | -1) =>
     log: deps.log,
     terms: () => terms,
     openStream: async () => {
-      const stream = await openStream(deps, target, closing.signal);
+      const stream = entry.given ?? (await openStream(deps, target, closing.signal));
+      delete entry.given;
       entry.stream = stream;
       stream.once('error', (error) => deps.log.debug({ sandboxId: target.sandboxId, err: error }, 'the stream to a supervisor broke'));
       return stream;
@@ -132,6 +149,7 @@ async function leave(entry: Entry): Promise<void> {
   clearTimeout(entry.idleTimer);
   entry.closing.abort();
   entry.connection.close();
+  entry.given?.destroy();
   entry.stream?.destroy();
   const kept = await entry.kept.catch(() => undefined);
   await kept?.close();

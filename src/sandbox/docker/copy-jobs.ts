@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type Docker from 'dockerode';
 import { failure } from '../../contracts/errors.ts';
+import { attachRaw } from './attach.ts';
 import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { LABEL } from './labels.ts';
@@ -26,11 +27,6 @@ export interface CopyJobOptions {
   installation: string;
   /** The engine's own directory, which has the checkpoints. */
   dataDirectory: () => Promise<string>;
-}
-
-/** What `dockerode` takes as well, beside what its types say. */
-interface RawAttach {
-  attach(options: { _query: Record<string, boolean>; _body: Record<string, never>; hijack: true }): Promise<NodeJS.ReadWriteStream>;
 }
 
 const COPY = 'mkdir -p "$2" && cp -a "$1/." "$2/" && sync -f "$2"';
@@ -103,9 +99,7 @@ async function startJob(options: CopyJobOptions, spec: JobSpec): Promise<Job> {
   const remove = () => mapped(action, () => container.remove({ force: true }));
   try {
     return await mapped(action, async () => {
-      const query = { stream: true, stdin: spec.input === true, stdout: true, stderr: true };
-      const socket = await (container as unknown as RawAttach).attach({ _query: query, _body: {}, hijack: true });
-      const stream = new Bridge(socket as ConstructorParameters<typeof Bridge>[0], 'content');
+      const stream = new Bridge(await attachRaw(container, { stdin: spec.input === true }), 'content');
       await container.start();
       return { stream, remove, finish: () => mapped(action, () => finish(container, stream, action)) };
     });

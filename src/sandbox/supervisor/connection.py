@@ -1,12 +1,12 @@
 """One client's stream: frames in, frames out, many channels, each with a window of credit."""
 
-import json
+import os
 import struct
 
+from lean_json import encode
 from loop import READ, WRITE
 from protocol import FRAMES, LIMITS, Refused, parse_request
 
-_encode = json.JSONEncoder(separators=(',', ':')).encode
 _HEADER = struct.Struct('>IBI')
 _FRAME_BYTES = LIMITS['frameBytes']
 _WINDOW = LIMITS['windowBytes']
@@ -58,20 +58,23 @@ class Channel:
 
 
 class Connection:
-    def __init__(self, socket, loop, handle, on_close):
-        self._socket = socket
+    def __init__(self, source, sink, loop, handle, on_close):
+        """`source` and `sink` are different descriptors, also of one socket; both become the connection's."""
+        self._source = source
+        self._sink = sink
         self._loop = loop
         self._handle = handle
         self._on_close = on_close
         self._incoming = bytearray()
-        self._mask = READ
+        self._reading = True
+        self._writing = False
         self._flushing = False
         self._closed = False
         self.outgoing = bytearray()
         self.channels = {}
-        socket.setblocking(False)
-        self._fd = socket.fileno()
-        loop.add(self._fd, READ, self._on_ready)
+        os.set_blocking(source, False)
+        os.set_blocking(sink, False)
+        loop.add(source, READ, self._receive)
 
     def send(self, frame, number, payload):
         if self._closed:
@@ -82,19 +85,20 @@ class Connection:
             self._loop.after_events(self._flush)
 
     def send_json(self, frame, number, value):
-        self.send(FRAMES[frame], number, _encode(value).encode())
+        self.send(FRAMES[frame], number, encode(value).encode())
 
     def hold_json(self, frame, number, value):
         if not self._closed:
-            self._append(FRAMES[frame], number, _encode(value).encode())
+            self._append(FRAMES[frame], number, encode(value).encode())
             self._loop.later(self._flush)
 
     def close(self):
         if self._closed:
             return
         self._closed = True
-        self._loop.remove(self._fd)
-        self._socket.close()
+        for fd in (self._source, self._sink):
+            self._loop.remove(fd)
+            os.close(fd)
         channels, self.channels = self.channels, {}
         for channel in channels.values():
             if channel.handler is not None:
@@ -105,19 +109,16 @@ class Connection:
         self.outgoing += _HEADER.pack(len(payload) + 5, frame, number)
         self.outgoing += payload
 
-    def _on_ready(self, mask):
+    def _receive(self, mask):
         try:
-            if mask & WRITE:
-                self._flush()
-            if mask & ~WRITE and not self._closed:
-                self._receive()
+            self._take_frames()
         except Exception:
             self.close()
             raise
 
-    def _receive(self):
+    def _take_frames(self):
         try:
-            data = self._socket.recv(65536)
+            data = os.read(self._source, 65536)
         except BlockingIOError:
             return
         except OSError:
@@ -186,13 +187,13 @@ class Connection:
             channel.fail('INTERNAL', repr(error))
         return True
 
-    def _flush(self):
+    def _flush(self, mask=WRITE):
         self._flushing = False
         if self._closed:
             return
         try:
             while self.outgoing:
-                sent = self._socket.send(self.outgoing)
+                sent = os.write(self._sink, self.outgoing)
                 del self.outgoing[:sent]
         except BlockingIOError:
             pass
@@ -200,11 +201,22 @@ class Connection:
             self.close()
             return
         waiting = len(self.outgoing)
-        mask = (WRITE if waiting else 0) | (READ if waiting < 4 * _HIGH_WATER else 0)
-        if mask != self._mask:
-            self._mask = mask
-            self._loop.change(self._fd, mask)
+        self._listen(waiting < 4 * _HIGH_WATER, waiting > 0)
         if waiting < _HIGH_WATER // 2:
             for channel in list(self.channels.values()):
                 if channel.handler is not None:
                     channel.handler.on_credit()
+
+    def _listen(self, reading, writing):
+        if reading != self._reading:
+            self._reading = reading
+            if reading:
+                self._loop.add(self._source, READ, self._receive)
+            else:
+                self._loop.remove(self._source)
+        if writing != self._writing:
+            self._writing = writing
+            if writing:
+                self._loop.add(self._sink, WRITE, self._flush)
+            else:
+                self._loop.remove(self._sink)

@@ -1,13 +1,13 @@
 """Work on files, done in a forked child with the guest's rights: a link can lead it only where the guest could go by itself."""
 
 import errno
-import json
 import os
 import stat
 import sys
 import time
 
 import patterns
+from lean_json import encode
 from protocol import Refused, to_bytes, to_text
 
 _CHUNK = 65536
@@ -314,7 +314,7 @@ def _copy(source, fd, left):
 
 
 def _write_line(sink, value):
-    write_all(sink, json.dumps(value, separators=(',', ':')).encode() + b'\n')
+    write_all(sink, encode(value).encode() + b'\n')
 
 
 def write_all(fd, data):

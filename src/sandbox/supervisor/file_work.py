@@ -1,12 +1,12 @@
 """Runs one file operation in a child and carries its data between the child and the client."""
 
-import json
 import os
-import signal
 import sys
 
+import _signal as signal
 import file_operations
 import runner
+from lean_json import dumps, loads
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
 
@@ -105,7 +105,7 @@ class FileWork:
 
     def _finish(self):
         try:
-            outcome = json.loads(os.read(self._result, 65536))
+            outcome = loads(os.read(self._result, 65536))
         except ValueError:
             outcome = {'code': 'FILE_FAILED', 'problem': 'the work was ended from outside (out of memory?)'}
         self._release()
@@ -145,5 +145,5 @@ def _work(theirs, operation, fields, user, home):
         outcome = {'code': refused.code, 'problem': refused.problem}
     except Exception as error:
         outcome = {'code': 'FILE_FAILED', 'problem': repr(error)[:1000]}
-    os.write(_RESULT, json.dumps(outcome).encode())
+    os.write(_RESULT, dumps(outcome).encode())
     os._exit(0)

@@ -1,12 +1,12 @@
 """Calls that the guest's code makes of the conversation's tools: taken from the guest, told to the worker again and again until they
 are answered, and answered once. All that the guest sends is hostile; what is wrong with it is told to that guest alone."""
 
-import hmac
-import json
 import os
 import struct
 
 import _socket
+from _operator import _compare_digest as are_same
+from lean_json import encode_characters, loads
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
 
@@ -21,7 +21,6 @@ _HOARD = 32_000_000
 _UNREAD = 8_000_000
 _ID = 64
 _TOOL = 200
-_encode = json.JSONEncoder(separators=(',', ':'), ensure_ascii=False, allow_nan=False).encode
 
 
 class Methods:
@@ -61,7 +60,7 @@ class Methods:
 
     def desk_of(self, token):
         desk = self._desks.get(token)
-        return desk if desk is not None and hmac.compare_digest(desk.token.encode(), token.encode()) else None
+        return desk if desk is not None and are_same(desk.token.encode(), token.encode()) else None
 
     def _accept(self, mask):
         try:
@@ -109,7 +108,7 @@ class Desk:
             raise Refused('TOO_MANY', f'this code has made {_CALLS} calls of tools; more are not taken')
         number = len(self._ids) + 1
         try:
-            line = _encode({'number': number, 'tool': tool, 'arguments': arguments}).encode()
+            line = encode_characters({'number': number, 'tool': tool, 'arguments': arguments}).encode()
         except (ValueError, RecursionError) as error:
             raise Refused('TOOL_ARGUMENTS_INVALID', f'the arguments are not JSON: {error}') from error
         if len(line) > _FRAME:
@@ -148,7 +147,7 @@ class Desk:
             return
         self._methods.hoard -= len(call.line)
         self._count_held()
-        call.guest.send(b'{"id":' + _encode(call.id).encode() + b',' + body[1:])
+        call.guest.send(b'{"id":' + encode_characters(call.id).encode() + b',' + body[1:])
         self._methods.unblock()
 
     def close(self):
@@ -266,7 +265,7 @@ class Guest:
             self._listen()
 
     def _refuse(self, call_id, code, problem):
-        self.send(_encode({'id': call_id, 'error': {'code': code, 'message': problem}}).encode('utf-8', 'replace'))
+        self.send(encode_characters({'id': call_id, 'error': {'code': code, 'message': problem}}).encode('utf-8', 'replace'))
 
     def _on_ready(self, mask):
         if mask & WRITE:
@@ -356,7 +355,7 @@ class Guest:
 
 def _parse(payload):
     try:
-        request = json.loads(payload, parse_constant=_refuse_constant)
+        request = loads(payload)
     except (ValueError, RecursionError) as error:
         raise Refused('MALFORMED', 'the call is not JSON') from error
     if not isinstance(request, dict) or set(request) != {'token', 'id', 'tool', 'arguments'}:
@@ -367,7 +366,3 @@ def _parse(payload):
     if not isinstance(request['arguments'], dict):
         raise Refused('TOOL_ARGUMENTS_INVALID', 'the arguments are not an object')
     return request
-
-
-def _refuse_constant(name):
-    raise ValueError(name)
