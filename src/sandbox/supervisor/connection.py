@@ -10,7 +10,9 @@ from protocol import FRAMES, LIMITS, Refused, parse_request
 _HEADER = struct.Struct('>IBI')
 _FRAME_BYTES = LIMITS['frameBytes']
 _WINDOW = LIMITS['windowBytes']
+_DATA = FRAMES['data']
 _CHANNELS = LIMITS['channels']
+_READ = 262144
 # Output is not read from the journal while this much waits for the client, and requests are not read while four times this much does.
 _HIGH_WATER = 262144
 
@@ -18,13 +20,14 @@ _HIGH_WATER = 262144
 class Channel:
     """One operation of a client. `handler` (set by the operation) may have: `on_data(bytes)`, `on_credit()`, `on_close()`."""
 
-    __slots__ = ('connection', 'credit', 'handler', 'number', 'received')
+    __slots__ = ('_owed', 'connection', 'credit', 'handler', 'number', 'received')
 
     def __init__(self, connection, number):
         self.connection = connection
         self.number = number
         self.credit = _WINDOW
         self.received = _WINDOW
+        self._owed = 0
         self.handler = None
 
     @property
@@ -52,9 +55,12 @@ class Channel:
         self.connection.send_json('error', self.number, {'code': code, 'problem': problem[:8000]})
 
     def grant(self, count):
-        """Allows the client to send more."""
+        """Allows the client to send more; it is told when that is worth a frame."""
         self.received += count
-        self.connection.send(FRAMES['credit'], self.number, struct.pack('>I', count))
+        self._owed += count
+        if self._owed >= _WINDOW // 4:
+            self.connection.send(FRAMES['credit'], self.number, struct.pack('>I', self._owed))
+            self._owed = 0
 
 
 class Connection:
@@ -65,7 +71,9 @@ class Connection:
         self._loop = loop
         self._handle = handle
         self._on_close = on_close
-        self._incoming = bytearray()
+        self._incoming = b''
+        self._receiver = 0
+        self._left = 0
         self._reading = True
         self._writing = False
         self._flushing = False
@@ -118,7 +126,7 @@ class Connection:
 
     def _take_frames(self):
         try:
-            data = os.read(self._source, 65536)
+            data = os.read(self._source, _READ)
         except BlockingIOError:
             return
         except OSError:
@@ -126,22 +134,35 @@ class Connection:
         if not data:
             self.close()
             return
-        incoming = self._incoming
-        incoming += data
-        position = 0
-        while len(incoming) - position >= 9:
-            length, frame, number = _HEADER.unpack_from(incoming, position)
-            if length < 5 or length > _FRAME_BYTES:
+        if self._incoming:
+            data = self._incoming + data
+        position, end = 0, len(data)
+        while not self._closed:
+            if self._left:
+                # Data goes on as it comes: a frame of it is never gathered.
+                part = data[position : position + self._left]
+                if not part:
+                    break
+                position += len(part)
+                self._left -= len(part)
+                is_understood = self._dispatch(_DATA, self._receiver, part)
+            else:
+                if end - position < 9:
+                    break
+                length, frame, number = _HEADER.unpack_from(data, position)
+                is_understood = 5 <= length <= _FRAME_BYTES
+                if is_understood and frame == _DATA and length > 5:
+                    self._receiver, self._left = number, length - 5
+                    position += 9
+                elif is_understood:
+                    if end - position < length + 4:
+                        break
+                    payload = data[position + 9 : position + 4 + length]
+                    position += length + 4
+                    is_understood = self._dispatch(frame, number, payload)
+            if not is_understood:
                 self.close()
-                return
-            if len(incoming) - position < length + 4:
-                break
-            payload = bytes(incoming[position + 9 : position + 4 + length])
-            position += length + 4
-            if not self._dispatch(frame, number, payload):
-                self.close()
-                return
-        del incoming[:position]
+        self._incoming = data[position:]
 
     def _dispatch(self, frame, number, payload):
         """False when the client broke the framing, after which nothing it says can be understood."""
@@ -150,9 +171,9 @@ class Connection:
         channel = self.channels.get(number)
         if channel is None:
             # The operation ended while the frame was on its way.
-            return frame in (FRAMES['data'], FRAMES['credit'], FRAMES['cancel'])
+            return frame in (_DATA, FRAMES['credit'], FRAMES['cancel'])
         handler = channel.handler
-        if frame == FRAMES['data']:
+        if frame == _DATA:
             channel.received -= len(payload)
             if channel.received < 0 or handler is None or not hasattr(handler, 'on_data'):
                 return False

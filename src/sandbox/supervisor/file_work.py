@@ -5,6 +5,7 @@ import sys
 
 import _signal as signal
 import file_operations
+import pipes
 import runner
 from lean_json import dumps, loads
 from loop import READ, WRITE
@@ -30,8 +31,19 @@ class FileWork:
         self._listen()
 
     def on_data(self, data):
-        self._waiting += data
-        self._write(WRITE)
+        written = 0
+        if not self._waiting:
+            try:
+                written = os.write(self._input, data)
+            except BlockingIOError:
+                pass
+            except OSError:
+                # The child failed early; its result says why.
+                return
+            self._channel.grant(written)
+        if written < len(data):
+            self._waiting += data[written:]
+            self._write(WRITE)
 
     def on_credit(self):
         self._listen()
@@ -61,6 +73,10 @@ class FileWork:
             os.close(fd)
         os.set_blocking(self._input, False)
         os.set_blocking(self._output, False)
+        # Small files do not need it, and it takes time.
+        if max(fields.get('size', 0), fields.get('maxBytes', 0)) > pipes.USUAL:
+            pipes.widen(self._input)
+            pipes.widen(self._output)
 
     def _listen(self):
         wanted = bool(self._pid) and self._channel.writable > 0
@@ -94,7 +110,6 @@ class FileWork:
         except BlockingIOError:
             pass
         except OSError:
-            # The child failed early; its result says why.
             self._waiting.clear()
         wanted = bool(self._waiting)
         if wanted and not self._writing:

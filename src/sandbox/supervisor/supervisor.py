@@ -37,9 +37,13 @@ def main(arguments):
 
 def _take_stream():
     """Whoever attached to the container before it started speaks the protocol on stdin and stdout. The streams are moved out of the way of all children."""
+    from pipes import widen
+
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return None
     stream = os.dup(0), os.dup(1)
+    for fd in stream:
+        widen(fd)
     nothing = os.open('/dev/null', os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
