@@ -65,8 +65,8 @@ class Supervisor:
         """Returns when told to stop, with every command ended and its end recorded."""
         loop, executions, disk_guard = self._loop, self._executions, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         self._nursery.warm_up()
         while not self._stopping:
             tunnels = self._tunnels

@@ -3,6 +3,7 @@
 Options, each with a value: --socket, --journal, --methods, --home, --uid, --gid; and where it runs without a container: --home-name (a path that stands
 for the home in requests) and --environment (JSON, of all commands)."""
 
+import gc
 import os
 import stat
 import sys
@@ -23,6 +24,8 @@ _DEFAULTS = {
 
 
 def main(arguments):
+    # What is loaded now stays: there is nothing to collect before all is up.
+    gc.disable()
     options = _parse(arguments)
     user = (int(options['--uid']), int(options['--gid']))
     stream = _take_stream()
