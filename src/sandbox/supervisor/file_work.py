@@ -5,8 +5,8 @@ import sys
 
 import _signal as signal
 import file_operations
-import pipes
 import runner
+import wide_pipes
 from lean_json import dumps, loads
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
@@ -74,9 +74,9 @@ class FileWork:
         os.set_blocking(self._input, False)
         os.set_blocking(self._output, False)
         # Small files do not need it, and it takes time.
-        if max(fields.get('size', 0), fields.get('maxBytes', 0)) > pipes.USUAL:
-            pipes.widen(self._input)
-            pipes.widen(self._output)
+        if max(fields.get('size', 0), fields.get('maxBytes', 0)) > wide_pipes.USUAL:
+            wide_pipes.widen(self._input)
+            wide_pipes.widen(self._output)
 
     def _listen(self):
         wanted = bool(self._pid) and self._channel.writable > 0

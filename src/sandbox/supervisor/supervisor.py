@@ -40,7 +40,7 @@ def main(arguments):
 
 def _take_stream():
     """Whoever attached to the container before it started speaks the protocol on stdin and stdout. The streams are moved out of the way of all children."""
-    from pipes import widen
+    from wide_pipes import widen
 
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return None
