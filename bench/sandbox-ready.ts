@@ -29,5 +29,5 @@ export async function measureSandboxReady({ sandboxes, docker, stack }: BenchPar
     samples.subject.push(subject);
     samples.baseline.push(baseline);
   }
-  return [compare({ name: 'sandbox-ready', goal: 1.5, unit: 'ms', baselineIs: 'create and start of the same container' }, samples)];
+  return [compare({ name: 'sandbox-ready', goal: 1.2, unit: 'ms', baselineIs: 'create and start of the same container' }, samples)];
 }

@@ -7,19 +7,44 @@ const TIMEOUT_MS = 60_000;
 /** Far above what a program answers; keeps a hostile one from filling the worker's memory. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** Ahead of every program: arguments come as JSON on stdin, one JSON object goes back, refusals are values that name the path. */
+/**
+ * Ahead of every program: arguments come as JSON on stdin, one JSON object goes back, refusals are values that name the path. To load Python's json and
+ * to take the interpreter down in order would take as long as all the rest, so the core of json is used directly, and json where that core is not as it is known.
+ */
 const PRELUDE = `
-import errno, json, os, stat, sys
+import errno, os, stat, sys
 MAX_FILE_BYTES = 50_000_000
-arguments = json.load(sys.stdin)
+
+class Scanning:
+    strict, memo = True, {}
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+def parse(text):
+    try:
+        import _json
+        return _json.make_scanner(Scanning)(text, 0)[0]
+    except Exception:
+        import json
+        return json.loads(text)
+
+def render(value):
+    try:
+        import _json
+        return ''.join(_json.make_encoder(None, None, _json.encode_basestring_ascii, None, ': ', ', ', False, False, True)(value, 0))
+    except Exception:
+        import json
+        return json.dumps(value)
+
+def end(value):
+    print(render(value), flush=True)
+    os._exit(0)
 
 def answer(**result):
-    print(json.dumps({'ok': result}))
-    sys.exit(0)
+    end({'ok': result})
 
 def refuse(problem):
-    print(json.dumps({'problem': problem}))
-    sys.exit(0)
+    end({'problem': problem})
 
 def refuse_error(path, error):
     known = {errno.ENOENT: 'no such file or directory', errno.EISDIR: 'is a directory', errno.ENOTDIR: 'a part of the path is not a directory',
@@ -61,6 +86,8 @@ def write_atomically(path, data):
             raise
     except OSError as error:
         refuse_error(path, error)
+
+arguments = parse(sys.stdin.read())
 `;
 
 /** A refusal of a program: an expected outcome that the tool turns into an error result. */

@@ -13,16 +13,25 @@ export interface Frame {
   payload: Buffer;
 }
 
-/** Lays out one frame: length, type, channel, payload. */
+/** What comes ahead of a frame's payload: length, type, channel. */
+export function encodeHeader(type: number, channel: number, size: number): Buffer {
+  return writeHeader(Buffer.allocUnsafe(HEADER_BYTES), { type, channel, size });
+}
+
+/** Lays out one frame: its header and its payload. */
 export function encodeFrame(type: number, channel: number, payload: Uint8Array | string): Buffer {
   const size = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.byteLength;
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + size);
-  frame.writeUInt32BE(size + HEADER_BYTES - LENGTH_BYTES, 0);
-  frame.writeUInt8(type, 4);
-  frame.writeUInt32BE(channel, 5);
+  const frame = writeHeader(Buffer.allocUnsafe(HEADER_BYTES + size), { type, channel, size });
   if (typeof payload === 'string') frame.write(payload, HEADER_BYTES);
   else frame.set(payload, HEADER_BYTES);
   return frame;
+}
+
+function writeHeader(into: Buffer, { type, channel, size }: { type: number; channel: number; size: number }): Buffer {
+  into.writeUInt32BE(size + HEADER_BYTES - LENGTH_BYTES, 0);
+  into.writeUInt8(type, 4);
+  into.writeUInt32BE(channel, 5);
+  return into;
 }
 
 /** Cuts a stream of bytes into frames; never holds more than one frame and one chunk. */

@@ -1,10 +1,13 @@
 import type { Duplex } from 'node:stream';
-import { encodeFrame, FrameReader, FRAMES, LIMITS, type Frame } from './frames.ts';
+import { encodeFrame, encodeHeader, FrameReader, FRAMES, LIMITS, type Frame } from './frames.ts';
 import { findProblem, parseFailure, parseMessage } from './validate.ts';
 import type { OpenCall, StreamName } from './call.ts';
 import { failure } from '../../contracts/errors.ts';
 import { translateFailure } from './failures.ts';
 import { Feed } from './feed.ts';
+
+/** A copy of so many bytes takes longer than a second write. */
+const WORTH_SPARING = 16_384;
 
 /** How a link ended: `broken` links are replaced, after a breach of the protocol there is no next one. */
 export type LinkEnd = { reason: 'broken'; problem: string } | { reason: 'breach'; problem: string };
@@ -45,7 +48,7 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
     onEnd(how, left);
   };
   const write = (type: number, channel: number, payload: Uint8Array | string): void => {
-    if (!ended) stream.write(encodeFrame(type, channel, payload));
+    if (!ended) writeFrame(stream, { type, channel, payload });
   };
   const reader = new FrameReader((frame) => {
     if (!ended) takeFrame(frame, { calls, write, sandboxId, highest: nextChannel });
@@ -90,6 +93,18 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       }
     },
   };
+}
+
+function writeFrame(stream: Duplex, { type, channel, payload }: { type: number; channel: number; payload: Uint8Array | string }): void {
+  if (payload.length < WORTH_SPARING) {
+    stream.write(encodeFrame(type, channel, payload));
+    return;
+  }
+  // Together, and without a copy of what may be large.
+  stream.cork();
+  stream.write(encodeHeader(type, channel, Buffer.byteLength(payload)));
+  stream.write(payload);
+  stream.uncork();
 }
 
 interface Taking {

@@ -25,7 +25,7 @@ const RECORDS = protocol.records as unknown as Record<string, Fields>;
 export type Operation = keyof typeof protocol.operations;
 export type Part = keyof OperationFields;
 
-const ID = new RegExp(protocol.idPattern);
+const ID = idPattern(protocol.id);
 const TABLES = new Map(
   Object.entries(protocol.operations as unknown as Record<string, OperationFields>).flatMap(([operation, parts]) =>
     Object.entries(parts).map(([part, fields]) => [`${operation}.${part}`, spread(fields as Fields)] as const),
@@ -64,6 +64,12 @@ function parseJson(payload: Buffer): JsonObject {
   }
   if (typeof message !== 'object' || message === null || Array.isArray(message)) throw new RangeError('a message that is not an object');
   return message as JsonObject;
+}
+
+/** Letters and digits, and marks behind the first of them. */
+function idPattern({ marks, maxLength }: typeof protocol.id): RegExp {
+  const escaped = marks.replaceAll(/[\\\]^-]/g, String.raw`\$&`);
+  return new RegExp(`^[A-Za-z0-9][A-Za-z0-9${escaped}]{0,${maxLength - 1}}$`);
 }
 
 function spread(fields: Fields): Table {

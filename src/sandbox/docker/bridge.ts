@@ -49,6 +49,13 @@ export class Bridge extends Duplex {
     this.#socket.write(chunk, done);
   }
 
+  override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    this.#socket.cork();
+    for (const { chunk } of chunks.slice(0, -1)) this.#socket.write(chunk);
+    this.#socket.write(chunks.at(-1)?.chunk ?? '', done);
+    this.#socket.uncork();
+  }
+
   override _final(done: () => void): void {
     this.#socket.end(done);
   }

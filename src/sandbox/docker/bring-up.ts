@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
@@ -74,9 +75,8 @@ async function wasChanged({ rows }: DockerContext, { sandboxId, generation }: Sa
 }
 
 async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
-  const containerId = await createContainer(context, row);
-  if (!(await context.engine.start(containerId))) return undefined;
-  return settle(context, row, { containerId });
+  const containerId = await startNew(context, row);
+  return containerId === undefined ? undefined : settle(context, row, { containerId });
 }
 
 /**
@@ -171,8 +171,8 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
   }
   connections.close(row.sandboxId);
   if (before !== undefined) await engine.removeContainer(before.id);
-  const containerId = await createContainer(context, row);
-  if (!(await engine.start(containerId))) return undefined;
+  const containerId = await startNew(context, row);
+  if (containerId === undefined) return undefined;
   const lost = await findLoss(context, row, {
     cause,
     filesLost,
@@ -208,19 +208,33 @@ async function canStart(context: DockerContext, { holder }: ContainerState): Pro
   return holder === undefined || (await ensureHolder(context)) === holder;
 }
 
-/** Also of a warm sandbox: its container is made before it has a conversation. Returns the id. */
-export async function createContainer(context: DockerContext, row: SandboxRow): Promise<string> {
+/** Makes and starts a container, also of a warm sandbox, before it has a conversation. Returns its id; undefined when somebody has removed it since. */
+export async function startNew(context: DockerContext, row: SandboxRow): Promise<string | undefined> {
+  const { engine, connections } = context;
+  const { id, stream } = await createContainer(context, row);
+  // Ahead of the start: what is to be known by then is read while the engine is busy, and the supervisor finds its first message when it is up.
+  if (stream !== undefined) connections.begin(row, stream);
+  let isUp = false;
+  try {
+    isUp = await engine.start(id);
+  } finally {
+    if (!isUp && stream !== undefined) connections.close(row.sandboxId);
+  }
+  return isUp ? id : undefined;
+}
+
+async function createContainer(context: DockerContext, row: SandboxRow): Promise<{ id: string; stream?: Duplex }> {
   const spec = await specOf(context, row, await runtimeFor(context, row.options));
   const { template } = row.options as SandboxOptions;
   try {
-    return await context.engine.create(spec);
+    return await context.engine.createAttached(spec);
   } catch (error) {
     if (template === undefined || !isFailure(error, 'IMAGE_NOT_FOUND')) throw error;
     // A sandbox may rest for longer than the image that it was made from is kept; its files go on in a newer one. A fresh one is what was asked for.
     const newer = row.state === 'creating' ? undefined : await context.engine.newestTemplateImage(template);
     if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
     context.log.warn({ sandboxId: row.sandboxId, image: spec.image, newer }, 'a sandbox goes on in a newer image of its template');
-    return context.engine.create({ ...spec, image: newer });
+    return context.engine.createAttached({ ...spec, image: newer });
   }
 }
 

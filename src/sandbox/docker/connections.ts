@@ -17,6 +17,8 @@ type OpenFirst = () => Promise<Duplex>;
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
+  /** One that is there without being opened; taken first. */
+  given?: Duplex;
   /** Operations that wait for an answer. */
   users: number;
   /** Opens its streams until the first answer, or none, of a supervisor that was just woken. */
@@ -35,6 +37,8 @@ export interface Connections {
    * Undefined when somebody uses a connection already: that one waits for the row.
    */
   greet(target: Target, open: OpenFirst): Promise<void> | undefined;
+  /** Greets the supervisor of a container that is about to be started, over its first stream. */
+  begin(target: Target, stream: Duplex): void;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
   /** Commands that were cut off when the sandbox's processes last ended. */
@@ -49,16 +53,7 @@ export interface Connections {
 }
 
 export function createConnections(deps: ConnectionDeps): Connections {
-  const entries = new Map<string, Entry>();
-  const farewells = new Set<Promise<void>>();
-
-  const close = (sandboxId: string) => {
-    const entry = entries.get(sandboxId);
-    if (entry === undefined) return;
-    entries.delete(sandboxId);
-    const farewell = leave(entry).finally(() => farewells.delete(farewell));
-    farewells.add(farewell);
-  };
+  const { entries, close, closeAll } = createEntries();
   const find = (target: Target, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
@@ -93,6 +88,11 @@ export function createConnections(deps: ConnectionDeps): Connections {
 
   return {
     use: (target, operation) => use(target, operation),
+    begin(target, stream) {
+      if (entries.has(target.sandboxId)) return void stream.destroy();
+      find(target).given = stream;
+      return void use(target, (connection) => connection.ping()).catch((error: unknown) => tellSilence(deps, target, error));
+    },
     close,
     greet(target, open) {
       closeUnlessUsed(target.sandboxId);
@@ -107,11 +107,31 @@ export function createConnections(deps: ConnectionDeps): Connections {
     closeUnlessUsed,
     isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
     lostExecs: async (target) => lostLately(await use(target, (connection) => connection.list())),
-    async closeAll() {
-      for (const sandboxId of entries.keys()) close(sandboxId);
-      await Promise.all(farewells);
-    },
+    closeAll,
   };
+}
+
+function createEntries() {
+  const entries = new Map<string, Entry>();
+  const farewells = new Set<Promise<void>>();
+
+  const close = (sandboxId: string) => {
+    const entry = entries.get(sandboxId);
+    if (entry === undefined) return;
+    entries.delete(sandboxId);
+    const farewell = leave(entry).finally(() => farewells.delete(farewell));
+    farewells.add(farewell);
+  };
+  const closeAll = async () => {
+    for (const sandboxId of entries.keys()) close(sandboxId);
+    await Promise.all(farewells);
+  };
+  return { entries, close, closeAll };
+}
+
+/** It may have been destroyed before it was up; whoever needs it meets the same. */
+function tellSilence({ log }: ConnectionDeps, { sandboxId }: Target, error: unknown): void {
+  log.debug({ sandboxId, err: error }, 'a new supervisor did not answer over its first stream');
 }
 
 function lostLately(execs: ExecRecord[]): LostExec[] {
@@ -130,7 +150,8 @@ function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | un
     log: deps.log,
     terms: () => terms,
     openStream: async () => {
-      const stream = await (entry.openFirst?.() ?? openStream(deps, target, closing.signal));
+      const stream = entry.given ?? (await (entry.openFirst?.() ?? openStream(deps, target, closing.signal)));
+      delete entry.given;
       entry.stream = stream;
       stream.once('error', (error) => deps.log.debug({ sandboxId: target.sandboxId, err: error }, 'the stream to a supervisor broke'));
       return stream;
@@ -149,6 +170,7 @@ async function leave(entry: Entry): Promise<void> {
   clearTimeout(entry.idleTimer);
   entry.closing.abort();
   entry.connection.close();
+  entry.given?.destroy();
   entry.stream?.destroy();
   const kept = await entry.kept.catch(() => undefined);
   await kept?.close();

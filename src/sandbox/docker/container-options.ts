@@ -22,6 +22,8 @@ const HOSTNAME = 'sandbox';
 const GVISOR_THREADS = 128;
 const MEBIBYTE = 1024 * 1024;
 const MOST_TEMPORARY_MB = 256;
+/** The first stream to the supervisor; it ends with whoever attached. Not for gVisor: what is put to disk should hold no stream. */
+const ATTACHED = { OpenStdin: true, StdinOnce: true };
 /** What the supervisor, root in the container, needs to start guests as another user and to end them; guests have none of it. */
 const SUPERVISOR_CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN'];
 
@@ -37,7 +39,7 @@ export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
     ...(spec.runtime.name === 'runc' && { Hostname: HOSTNAME }),
     User: '0:0',
     Tty: false,
-    OpenStdin: false,
+    ...(spec.runtime.name === 'runc' ? ATTACHED : { OpenStdin: false }),
     Labels: { ...spec.labels },
     StopTimeout: 2,
     HostConfig: hostConfig(spec),
@@ -100,7 +102,8 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
         VolumeOptions: { NoCopy: false, Labels: { ...spec.labels }, DriverConfig: { Name: 'local', Options: {} } },
       },
     ],
-    LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
+    // On stdout the supervisor speaks to whoever attached, which is not to be kept.
+    LogConfig: spec.runtime.name === 'runc' ? { Type: 'none', Config: {} } : { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
     RestartPolicy: { Name: 'no' },
   };
 }

@@ -14,17 +14,23 @@ const MOVE_ATTEMPTS = 10;
 const RACE_ATTEMPTS = 200;
 const RACE_PAUSE_MS = 50;
 
-/** A container that is defined elsewhere, or the one of that name and those labels that is there already. Returns its id. */
-export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 'image' | 'labels'>, options: ContainerCreateOptions): Promise<string> {
+export interface Created {
+  id: string;
+  /** Made by this very call: nobody else can say so of this container. */
+  isNew: boolean;
+}
+
+/** A container that is defined elsewhere, or the one of that name and those labels that is there already. */
+export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 'image' | 'labels'>, options: ContainerCreateOptions): Promise<Created> {
   const action = `create container ${spec.name}`;
   for (let attempt = 0; attempt < RACE_ATTEMPTS; attempt += 1) {
     const made = await tryCreate(docker, spec, options, action);
-    if (made !== undefined) return made;
+    if (made !== undefined) return { id: made, isNew: true };
     const existing = await inspect(docker, spec.name);
     if (existing !== undefined) {
       const isOurs = Object.entries(spec.labels).every(([label, value]) => existing.labels[label] === value);
       if (!isOurs) throw failure('DOCKER_FAILED', { action, problem: 'the name is taken by a container that is not of this sandbox' });
-      return existing.id;
+      return { id: existing.id, isNew: false };
     }
     // The engine has given the name away, but shows the container only when somebody's create is through.
     await sleep(RACE_PAUSE_MS);

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type Docker from 'dockerode';
 import { failure } from '../../contracts/errors.ts';
+import { attachRaw } from './attach.ts';
 import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
@@ -28,11 +29,6 @@ export interface CopyJobOptions {
   installation: string;
   /** The engine's own directory, which has the checkpoints. */
   dataDirectory: () => Promise<string>;
-}
-
-/** What `dockerode` takes as well, beside what its types say. */
-interface RawAttach {
-  attach(options: { _query: Record<string, boolean>; _body: Record<string, never>; hijack: true }): Promise<NodeJS.ReadWriteStream>;
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -102,9 +98,7 @@ async function startJob(options: CopyJobOptions, spec: JobSpec): Promise<Job> {
   const remove = () => mapped(action, () => container.remove({ force: true }));
   try {
     return await mapped(action, async () => {
-      const query = { stream: true, stdin: spec.input === true, stdout: true, stderr: true };
-      const socket = await (container as unknown as RawAttach).attach({ _query: query, _body: {}, hijack: true });
-      const stream = new Bridge(socket as ConstructorParameters<typeof Bridge>[0], 'content');
+      const stream = new Bridge(await attachRaw(container, { stdin: spec.input === true }), 'content');
       await container.start();
       return { stream, remove, finish: () => mapped(action, () => finish(container, stream, action)) };
     });

@@ -8,6 +8,7 @@ import { Bridge } from './bridge.ts';
 import { containerOptions, helperOptions, type ContainerSpec } from './container-options.ts';
 import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restore } from './checkpoints.ts';
 import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
+import { attach } from './attach.ts';
 import { createCopyJobs, type CopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
 import { imageId, newestTemplateImage } from './images.ts';
@@ -59,6 +60,11 @@ export interface OwnedThing {
 export interface Engine {
   /** Makes the container, or takes over the one that an earlier attempt made. Returns its id. */
   create(spec: ContainerSpec): Promise<string>;
+  /**
+   * The same for one that is about to be started, with the first stream to its supervisor, which is answered once it runs. Only who has made the container
+   * gets that stream: two could not share it.
+   */
+  createAttached(spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }>;
   /** The same for a container of one of our other purposes. */
   createHelper(spec: HelperSpec): Promise<string>;
   inspect(container: string): Promise<ContainerState | undefined>;
@@ -123,8 +129,13 @@ export function createEngine(host: string | undefined): Engine {
   let processors: Promise<number> | undefined;
 
   return {
-    create: (spec) => create(calls, spec, containerOptions(spec)),
-    createHelper: (spec) => create(calls, spec, helperOptions(spec)),
+    create: async (spec) => (await create(calls, spec, containerOptions(spec))).id,
+    async createAttached(spec) {
+      const { id, isNew } = await create(calls, spec, containerOptions(spec));
+      const stream = isNew && spec.runtime.name === 'runc' ? await attach(streams, id) : undefined;
+      return { id, ...(stream && { stream }) };
+    },
+    createHelper: async (spec) => (await create(calls, spec, helperOptions(spec))).id,
     inspect: (container) => inspect(calls, container),
     start: (container) => move(calls, container, 'start', ['running', 'paused']),
     pause: (container) => move(calls, container, 'pause', ['paused']),

@@ -20,6 +20,7 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     ...createMoves({ directories, root, searchPath }),
     inspect: (container) => inspectPlace(directories, container),
     create: async (spec) => (await directories.makePlace(spec)).id,
+    createAttached: async (spec) => ({ id: (await directories.makePlace(spec)).id }),
     async openBridge(container) {
       const found = await directories.place(container);
       const started = found && (await directories.started(found));

@@ -4,12 +4,10 @@ import type { WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { FileEdit, FileInfo, SandboxHandle, WriteFileOptions } from '../sandbox.ts';
 import { editText } from './edit-text.ts';
 import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
-import { collectPieces } from './pieces.ts';
+import { collectPieces, PIECE_BYTES } from './pieces.ts';
 
 /** A file read without a limit may be this long; a longer one is an error, never cut in silence. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
-/** Of a stream, what is held in memory and sent at once. */
-const PIECE_BYTES = 4 * 1024 * 1024;
 const DEFAULT_MAX_ENTRIES = 10_000;
 const EDIT_ATTEMPTS = 3;
 
@@ -50,18 +48,27 @@ async function readWhole(connection: WorkingConnection, path: string, options: {
   return encoding === undefined ? bytes : decodeText(bytes, encoding, path);
 }
 
-/** Each piece is a request of its own: a stream that nobody reads holds nothing open, and a sandbox may rest between two pieces. */
+/**
+ * Each piece is a request of its own: a stream that nobody reads holds nothing open, and a sandbox may rest between two pieces. The next piece is asked for
+ * while this one is used.
+ */
 async function* readPieces(connection: WorkingConnection, path: string, options: { offset?: number; maxBytes?: number } = {}): AsyncGenerator<Buffer> {
   let offset = options.offset ?? 0;
   const end = offset + (options.maxBytes ?? Number.MAX_SAFE_INTEGER - offset);
+  const ask = () => {
+    const asked = connection.readFile(path, Math.min(PIECE_BYTES, end - offset), offset);
+    // Whoever stops reading does not hear of it.
+    asked.catch(() => undefined);
+    return asked;
+  };
   let first: string | undefined;
-  while (offset < end) {
-    const { bytes, size, version } = await connection.readFile(path, Math.min(PIECE_BYTES, end - offset), offset);
+  for (let next = offset < end ? ask() : undefined; next !== undefined;) {
+    const { bytes, size, version } = await next;
     first ??= version;
     if (version !== first) throw failure('FILE_FAILED', { path, problem: 'was changed while it was read' });
-    if (bytes.length > 0) yield bytes;
     offset += bytes.length;
-    if (bytes.length === 0 || offset >= size) return;
+    next = bytes.length > 0 && offset < Math.min(size, end) ? ask() : undefined;
+    if (bytes.length > 0) yield bytes;
   }
 }
 
@@ -85,15 +92,21 @@ async function writePieces(
 ): Promise<void> {
   const uploadId = randomBytes(8).toString('hex');
   let size = 0;
+  let last: Promise<void> | undefined;
   try {
     for await (const piece of collectPieces(source, PIECE_BYTES)) {
-      await connection.writePart(path, uploadId, piece, { offset: size, parents });
+      const before = last;
+      last = connection.writePart(path, uploadId, piece, { offset: size, parents });
+      last.catch(() => undefined);
       size += piece.byteLength;
+      // The first makes the file; of the others two are on their way at a time.
+      await (before ?? last);
     }
-    if (size === 0) await connection.writePart(path, uploadId, Buffer.alloc(0), { offset: 0, parents });
+    await (last ?? connection.writePart(path, uploadId, Buffer.alloc(0), { offset: 0, parents }));
     await connection.commitParts(path, uploadId, { size, ...options });
   } catch (error) {
     // What stopped the upload may stop this, too; the error to tell is the first.
+    await last?.catch(() => undefined);
     await connection.dropParts(path, uploadId).catch(() => undefined);
     throw error;
   }

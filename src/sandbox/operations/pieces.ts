@@ -1,3 +1,6 @@
+/** Of a stream, what is held in memory and sent at once. */
+export const PIECE_BYTES = 4 * 1024 * 1024;
+
 /** Gathers the chunks of a source into pieces of `size` bytes; the last is what is left. */
 export async function* collectPieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
   let chunks: Uint8Array[] = [];
@@ -9,10 +12,16 @@ export async function* collectPieces(source: AsyncIterable<Uint8Array>, size: nu
       chunks.push(taken);
       held += taken.byteLength;
       if (held < size) continue;
-      yield Buffer.concat(chunks, held);
+      yield joined(chunks, held);
       chunks = [];
       held = 0;
     }
   }
-  if (held > 0) yield Buffer.concat(chunks, held);
+  if (held > 0) yield joined(chunks, held);
+}
+
+function joined(chunks: Uint8Array[], size: number): Buffer {
+  const [only] = chunks;
+  if (only === undefined || chunks.length > 1) return Buffer.concat(chunks, size);
+  return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
 }

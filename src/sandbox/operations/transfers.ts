@@ -6,6 +6,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { WorkingConnection, TransferEnd } from '../connection/supervisor-connection.ts';
 import type { SandboxHandle, TransferProgress, TransferReport } from '../sandbox.ts';
 import { packLocal } from './pack-local.ts';
+import { PIECE_BYTES } from './pieces.ts';
 import { isSystemError } from './system-error.ts';
 import { createUnpacker, type Unpacker } from './unpack-local.ts';
 
@@ -22,7 +23,7 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
       const status = await local(localPath, () => stat(localPath));
       if (!status.isFile()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a regular file' });
       const mode = options.mode ?? status.mode & 0o777;
-      await local(localPath, () => files.writeFile(path, counted(createReadStream(localPath), options), { mode }));
+      await local(localPath, () => files.writeFile(path, counted(createReadStream(localPath, { highWaterMark: PIECE_BYTES }), options), { mode }));
     },
     downloadFile: (path, localPath, options = {}) => downloadFile(files, path, localPath, options),
     async uploadDirectory(localPath, path, options = {}) {

@@ -1,16 +1,18 @@
 """One client's stream: frames in, frames out, many channels, each with a window of credit."""
 
-import json
+import os
 import struct
 
+from lean_json import encode
 from loop import READ, WRITE
 from protocol import FRAMES, LIMITS, Refused, parse_request
 
-_encode = json.JSONEncoder(separators=(',', ':')).encode
 _HEADER = struct.Struct('>IBI')
 _FRAME_BYTES = LIMITS['frameBytes']
 _WINDOW = LIMITS['windowBytes']
+_DATA = FRAMES['data']
 _CHANNELS = LIMITS['channels']
+_READ = 262144
 # Output is not read from the journal while this much waits for the client, and requests are not read while four times this much does.
 _HIGH_WATER = 262144
 
@@ -18,13 +20,14 @@ _HIGH_WATER = 262144
 class Channel:
     """One operation of a client. `handler` (set by the operation) may have: `on_data(bytes)`, `on_credit()`, `on_close()`."""
 
-    __slots__ = ('connection', 'credit', 'handler', 'number', 'received')
+    __slots__ = ('_owed', 'connection', 'credit', 'handler', 'number', 'received')
 
     def __init__(self, connection, number):
         self.connection = connection
         self.number = number
         self.credit = _WINDOW
         self.received = _WINDOW
+        self._owed = 0
         self.handler = None
 
     @property
@@ -52,26 +55,34 @@ class Channel:
         self.connection.send_json('error', self.number, {'code': code, 'problem': problem[:8000]})
 
     def grant(self, count):
-        """Allows the client to send more."""
+        """Allows the client to send more; it is told when that is worth a frame."""
         self.received += count
-        self.connection.send(FRAMES['credit'], self.number, struct.pack('>I', count))
+        self._owed += count
+        if self._owed >= _WINDOW // 4:
+            self.connection.send(FRAMES['credit'], self.number, struct.pack('>I', self._owed))
+            self._owed = 0
 
 
 class Connection:
-    def __init__(self, socket, loop, handle, on_close):
-        self._socket = socket
+    def __init__(self, source, sink, loop, handle, on_close):
+        """`source` and `sink` are different descriptors, also of one socket; both become the connection's."""
+        self._source = source
+        self._sink = sink
         self._loop = loop
         self._handle = handle
         self._on_close = on_close
-        self._incoming = bytearray()
-        self._mask = READ
+        self._incoming = b''
+        self._receiver = 0
+        self._left = 0
+        self._reading = True
+        self._writing = False
         self._flushing = False
         self._closed = False
         self.outgoing = bytearray()
         self.channels = {}
-        socket.setblocking(False)
-        self._fd = socket.fileno()
-        loop.add(self._fd, READ, self._on_ready)
+        os.set_blocking(source, False)
+        os.set_blocking(sink, False)
+        loop.add(source, READ, self._receive)
 
     def send(self, frame, number, payload):
         if self._closed:
@@ -82,19 +93,20 @@ class Connection:
             self._loop.after_events(self._flush)
 
     def send_json(self, frame, number, value):
-        self.send(FRAMES[frame], number, _encode(value).encode())
+        self.send(FRAMES[frame], number, encode(value).encode())
 
     def hold_json(self, frame, number, value):
         if not self._closed:
-            self._append(FRAMES[frame], number, _encode(value).encode())
+            self._append(FRAMES[frame], number, encode(value).encode())
             self._loop.later(self._flush)
 
     def close(self):
         if self._closed:
             return
         self._closed = True
-        self._loop.remove(self._fd)
-        self._socket.close()
+        for fd in (self._source, self._sink):
+            self._loop.remove(fd)
+            os.close(fd)
         channels, self.channels = self.channels, {}
         for channel in channels.values():
             if channel.handler is not None:
@@ -105,19 +117,16 @@ class Connection:
         self.outgoing += _HEADER.pack(len(payload) + 5, frame, number)
         self.outgoing += payload
 
-    def _on_ready(self, mask):
+    def _receive(self, mask):
         try:
-            if mask & WRITE:
-                self._flush()
-            if mask & ~WRITE and not self._closed:
-                self._receive()
+            self._take_frames()
         except Exception:
             self.close()
             raise
 
-    def _receive(self):
+    def _take_frames(self):
         try:
-            data = self._socket.recv(65536)
+            data = os.read(self._source, _READ)
         except BlockingIOError:
             return
         except OSError:
@@ -125,22 +134,35 @@ class Connection:
         if not data:
             self.close()
             return
-        incoming = self._incoming
-        incoming += data
-        position = 0
-        while len(incoming) - position >= 9:
-            length, frame, number = _HEADER.unpack_from(incoming, position)
-            if length < 5 or length > _FRAME_BYTES:
+        if self._incoming:
+            data = self._incoming + data
+        position, end = 0, len(data)
+        while not self._closed:
+            if self._left:
+                # Data goes on as it comes: a frame of it is never gathered.
+                part = data[position : position + self._left]
+                if not part:
+                    break
+                position += len(part)
+                self._left -= len(part)
+                is_understood = self._dispatch(_DATA, self._receiver, part)
+            else:
+                if end - position < 9:
+                    break
+                length, frame, number = _HEADER.unpack_from(data, position)
+                is_understood = 5 <= length <= _FRAME_BYTES
+                if is_understood and frame == _DATA and length > 5:
+                    self._receiver, self._left = number, length - 5
+                    position += 9
+                elif is_understood:
+                    if end - position < length + 4:
+                        break
+                    payload = data[position + 9 : position + 4 + length]
+                    position += length + 4
+                    is_understood = self._dispatch(frame, number, payload)
+            if not is_understood:
                 self.close()
-                return
-            if len(incoming) - position < length + 4:
-                break
-            payload = bytes(incoming[position + 9 : position + 4 + length])
-            position += length + 4
-            if not self._dispatch(frame, number, payload):
-                self.close()
-                return
-        del incoming[:position]
+        self._incoming = data[position:]
 
     def _dispatch(self, frame, number, payload):
         """False when the client broke the framing, after which nothing it says can be understood."""
@@ -149,9 +171,9 @@ class Connection:
         channel = self.channels.get(number)
         if channel is None:
             # The operation ended while the frame was on its way.
-            return frame in (FRAMES['data'], FRAMES['credit'], FRAMES['cancel'])
+            return frame in (_DATA, FRAMES['credit'], FRAMES['cancel'])
         handler = channel.handler
-        if frame == FRAMES['data']:
+        if frame == _DATA:
             channel.received -= len(payload)
             if channel.received < 0 or handler is None or not hasattr(handler, 'on_data'):
                 return False
@@ -186,13 +208,13 @@ class Connection:
             channel.fail('INTERNAL', repr(error))
         return True
 
-    def _flush(self):
+    def _flush(self, mask=WRITE):
         self._flushing = False
         if self._closed:
             return
         try:
             while self.outgoing:
-                sent = self._socket.send(self.outgoing)
+                sent = os.write(self._sink, self.outgoing)
                 del self.outgoing[:sent]
         except BlockingIOError:
             pass
@@ -200,11 +222,22 @@ class Connection:
             self.close()
             return
         waiting = len(self.outgoing)
-        mask = (WRITE if waiting else 0) | (READ if waiting < 4 * _HIGH_WATER else 0)
-        if mask != self._mask:
-            self._mask = mask
-            self._loop.change(self._fd, mask)
+        self._listen(waiting < 4 * _HIGH_WATER, waiting > 0)
         if waiting < _HIGH_WATER // 2:
             for channel in list(self.channels.values()):
                 if channel.handler is not None:
                     channel.handler.on_credit()
+
+    def _listen(self, reading, writing):
+        if reading != self._reading:
+            self._reading = reading
+            if reading:
+                self._loop.add(self._source, READ, self._receive)
+            else:
+                self._loop.remove(self._source)
+        if writing != self._writing:
+            self._writing = writing
+            if writing:
+                self._loop.add(self._sink, WRITE, self._flush)
+            else:
+                self._loop.remove(self._sink)

@@ -1,9 +1,9 @@
 """A running exec: drains its pipes into the journal, counts its time, ends its tree, records its end."""
 
 import os
-import signal
 import struct
 
+import _signal as signal
 import processes
 import runner
 from loop import READ
@@ -268,7 +268,9 @@ class Execution:
 
 
 def _signal_name(number):
+    from signal import Signals
+
     try:
-        return signal.Signals(number).name
+        return Signals(number).name
     except ValueError:
         return f'SIG{number}'

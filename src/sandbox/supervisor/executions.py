@@ -1,18 +1,22 @@
 """All execs of the sandbox, running and journalled; an id is run once for ever."""
 
-import json
 import os
-import signal
 
-from _sha256 import sha256
+import _signal as signal
 from execution import Execution
 from follow import Follower, Recorded
 from journal import timestamp
+from lean_json import dumps
 from lines import Lines
 from memory import MemoryKills
 from methods import Answer
 from protocol import LIMITS, Refused, to_bytes
 from stdin import Stdin
+
+try:
+    from _sha256 import sha256
+except ImportError:  # its name since Python 3.12
+    from _sha2 import sha256
 
 _SIGNALS = {'SIGTERM': signal.SIGTERM, 'SIGKILL': signal.SIGKILL, 'SIGINT': signal.SIGINT}
 _SHOWN = 1000
@@ -100,7 +104,7 @@ class Executions:
 
     def list(self, channel, fields):
         # A journal of very many execs does not fit into one window, so it is sent like any other output.
-        lines = [json.dumps(self._info(exec_id)).encode() + b'\n' for exec_id in self._journal.ids()]
+        lines = [dumps(self._info(exec_id)).encode() + b'\n' for exec_id in self._journal.ids()]
         Lines(channel, b''.join(lines)).on_credit()
 
     def info(self, channel, fields):
@@ -293,7 +297,7 @@ def _fingerprint(fields):
     told = [fields.get('command'), fields.get('argv'), fields['cwd'], sorted(fields['env'].items()), fields['stdin']]
     # Only what is given, so that commands of earlier versions keep theirs.
     told += [fields[name] for name in ('program', 'user') if name in fields]
-    return sha256(json.dumps(told).encode()).hexdigest()
+    return sha256(dumps(told).encode()).hexdigest()
 
 
 def _shown(fields):

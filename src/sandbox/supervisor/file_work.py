@@ -1,12 +1,13 @@
 """Runs one file operation in a child and carries its data between the child and the client."""
 
-import json
 import os
-import signal
 import sys
 
+import _signal as signal
 import file_operations
 import runner
+import wide_pipes
+from lean_json import dumps, loads
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
 
@@ -30,8 +31,19 @@ class FileWork:
         self._listen()
 
     def on_data(self, data):
-        self._waiting += data
-        self._write(WRITE)
+        written = 0
+        if not self._waiting:
+            try:
+                written = os.write(self._input, data)
+            except BlockingIOError:
+                pass
+            except OSError:
+                # The child failed early; its result says why.
+                return
+            self._channel.grant(written)
+        if written < len(data):
+            self._waiting += data[written:]
+            self._write(WRITE)
 
     def on_credit(self):
         self._listen()
@@ -61,6 +73,10 @@ class FileWork:
             os.close(fd)
         os.set_blocking(self._input, False)
         os.set_blocking(self._output, False)
+        # Small files do not need it, and it takes time.
+        if max(fields.get('size', 0), fields.get('maxBytes', 0)) > wide_pipes.USUAL:
+            wide_pipes.widen(self._input)
+            wide_pipes.widen(self._output)
 
     def _listen(self):
         wanted = bool(self._pid) and self._channel.writable > 0
@@ -94,7 +110,6 @@ class FileWork:
         except BlockingIOError:
             pass
         except OSError:
-            # The child failed early; its result says why.
             self._waiting.clear()
         wanted = bool(self._waiting)
         if wanted and not self._writing:
@@ -105,7 +120,7 @@ class FileWork:
 
     def _finish(self):
         try:
-            outcome = json.loads(os.read(self._result, 65536))
+            outcome = loads(os.read(self._result, 65536))
         except ValueError:
             outcome = {'code': 'FILE_FAILED', 'problem': 'the work was ended from outside (out of memory?)'}
         self._release()
@@ -145,5 +160,5 @@ def _work(theirs, operation, fields, user, home):
         outcome = {'code': refused.code, 'problem': refused.problem}
     except Exception as error:
         outcome = {'code': 'FILE_FAILED', 'problem': repr(error)[:1000]}
-    os.write(_RESULT, json.dumps(outcome).encode())
+    os.write(_RESULT, dumps(outcome).encode())
     os._exit(0)

@@ -1,8 +1,8 @@
 """The guests' connections for calls of tools: frames in, answers out. All that they send is hostile; what is wrong with it is told to that guest alone."""
 
-import json
 import struct
 
+from lean_json import encode_characters, loads
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
 
@@ -12,7 +12,6 @@ _FRAME = LIMITS['methodBytes']
 _UNREAD = 8_000_000
 _ID = 64
 _TOOL = 200
-_encode = json.JSONEncoder(separators=(',', ':'), ensure_ascii=False, allow_nan=False).encode
 
 
 class Guest:
@@ -50,7 +49,7 @@ class Guest:
             self._listen()
 
     def _refuse(self, call_id, code, problem):
-        self.send(_encode({'id': call_id, 'error': {'code': code, 'message': problem}}).encode('utf-8', 'replace'))
+        self.send(encode_characters({'id': call_id, 'error': {'code': code, 'message': problem}}).encode('utf-8', 'replace'))
 
     def _on_ready(self, mask):
         if mask & WRITE:
@@ -140,7 +139,7 @@ class Guest:
 
 def _parse(payload):
     try:
-        request = json.loads(payload, parse_constant=_refuse_constant)
+        request = loads(payload)
     except (ValueError, RecursionError) as error:
         raise Refused('MALFORMED', 'the call is not JSON') from error
     if not isinstance(request, dict) or set(request) != {'token', 'id', 'tool', 'arguments'}:
@@ -151,7 +150,3 @@ def _parse(payload):
     if not isinstance(request['arguments'], dict):
         raise Refused('TOOL_ARGUMENTS_INVALID', 'the arguments are not an object')
     return request
-
-
-def _refuse_constant(name):
-    raise ValueError(name)

@@ -1,15 +1,14 @@
 """What is kept of each exec, on the volume, so that it outlives the container: readable for the guest, writable for root alone."""
 
-import json
 import os
 import time
 
+from lean_json import encode, loads
 from protocol import Refused
 
 _STREAMS = ('stdout', 'stderr')
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 _EXIT_SIZE = 512
-_encode = json.JSONEncoder(separators=(',', ':')).encode
 
 
 class Journal:
@@ -56,7 +55,7 @@ class Journal:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         outputs = [os.open(self.path(exec_id, name), flags, 0o644) for name in _STREAMS]
         try:
-            _write_and_close(os.open(self.path(exec_id, 'spec.json'), _WRITE, 0o600), _encode(spec).encode())
+            _write_and_close(os.open(self.path(exec_id, 'spec.json'), _WRITE, 0o600), encode(spec).encode())
             return outputs, self.create_exit(exec_id)
         except OSError:
             return outputs, -1
@@ -71,7 +70,7 @@ class Journal:
         """One write, so the record appears whole or not at all. False when it could not be written."""
         if fd < 0:
             return False
-        data = _encode(record).encode().ljust(_EXIT_SIZE)
+        data = encode(record).encode().ljust(_EXIT_SIZE)
         try:
             return os.pwrite(fd, data, 0) == len(data)
         except OSError:
@@ -134,7 +133,7 @@ class Journal:
     def _read(self, exec_id, name):
         try:
             with open(self.path(exec_id, name), 'rb') as file:
-                return json.loads(file.read())
+                return loads(file.read())
         except (FileNotFoundError, ValueError):
             return None
 

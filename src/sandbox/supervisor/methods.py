@@ -1,12 +1,12 @@
 """Calls that the guest's code makes of the conversation's tools: taken from the guest, told to the worker again and again until they
 are answered, and answered once. All that the guest sends is hostile; what is wrong with it is told to that guest alone."""
 
-import hmac
-import json
 import os
 
 import _socket
+from _operator import _compare_digest as are_same
 from guest_calls import Guest
+from lean_json import encode_characters
 from loop import READ
 from protocol import LIMITS, Refused
 
@@ -16,7 +16,6 @@ _CALLS = LIMITS['methodCalls']
 _GUESTS = 128
 # What all calls that wait may take; memory here is taken from the sandbox's.
 _HOARD = 32_000_000
-_encode = json.JSONEncoder(separators=(',', ':'), ensure_ascii=False, allow_nan=False).encode
 
 
 class Methods:
@@ -56,7 +55,7 @@ class Methods:
 
     def desk_of(self, token):
         desk = self._desks.get(token)
-        return desk if desk is not None and hmac.compare_digest(desk.token.encode(), token.encode()) else None
+        return desk if desk is not None and are_same(desk.token.encode(), token.encode()) else None
 
     def _accept(self, mask):
         try:
@@ -104,7 +103,7 @@ class Desk:
             raise Refused('TOO_MANY', f'this code has made {_CALLS} calls of tools; more are not taken')
         number = len(self._ids) + 1
         try:
-            line = _encode({'number': number, 'tool': tool, 'arguments': arguments}).encode()
+            line = encode_characters({'number': number, 'tool': tool, 'arguments': arguments}).encode()
         except (ValueError, RecursionError) as error:
             raise Refused('TOOL_ARGUMENTS_INVALID', f'the arguments are not JSON: {error}') from error
         if len(line) > _FRAME:
@@ -143,7 +142,7 @@ class Desk:
             return
         self._methods.hoard -= len(call.line)
         self._count_held()
-        call.guest.send(b'{"id":' + _encode(call.id).encode() + b',' + body[1:])
+        call.guest.send(b'{"id":' + encode_characters(call.id).encode() + b',' + body[1:])
         self._methods.unblock()
 
     def close(self):

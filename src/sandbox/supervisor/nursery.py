@@ -136,6 +136,7 @@ def _serve(asked, user):
     os.closerange(3, kept)
     os.closerange(kept + 1, 1 << 20)
     asked = _socket.socket(fileno=kept)
+    runner.prepare()
     while asked.recv(1):
         try:
             pid, descriptors = _make_runner(user)

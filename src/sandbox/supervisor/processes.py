@@ -1,7 +1,8 @@
 """Finds and signals all that runs below a process."""
 
 import os
-import signal
+
+import _signal as signal
 
 _LOOKS = 10
 

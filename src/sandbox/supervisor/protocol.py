@@ -1,16 +1,17 @@
 """The protocol's tables and the check of every request against them."""
 
-import json
 import os
-import re
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.json'), encoding='utf-8') as file:
-    _TABLES = json.load(file)
+from lean_json import loads
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.json'), 'rb') as file:
+    _TABLES = loads(file.read().strip())
 
 VERSION = _TABLES['version']
 LIMITS = _TABLES['limits']
 FRAMES = _TABLES['frames']
-_ID = re.compile(_TABLES['idPattern'].rstrip('$') + r'\Z')
+_ID = _TABLES['id']
+_NO_MARKS = str.maketrans('', '', _ID['marks'])
 _RECORDS = _TABLES['records']
 
 
@@ -49,7 +50,7 @@ def to_text(data):
 def parse_request(payload):
     """Returns the operation's name and its checked fields; raises `Refused`."""
     try:
-        request = json.loads(payload, parse_constant=_refuse_constant)
+        request = loads(payload)
     except (ValueError, RecursionError) as error:
         raise Refused('INVALID_ARGUMENT', 'the request is not JSON') from error
     if not isinstance(request, dict):
@@ -70,8 +71,10 @@ def parse_request(payload):
     return operation, request
 
 
-def _refuse_constant(name):
-    raise ValueError(name)
+def _is_id(value, field):
+    if not isinstance(value, str) or not 0 < len(value) <= _ID['maxLength']:
+        return False
+    return value.isascii() and value[0].isalnum() and value.translate(_NO_MARKS).isalnum()
 
 
 def _is_text(value, field):
@@ -99,7 +102,7 @@ def _is_text_map(value, field):
 
 
 _CHECKS = {
-    'id': lambda value, field: isinstance(value, str) and _ID.match(value) is not None,
+    'id': _is_id,
     'text': _is_text,
     'texts': _is_texts,
     'textMap': _is_text_map,

@@ -1,6 +1,5 @@
 """The small process that stands above each exec and keeps all its descendants together."""
 
-import ctypes
 import errno
 import fcntl
 import marshal
@@ -11,7 +10,7 @@ import _signal as signal
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STDIN, _STATUS, _ORDER = 0, 3, 4
-_libc = ctypes.CDLL(None, use_errno=True)
+_libc = None
 _BASH, _STATIC_BASH = b'/bin/bash', b'/bin/bash-static'
 """The same shell without libraries to link at every start; an image may come without it."""
 _READ_SIZE = 65536
@@ -19,6 +18,14 @@ _READ_SIZE = 65536
 ENDED = b'E'
 FAILED = b'F'
 ENDED_SIZE = 5
+
+
+def prepare():
+    """Loads what the runners of this process need: the supervisor need not wait for it."""
+    global _libc
+    import ctypes
+
+    _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run(theirs, user):

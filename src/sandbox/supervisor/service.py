@@ -1,21 +1,18 @@
-"""Answers the worker: one listening socket, its connections, and the operations."""
+"""Answers the worker: its connections, and the operations."""
 
 import gc
-import json
 import os
-import signal
 
+import _signal as signal
 import _socket
-import file_operations
 from connection import Connection
 from disk_guard import DiskGuard
 from executions import Executions
-from file_work import FileWork
 from journal import Journal, timestamp
+from lean_json import loads
 from loop import READ, Loop
 from methods import Methods
 from protocol import LIMITS, VERSION, Refused
-from tunnels import Tunnels
 from users import User, Users
 
 # Of the sandbox's own user, whatever the account is called where there is no container.
@@ -27,7 +24,8 @@ _FAREWELL = 1.0
 
 
 class Supervisor:
-    def __init__(self, options, user, nursery):
+    def __init__(self, options, user, nursery, stream):
+        """`stream`: the descriptors of a connection that is there from the beginning, to read from and to write to; or None."""
         self._loop = Loop()
         self._listener = _listen(options['--socket'])
         self._path = options['--socket']
@@ -39,10 +37,10 @@ class Supervisor:
         self._stopping = False
         methods = Methods(options['--methods'], self._loop)
         users = Users(User(_OWN_NAME, user, self._home), contained=not self._home_name)
-        executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, json.loads(options['--environment']))
+        executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, loads(options['--environment']))
         self._executions = executions
         self._disk_guard = DiskGuard(self._loop, executions, options['--journal'], users.all)
-        self._tunnels = Tunnels(self._loop, executions.base_env)
+        self._tunnels = None
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
             'hello': self._greet,
@@ -59,23 +57,27 @@ class Supervisor:
             'hold': executions.hold,
             'answer': executions.answer,
             'conclude': executions.conclude,
-            'tunnel.serve': self._tunnels.serve,
-            'tunnel.accept': self._tunnels.accept,
+            'tunnel.serve': lambda channel, fields: self._need_tunnels().serve(channel, fields),
+            'tunnel.accept': lambda channel, fields: self._need_tunnels().accept(channel, fields),
         }
         self._loop.add(self._listener.fileno(), READ, self._accept)
         self._listen_for_stop()
+        if stream is not None:
+            self._connect(*stream)
 
     def serve(self):
         """Returns when told to stop, with every command cut off and recorded as lost."""
-        loop, executions, tunnels, disk_guard = self._loop, self._executions, self._tunnels, self._disk_guard
+        loop, executions, disk_guard = self._loop, self._executions, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         self._nursery.warm_up()
         while not self._stopping:
-            loop.step(_earliest(executions.due(), tunnels.due(), disk_guard.due()), executions.running)
+            tunnels = self._tunnels
+            loop.step(_earliest(executions.due(), tunnels and tunnels.due(), disk_guard.due()), executions.running)
             executions.on_time(loop.active)
-            tunnels.on_time(loop.active)
+            if tunnels is not None:
+                tunnels.on_time(loop.active)
             disk_guard.on_time(loop.active)
         executions.cut_off()
         limit = loop.now() + _FAREWELL
@@ -93,10 +95,21 @@ class Supervisor:
             raise Refused('INTERNAL', 'the sandbox is being stopped')
         if self._home_name:
             self._find_home(fields)
-        if operation in file_operations.NAMES:
-            FileWork(channel, self._loop, operation, fields, self._user, self._home)
-        else:
-            self._operations[operation](channel, fields)
+        perform = self._operations.get(operation)
+        if perform is not None:
+            perform(channel, fields)
+            return
+        # Not at the top: a sandbox is up sooner without.
+        from file_work import FileWork
+
+        FileWork(channel, self._loop, operation, fields, self._user, self._home)
+
+    def _need_tunnels(self):
+        if self._tunnels is None:
+            from tunnels import Tunnels
+
+            self._tunnels = Tunnels(self._loop, self._executions.base_env)
+        return self._tunnels
 
     def _find_home(self, fields):
         for name in _PATHS:
@@ -106,14 +119,19 @@ class Supervisor:
 
     def _accept(self, mask):
         try:
-            fd, _ = self._listener._accept()
+            source, _ = self._listener._accept()
         except OSError:
             return
-        accepted = _socket.socket(fileno=fd)
-        if len(self._connections) >= LIMITS['connections']:
-            accepted.close()
-            return
-        self._connections.add(Connection(accepted, self._loop, self._handle, self._connections.discard))
+        try:
+            if len(self._connections) < LIMITS['connections']:
+                self._connect(source, os.dup(source))
+                return
+        except OSError:
+            pass
+        os.close(source)
+
+    def _connect(self, source, sink):
+        self._connections.add(Connection(source, sink, self._loop, self._handle, self._connections.discard))
 
     def _listen_for_stop(self):
         read, write = os.pipe()

@@ -3,7 +3,9 @@
 Options, each with a value: --socket, --journal, --methods, --home, --uid, --gid; and where it runs without a container: --home-name (a path that stands
 for the home in requests) and --environment (JSON, of all commands)."""
 
+import gc
 import os
+import stat
 import sys
 
 # Isolated mode leaves out the program's own directory.
@@ -22,15 +24,34 @@ _DEFAULTS = {
 
 
 def main(arguments):
+    # What is loaded now stays: there is nothing to collect before all is up.
+    gc.disable()
     options = _parse(arguments)
     user = (int(options['--uid']), int(options['--gid']))
+    stream = _take_stream()
     from nursery import Nursery
 
     # Its process is split off while this one is still small; only then comes the rest.
     nursery = Nursery(user)
     from service import Supervisor
 
-    Supervisor(options, user, nursery).serve()
+    Supervisor(options, user, nursery, stream).serve()
+
+
+def _take_stream():
+    """Whoever attached to the container before it started speaks the protocol on stdin and stdout. The streams are moved out of the way of all children."""
+    from wide_pipes import widen
+
+    if not stat.S_ISFIFO(os.fstat(0).st_mode):
+        return None
+    stream = os.dup(0), os.dup(1)
+    for fd in stream:
+        widen(fd)
+    nothing = os.open('/dev/null', os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    return stream
 
 
 def _parse(arguments):

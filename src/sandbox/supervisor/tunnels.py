@@ -1,6 +1,5 @@
 """The guest's way out: a listener on the container's loopback whose connections travel, unread, to a worker, which decides what may pass."""
 
-import collections
 import errno
 
 import _socket
@@ -25,7 +24,7 @@ class Tunnels:
         self._listening = False
         self._port = 0
         self._servers = []
-        self._waiting = collections.OrderedDict()
+        self._waiting = {}
         self._open = set()
         self._count = 0
 
@@ -35,8 +34,7 @@ class Tunnels:
 
     def on_time(self, now):
         while self._waiting and now >= self.due():
-            _, tunnel = self._waiting.popitem(last=False)
-            tunnel.refuse(_NOBODY)
+            self._waiting.pop(next(iter(self._waiting))).refuse(_NOBODY)
         self._listen()
 
     def serve(self, channel, fields):

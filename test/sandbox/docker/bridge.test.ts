@@ -45,6 +45,18 @@ describe('the bridge stream', () => {
     bridge.destroy();
   });
 
+  test('writes that were held together go out in order, and are done when all of them are', async () => {
+    const { bridge, toEngine } = bridged();
+    const done: string[] = [];
+    bridge.cork();
+    for (const text of ['one ', 'two ', 'three']) bridge.write(text, () => done.push(text));
+    bridge.uncork();
+    bridge.end();
+    expect((await buffer(toEngine)).toString()).toBe('one two three');
+    expect(done).toEqual(['one ', 'two ', 'three']);
+    bridge.destroy();
+  });
+
   test('a reader that stops reading stops the engine', async () => {
     const { bridge, fromEngine } = bridged();
     const chunk = frame(1, Buffer.alloc(64 * 1024));

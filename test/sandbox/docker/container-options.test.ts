@@ -29,14 +29,21 @@ describe('the definition of a container', () => {
     });
   });
 
-  test('limits memory without swap, processors, processes, files and logs', () => {
+  test('limits memory without swap, processors, processes and files', () => {
     const { HostConfig } = containerOptions(spec);
     expect(HostConfig).toMatchObject({ Memory: 512 * 2 ** 20, MemorySwap: 512 * 2 ** 20, NanoCpus: 1.5e9, PidsLimit: 100 });
     expect(HostConfig?.Ulimits).toEqual([
       { Name: 'nofile', Soft: 4096, Hard: 8192 },
       { Name: 'core', Soft: 0, Hard: 0 },
     ]);
-    expect(HostConfig?.LogConfig).toEqual({ Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } });
+  });
+
+  test('the first stream to the supervisor ends with who attached, and what goes over it is not logged; gVisor has none', () => {
+    const { HostConfig, OpenStdin, StdinOnce } = containerOptions(spec);
+    expect({ OpenStdin, StdinOnce, log: HostConfig?.LogConfig?.Type }).toEqual({ OpenStdin: true, StdinOnce: true, log: 'none' });
+    const gvisor = containerOptions({ ...spec, runtime: { name: 'runsc', holder: 'abc' } });
+    expect(gvisor.OpenStdin).toBe(false);
+    expect(gvisor.HostConfig?.LogConfig).toEqual({ Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } });
   });
 
   test('mounts one volume, two sized memory file systems and nothing of the host', () => {

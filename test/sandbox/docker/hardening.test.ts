@@ -24,7 +24,7 @@ describe('a sandbox, probed from inside', () => {
       OomScoreAdj: 500,
       OomKillDisable: false,
       PublishAllPorts: false,
-      LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
+      LogConfig: { Type: 'none', Config: {} },
       Tmpfs: { '/tmp': 'rw,exec,nosuid,nodev,size=64m,mode=1777', '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
       SecurityOpt: ['no-new-privileges:true'],
       Privileged: false,
@@ -38,7 +38,7 @@ describe('a sandbox, probed from inside', () => {
     });
     for (const name of ['Binds', 'Devices', 'DeviceRequests', 'ExtraHosts', 'Links', 'VolumesFrom', 'GroupAdd', 'Dns'] as const)
       expect(HostConfig[name] ?? []).toEqual([]);
-    expect(Config).toMatchObject({ Hostname: 'sandbox', User: '0:0', OpenStdin: false, Tty: false });
+    expect(Config).toMatchObject({ Hostname: 'sandbox', User: '0:0', OpenStdin: true, StdinOnce: true, Tty: false });
     expect(Mounts.map(({ Type, Destination }) => ({ Type, Destination }))).toEqual([{ Type: 'volume', Destination: '/home' }]);
     expect(Config.Labels).toMatchObject({
       'longshore.installation': parts.installation,
@@ -108,6 +108,9 @@ print(*[call(number, *values) for number, values in ((165, (0, 0, 0, 0, 0)), (17
     expect((await handle.run('unshare --user --map-root-user true')).exitCode).not.toBe(0);
     expect((await handle.run('kill -9 1; cat /proc/1/environ; ls /proc/1/fd')).exitCode).not.toBe(0);
     expect(await output(handle, 'for p in $(pgrep -u root); do kill -9 $p 2>/dev/null && echo killed $p; done')).toBe('');
+    // Over the container's own stdin and stdout the worker speaks with the supervisor.
+    expect(await output(handle, 'for p in $(pgrep -u root); do for n in 0 1 2; do echo x >/proc/$p/fd/$n; done; done 2>/dev/null; echo done')).toBe('done');
+    expect(await output(handle, 'for p in $(pgrep -u root); do ls /proc/$p/fd 2>/dev/null; done')).toBe('');
   });
 
   test('a guest that kills what it can, floods the supervisor or speaks its language gets no answer that is wrong', async () => {

@@ -238,6 +238,30 @@ describe('destroying', () => {
 });
 
 describe('bridges', () => {
+  const bridges = async (sandboxId: string) => {
+    const { Processes } = await parts.docker.getContainer(parts.containerName(sandboxId)).top();
+    return (Processes as string[][]).filter((row) => row.at(-1)?.startsWith('socat')).length;
+  };
+
+  test('who made the container speaks over its own streams; everybody else, and who comes back, has a bridge', async () => {
+    const owner = parts.newOwner();
+    const [maker, visitor] = [parts.another(), parts.another()];
+    const made = await maker.open(owner, {});
+    const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 256));
+    await made.handle.writeFile('/home/user/bytes', bytes);
+    expect(bytes.equals(await made.handle.readFile('/home/user/bytes'))).toBe(true);
+    expect(await bridges(owner.sandboxId)).toBe(0);
+
+    const met = await visitor.open(owner, {});
+    const one = await output(met.handle, 'mkfifo gate; echo one');
+    const running = met.handle.run('cat gate');
+    expect({ one, bridges: await bridges(owner.sandboxId) }).toEqual({ one: 'one', bridges: 1 });
+    await maker[Symbol.asyncDispose]();
+    const back = await parts.another().open(owner, {});
+    expect(await output(back.handle, 'echo two > gate; echo three')).toBe('three');
+    expect((await running).stdout.text).toBe('two\n');
+  });
+
   test('a closed connection leaves no process in the container, and open ones do not pile up', async () => {
     const owner = parts.newOwner();
     const worker = parts.another();
@@ -246,12 +270,8 @@ describe('bridges', () => {
       await worker.freeze(owner.sandboxId);
       await handle.run('true');
     }
-    const bridges = async () => {
-      const { Processes } = await parts.docker.getContainer(parts.containerName(owner.sandboxId)).top();
-      return (Processes as string[][]).filter((row) => row.at(-1)?.startsWith('socat')).length;
-    };
-    await until(async () => (await bridges()) === 1, 'one bridge');
+    await until(async () => (await bridges(owner.sandboxId)) === 1, 'one bridge');
     await worker[Symbol.asyncDispose]();
-    await until(async () => (await bridges()) === 0, 'no bridge');
+    await until(async () => (await bridges(owner.sandboxId)) === 0, 'no bridge');
   });
 });

@@ -1,6 +1,8 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { join } from 'node:path';
 import { encodeFrame, FrameReader, FRAMES, LIMITS, type Frame } from '../../../src/sandbox/connection/frames.ts';
-import { LocalSupervisor } from './local-supervisor.ts';
+import { LocalSupervisor, until } from './local-supervisor.ts';
 
 let supervisor: LocalSupervisor;
 let socket: Socket;
@@ -72,6 +74,31 @@ test('more data than the window allows ends the connection', async () => {
   for (let sent = 0; sent < LIMITS.windowBytes * 3; sent += 60_000) socket.write(encodeFrame(FRAMES.data, 2, Buffer.alloc(60_000)));
   await closed;
   await supervisor.connection.ping();
+});
+
+test('data is written as it comes, also in the middle of its frame, and frames are understood however they are cut', async () => {
+  const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
+  const frames = Buffer.concat([
+    encodeFrame(FRAMES.request, 1, JSON.stringify({ operation: 'writeFile', path: 'cut', size: bytes.length, parents: true })),
+    encodeFrame(FRAMES.data, 1, bytes.subarray(0, 60_000)),
+    encodeFrame(FRAMES.request, 2, '{"operation":"ping"}'),
+    encodeFrame(FRAMES.data, 1, bytes.subarray(60_000)),
+  ]);
+  const seen: Frame[] = [];
+  const reader = new FrameReader((frame) => seen.push(frame));
+  socket.on('data', (chunk: Buffer) => reader.push(chunk));
+  const written = () => readdirSync(supervisor.home).reduce((sum, name) => sum + statSync(join(supervisor.home, name)).size, 0);
+  const head = frames.indexOf(bytes.subarray(0, 100));
+  let sent = 0;
+  for (const end of [3, head - 2, head + 30_000]) {
+    socket.write(frames.subarray(sent, end));
+    sent = end;
+  }
+  await until(() => written() === 30_000);
+  socket.write(frames.subarray(sent));
+  await until(() => seen.some(({ type, channel }) => channel === 1 && type === FRAMES.end));
+  expect(seen.some(({ type, channel }) => channel === 2 && type === FRAMES.end)).toBe(true);
+  expect(readFileSync(join(supervisor.home, 'cut')).equals(bytes)).toBe(true);
 });
 
 test('a connection cut in the middle of a frame harms nobody', async () => {

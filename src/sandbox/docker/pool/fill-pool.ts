@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SandboxRow } from '../../../store/store.ts';
 import type { WarmPool } from '../../sandbox.ts';
-import { createContainer } from '../bring-up.ts';
+import { startNew } from '../bring-up.ts';
 import type { DockerContext } from '../context.ts';
 import { destroy } from '../destroy.ts';
 import { containerNameOf, volumeNameOf } from '../labels.ts';
@@ -43,10 +43,9 @@ async function isHealthy(context: DockerContext, row: SandboxRow): Promise<boole
 }
 
 async function build(context: DockerContext, row: SandboxRow): Promise<void> {
-  const { engine, rows, log } = context;
-  const containerId = await createContainer(context, row);
-  const isUp = await engine.start(containerId);
-  if (!isUp || !(await answers(context, row, ANSWER_MS))) {
+  const { rows, log } = context;
+  const containerId = await startNew(context, row);
+  if (containerId === undefined || !(await answers(context, row, ANSWER_MS))) {
     await retire(context, row, 'it did not start');
     return;
   }

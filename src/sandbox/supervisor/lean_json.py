@@ -1,0 +1,66 @@
+"""JSON exactly as the standard library has it, without loading it: its module brings along regular expressions and enumerations, which take as
+long as all the rest of the supervisor's start. Where the core of that module is not as it is known, the module itself does everything."""
+
+
+class _Scanning:
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo = {}
+
+    @staticmethod
+    def parse_constant(name):
+        raise ValueError(name)
+
+
+def _refuse(value):
+    raise TypeError(f'{type(value).__name__} is no JSON')
+
+
+def _lean():
+    import _json
+
+    scan = _json.make_scanner(_Scanning)
+
+    def loads(data):
+        try:
+            text = data if isinstance(data, str) else data.decode('utf-8')
+            value, end = scan(text, 0)
+            if end == len(text):
+                return value
+        except Exception:  # the core reports some errors by way of a module that is not there
+            pass
+        return _loads_fully(data)
+
+    def encoder(colon, comma, quote=_json.encode_basestring_ascii, allow_nan=True):
+        make_parts = _json.make_encoder(None, _refuse, quote, None, colon, comma, False, False, allow_nan)
+        return lambda value: ''.join(make_parts(value, 0))
+
+    return loads, encoder(': ', ', '), encoder(':', ','), encoder(':', ',', _json.encode_basestring, False)
+
+
+def _full():
+    import json
+
+    def encoder(**options):
+        return json.JSONEncoder(separators=(',', ':'), **options).encode
+
+    return _loads_fully, json.dumps, encoder(), encoder(ensure_ascii=False, allow_nan=False)
+
+
+def _loads_fully(data):
+    import json
+
+    return json.loads(data, parse_constant=_Scanning.parse_constant)
+
+
+try:
+    _functions = _lean()
+except Exception:  # whatever another Python finds wrong with it
+    _functions = _full()
+
+# `loads` raises `ValueError` or `RecursionError`, also for numbers that JSON does not have. `encode` is as `dumps`, without blanks; `encode_characters`
+# leaves characters beyond ASCII as they are, and raises `ValueError` for numbers that JSON does not have.
+loads, dumps, encode, encode_characters = _functions
