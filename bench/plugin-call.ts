@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { createLogger } from '../src/log.ts';
 import type { ToolContext } from '../src/plugins/define-plugin.ts';
@@ -23,8 +24,10 @@ const SOURCE = `export default { id: 'adder', tools: [{ id: 'add', description: 
   timeoutMs: 10000, isolation: 'compartment', execute: async ({ a, text }) => ({ sum: a + text.length }) }] };`;
 const THREAD = `const { parentPort } = require('node:worker_threads');
   parentPort.on('message', ({ id, input: { a, text } }) => parentPort.postMessage({ id, sum: a + text.length }));`;
+/** The least that a call of another process can be; which processors the two are put on weighs more than what they do, and weighs on both alike. */
+const ECHO = `process.stdin.on('data', (chunk) => { const { id, input: { a, text } } = JSON.parse(chunk); process.stdout.write(JSON.stringify({ id, sum: a + text.length })); });`;
 
-/** A call into a plugin's fenced process against the same call to a worker thread and to a function, its start against that of a bare Node process, and its replacement. */
+/** A call into a plugin's fenced process against the same call to a worker thread, to a bare process over pipes and to a function, its start against that of a bare Node process, and its replacement. */
 export async function measurePluginCall(): Promise<Measurement[]> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-bench-plugin-'));
   const entry = join(directory, 'index.js');
@@ -33,14 +36,17 @@ export async function measurePluginCall(): Promise<Measurement[]> {
   const code = await bundlePlugin('adder', entry);
   const plugin = await isolates.load({ name: 'adder', code });
   const thread = new Worker(THREAD, { eval: true });
+  const echo = spawn(process.execPath, ['-e', ECHO], { stdio: ['pipe', 'pipe', 'ignore'] });
   const context = fakeContext();
   const calls = {
     compartment: () => plugin.tools[0]?.execute(INPUT, context) ?? Promise.reject(new Error('no tool')),
     thread: () => askThread(thread),
+    pipe: () => askPipe(echo.stdin, echo.stdout),
     bare: async () => ({ sum: INPUT.a + INPUT.text.length }),
   };
   const samples = await takeTurns(calls);
   await thread.terminate();
+  echo.kill();
   const starts = { subject: [] as number[], baseline: [] as number[] };
   for (let start = 0; start < STARTS; start++) {
     starts.subject.push(await timed(() => isolates.load({ name: 'adder', code })));
@@ -51,7 +57,11 @@ export async function measurePluginCall(): Promise<Measurement[]> {
   const [p50, p95] = [percentile(samples.compartment, 50), percentile(samples.compartment, 95)];
   return [
     compareWithLimit({ name: 'plugin-call', limit: GOAL_P50_MS, unit: 'ms' }, samples.compartment),
-    compare({ name: 'plugin-call-thread', goal: 3, unit: 'ms', baselineIs: 'a worker thread' }, { subject: samples.compartment, baseline: samples.thread }),
+    compare(
+      { name: 'plugin-call-pipe', goal: 2, unit: 'ms', baselineIs: 'a bare process over pipes' },
+      { subject: samples.compartment, baseline: samples.pipe },
+    ),
+    compare({ name: 'plugin-call-thread', goal: 10, unit: 'ms', baselineIs: 'a worker thread' }, { subject: samples.compartment, baseline: samples.thread }),
     compare({ name: 'plugin-call-bare', goal: 1_000, unit: 'ms', baselineIs: 'a bare function' }, { subject: samples.compartment, baseline: samples.bare }),
     { name: 'plugin-call-p99', ratio: p99 / GOAL_P99_MS, goal: 1, p50, p95, unit: 'ms', baseline: { what: 'a p99 of', p50: GOAL_P99_MS, p95: GOAL_P99_MS } },
     compare({ name: 'plugin-start', goal: 2, unit: 'ms', baselineIs: 'the start of node' }, starts),
@@ -74,6 +84,12 @@ async function askThread(thread: Worker): Promise<unknown> {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
   thread.postMessage({ id: 1, input: INPUT });
   return (await answer)[0];
+}
+
+async function askPipe(to: Writable, from: Readable): Promise<unknown> {
+  const answer = once(from, 'data') as Promise<[Buffer]>;
+  to.write(JSON.stringify({ id: 1, input: INPUT }));
+  return JSON.parse(String((await answer)[0])) as unknown;
 }
 
 async function startNode(): Promise<void> {
