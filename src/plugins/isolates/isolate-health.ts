@@ -1,10 +1,10 @@
 import type { FenceLevel } from './fence.ts';
 
 /**
- * How a plugin's process is. `sleeping`: it was ended because nobody used it, and the next call starts another. `broken`: there is none, since the last one could not be set to work; the next call tries it again. `left-alone`: it was ended
- * so often that it is not started for a while.
+ * How a plugin's process is. `asleep`: it was ended since nobody used it, and the next call starts another. `broken`: there is none, since the last one
+ * could not be set to work; the next call tries it again. `left-alone`: it was ended so often that it is not started for a while.
  */
-export type IsolateState = 'starting' | 'running' | 'sleeping' | 'broken' | 'left-alone';
+export type IsolateState = 'starting' | 'running' | 'asleep' | 'broken' | 'left-alone';
 
 export interface IsolateHealth {
   state: IsolateState;

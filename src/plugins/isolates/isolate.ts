@@ -2,7 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { createBreaker, type Breaker } from './breaker.ts';
-import type { IsolateHealth, IsolateState } from './isolate-health.ts';
+import type { IsolateHealth } from './isolate-health.ts';
 import { KeptProcess, type AtWork } from './kept-process.ts';
 import { speakWith, type CallRequest, type Limits } from './loaded-process.ts';
 import type { PluginProcess } from './plugin-process.ts';
@@ -17,9 +17,9 @@ export interface Isolate {
   describe(): Promise<Description>;
   /** @throws TOOL_FAILED when its process ends meanwhile or may not be started now; an Error with the plugin's message when the function throws. */
   call(request: CallRequest): Promise<Json>;
+  health(): IsolateHealth;
   /** Its process was ended because nobody used it; the next call starts another. */
   isAsleep(): boolean;
-  health(): IsolateHealth;
   /** Ends its process. */
   close(): Promise<void>;
 }
@@ -46,12 +46,10 @@ export function createIsolate(options: IsolateOptions): Isolate {
   const { plugin, processes, idleMs, onRest, log, now } = options;
   const breaker = createBreaker(now);
   let open = true;
-  /** The plugin's own `load`, as it was called; a process that comes later runs it again. */
+  /** The plugin's own `load`, as it was called; a process that replaces another runs it again. */
   let loading: CallRequest | undefined;
-  /** Of the first process; the code of later ones is the same. */
+  /** Of the first process; the code of those that replace it is the same. */
   let known: Description | undefined;
-  /** The last process was lost, and none has taken its place yet. */
-  let isLost = false;
   let restarts = 0;
 
   const start = async (): Promise<AtWork> => {
@@ -60,8 +58,6 @@ export function createIsolate(options: IsolateOptions): Isolate {
       breaker.failed();
       throw error;
     });
-    if (isLost) restarts += 1;
-    isLost = false;
     known = atWork.description;
     return atWork;
   };
@@ -70,10 +66,11 @@ export function createIsolate(options: IsolateOptions): Isolate {
     idleMs,
     now,
     onLost(why) {
-      isLost = true;
       breaker.failed();
       log.warn({ plugin, why }, 'the process of a plugin was ended');
-      return breaker.waits() === undefined;
+      const isReplaced = breaker.waits() === undefined;
+      if (isReplaced) restarts += 1;
+      return isReplaced;
     },
     onNotReplaced: (error) => log.warn({ plugin, err: error }, 'the process of a plugin was not replaced'),
     onRest(asleep) {
@@ -84,8 +81,8 @@ export function createIsolate(options: IsolateOptions): Isolate {
   });
   return {
     describe: () => kept.use(async ({ description }) => description),
+    health: () => ({ state: kept.state() ?? (breaker.isOpen() ? 'left-alone' : 'broken'), restarts }),
     isAsleep: () => kept.isAsleep(),
-    health: () => ({ state: stateOf(kept, breaker), restarts }),
     async call(request) {
       if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
       // It does that when it falls asleep.
@@ -114,12 +111,6 @@ async function setToWork(process: PluginProcess, options: IsolateOptions, known?
     process.kill('it could not be set to work');
     throw error;
   }
-}
-
-function stateOf(kept: KeptProcess, breaker: Breaker): IsolateState {
-  const state = kept.state();
-  if (state !== 'gone') return state;
-  return breaker.isOpen() ? 'left-alone' : 'broken';
 }
 
 function refuseWhileOpen(breaker: Breaker, name: string): void {

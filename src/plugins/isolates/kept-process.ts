@@ -30,8 +30,8 @@ export class KeptProcess {
   private readonly leaving = new Set<PluginProcess>();
   private current: Promise<AtWork> | undefined;
   private asleep = false;
-  private runs = false;
   private open = true;
+  private working = false;
 
   constructor(keeping: Keeping) {
     this.keeping = keeping;
@@ -52,15 +52,16 @@ export class KeptProcess {
     return this.asleep;
   }
 
-  state(): 'sleeping' | 'starting' | 'running' | 'gone' {
-    if (this.asleep) return 'sleeping';
-    if (!this.current) return 'gone';
-    return this.runs ? 'running' : 'starting';
+  /** Undefined when there is no process although it does not sleep. */
+  state(): 'asleep' | 'starting' | 'running' | undefined {
+    if (this.asleep) return 'asleep';
+    if (!this.current) return undefined;
+    return this.working ? 'running' : 'starting';
   }
 
   /** Resolves when the processes that went to sleep have ended. */
   async gone(): Promise<void> {
-    await Promise.all([...this.leaving].map(({ ended }) => ended));
+    await Promise.all([...this.leaving].map(({ gone }) => gone));
   }
 
   async close(): Promise<void> {
@@ -69,14 +70,14 @@ export class KeptProcess {
     const last = await this.current?.catch(() => undefined);
     const all = [...this.leaving, ...(last ? [last.loaded.process] : [])];
     for (const process of all) process.kill('the plugin was closed');
-    await Promise.all(all.map(({ ended }) => ended));
+    await Promise.all(all.map(({ gone }) => gone));
   }
 
   private acquire(): Promise<AtWork> {
     if (this.current) return this.current;
     const starting = this.keeping.start();
     this.current = starting;
-    this.runs = false;
+    this.working = false;
     if (this.asleep) this.rest(false);
     // A start is a use: what is not at work yet does not fall asleep.
     this.inUse.begin();
@@ -87,7 +88,7 @@ export class KeptProcess {
   private async follow(starting: Promise<AtWork>): Promise<void> {
     try {
       const { loaded } = await starting;
-      if (this.current === starting) this.runs = loaded.process.alive();
+      if (this.current === starting) this.working = true;
       // One that fell asleep meanwhile may have a successor, which is not to be forgotten for it.
       void loaded.process.ended.then((why) => this.current === starting && this.lose(why));
     } catch {
@@ -113,7 +114,7 @@ export class KeptProcess {
   private async letGo(atWork: AtWork): Promise<void> {
     const { process } = atWork.loaded;
     this.leaving.add(process);
-    void process.ended.then(() => this.leaving.delete(process));
+    void process.gone.then(() => this.leaving.delete(process));
     await this.keeping.beforeSleep(atWork);
     process.kill('it was not used');
   }
