@@ -77,7 +77,9 @@ test('a server goes on after a freeze with what it remembers; after a stop it is
   expect(await chat.reply()).toBe('Three.');
   expect(await textsOf(chat)).toEqual([1, 'hunter2 in /home/user/mcp', 2, 1]);
   const notes = (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
-  expect(notes).toEqual(['From tally:count: The MCP server tally is started again, since it had ended: what it had in its memory is gone.']);
+  expect(notes).toEqual([
+    'From tally:count: The MCP server tally is started again, since the processes of its sandbox had ended: what it had in its memory is gone.',
+  ]);
   await chat.close();
 }, 120_000);
 

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { contextFor } from '../../src/activities/tool-context.ts';
 import type { ToolRun } from '../../src/activities/tool-run.ts';
 import { createCallSandbox } from '../../src/activities/tool-sandbox.ts';
@@ -126,9 +127,10 @@ async function run(what: keyof Cell, isolation: string, toolId: string): Promise
   await using network = createGuardedFetch({ hosts: tool.permissions.network ?? [], resolve: outside.resolve, allowAddresses: ['127.0.0.1'] });
   const services = { environment: (name: string) => process.env[name], configOf: () => ({}), fetchFor: () => network.fetch };
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
-  const context = contextFor({ args, tool, services, log, store: parts.store } as unknown as ToolRun, sandbox, new AbortController().signal);
+  const toolRun = { args, tool, services, log, store: parts.store } as unknown as ToolRun;
+  const execute = () => tool.execute({}, contextFor(toolRun, sandbox, new AbortController().signal)).then(String, (error: Error) => error.message);
   // Waited for: the network ends with this function.
-  return await tool.execute({}, context).then(String, (error: Error) => error.message);
+  return await new MockActivityEnvironment().run(execute);
 }
 
 /** What the functions of fenced tools may do: what the tool was granted. */

@@ -1,4 +1,5 @@
 import { contextOfExec } from '../operations/context-names.ts';
+import { isServerExec } from '../operations/server-names.ts';
 import type { ContainerState } from './engine.ts';
 
 /** How a container that nobody stopped came to its end, in words for the model and the operator. */
@@ -24,7 +25,9 @@ export function describeLoss(loss: {
   execs: LostExec[];
   expected: boolean;
 }): string | undefined {
-  const { cause, filesLost, filesOf, execs, expected } = loss;
+  const { cause, filesLost, filesOf, expected } = loss;
+  // They are started again when they are called, and tell it themselves.
+  const execs = loss.execs.filter(({ execId }) => !isServerExec(execId));
   if (expected && !filesLost && execs.length === 0) return undefined;
   const instead = filesOf === undefined ? 'it starts empty' : `it starts with those of its snapshot of ${filesOf}`;
   const files = filesLost ? `Its files are gone as well; ${instead}.` : 'The files under /home are kept; /tmp is empty.';

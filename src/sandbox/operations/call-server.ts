@@ -3,6 +3,7 @@ import { makeId } from '../../contracts/ids.ts';
 import type { ExecSpec, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../sandbox.ts';
 import { createServerReader } from './server-reader.ts';
+import { serverExec } from './server-names.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** Above what a server's keeper lets through, with the progress it tells. */
@@ -76,7 +77,7 @@ async function ensureServer(connection: WorkingConnection, server: SandboxServer
     const fix = 'Use a lower-case letter, then letters, digits and -, 40 at most';
     throw failure('INVALID_ARGUMENT', { what: 'name', problem: `${JSON.stringify(name)} is no name of a server`, fix });
   }
-  const execId = `mcp-${name}`;
+  const execId = serverExec(name);
   const run: ExecSpec['run'] = { program: 'mcp', argv: [name, command, ...args] };
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
     const why = await start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
@@ -93,7 +94,7 @@ async function start(connection: WorkingConnection, spec: ExecSpec): Promise<str
   try {
     const { state } = await connection.start(spec);
     if (state === 'running') return undefined;
-    return state === 'lost' ? 'its container had died' : 'it had ended';
+    return state === 'lost' ? 'the processes of its sandbox had ended' : 'it had ended';
   } catch (error) {
     if (isFailure(error, 'EXEC_MISMATCH')) return 'its definition has changed';
     throw error;

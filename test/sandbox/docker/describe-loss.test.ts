@@ -24,6 +24,12 @@ describe('what was lost', () => {
     expect(text).toContain('`echo xxx');
   });
 
+  test('MCP servers are no loss: they are started again when they are called, which is told then', () => {
+    const execs = [{ execId: 'mcp-calendar', command: 'mcp calendar node server.js' }];
+    expect(describeLoss({ cause: 'it was stopped', filesLost: false, execs, expected: true })).toBeUndefined();
+    expect(describeLoss({ cause: 'it died', filesLost: false, execs, expected: false })).toContain('No command was cut off without a result');
+  });
+
   test('code contexts are no commands: what is gone are their variables', () => {
     const execs = ['code-python-one', 'code-javascript-two:web', 'code-name'].map((execId) => ({ execId, command: 'python one' }));
     expect(describeLoss({ cause: 'it was stopped', filesLost: false, execs, expected: true })).toMatch(

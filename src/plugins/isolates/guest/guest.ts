@@ -48,7 +48,7 @@ function lineOf(call: number): Line {
       }
       return new Promise((resolve, reject) => {
         asked.set(id, { resolve, reject });
-        process.stdout.write(`${question}\n`);
+        writePipe(`${question}\n`);
       });
     },
     tell: (what, text) => send({ type: 'tell', call, what, text }),
