@@ -15,6 +15,8 @@ import runner
 _DESCRIPTORS = struct.Struct('=5i')
 _PID = struct.Struct('=i')
 _ONE_MORE = b'+'
+# Commands that follow each other at once each find one made, and do not wait for the one that their predecessor's end has set off.
+_AHEAD = 2
 
 
 class Spawned:
@@ -52,20 +54,23 @@ class Nursery:
         """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started.
         `user` is another (uid, gid) than the nursery's."""
         order = marshal.dumps((argv, cwd, env, open_stdin, user))
-        spawned = self._take()
-        if not spawned.give(order):
-            spawned = self._take()
-            if not spawned.give(order):
-                raise OSError(errno.EPIPE, 'the runner ended')
+        spawned = self._give(order)
         if not open_stdin:
             os.close(spawned.stdin)
             spawned.stdin = -1
         return spawned
 
-    def warm_up(self):
-        """Asks for the next runner, to be there when it is needed."""
-        if self._asked == 0:
+    def warm_up(self, ahead=_AHEAD):
+        """Asks for the next runners, to be there when they are needed."""
+        while self._asked < ahead:
             self._ask()
+
+    def _give(self, order):
+        for _ in range(self._asked + 1):
+            spawned = self._take()
+            if spawned.give(order):
+                return spawned
+        raise OSError(errno.EPIPE, 'the runner ended')
 
     def _ask(self):
         try:
@@ -76,12 +81,12 @@ class Nursery:
         self._asked += 1
 
     def _take(self):
-        was_ahead = self._asked > 0
-        number, descriptors = self._answer()
-        if not descriptors and was_ahead:
-            # There was no room when it was made ahead; by now there may be.
+        # Where there was no room when they were made ahead there may be by now.
+        for _ in range(self._asked + 1):
             number, descriptors = self._answer()
-        if not descriptors:
+            if descriptors:
+                break
+        else:
             raise OSError(number, os.strerror(number))
         for fd in descriptors[:4]:
             os.set_blocking(fd, False)

@@ -15,6 +15,8 @@ _BASH, _STATIC_BASH = b'/bin/bash', b'/bin/bash-static'
 """The same shell without libraries to link at every start; an image may come without it."""
 _READ_SIZE = 65536
 
+_REHEARSAL = marshal.dumps(([b'/nowhere'], b'/', {b'PATH': b'/'}, True, None))
+
 ENDED = b'E'
 FAILED = b'F'
 ENDED_SIZE = 5
@@ -80,6 +82,7 @@ def _obey(user):
         os.setsid()
         os.umask(0o022)
         offer_to_out_of_memory_killer()
+        _rehearse()
         argv, cwd, env, open_stdin, other = _read_order()
         if not open_stdin:
             # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
@@ -92,6 +95,17 @@ def _obey(user):
     except OSError as error:
         _report_failure(step, error)
     os._exit(127)
+
+
+def _rehearse():
+    """Does what an order will need, in vain: every page that it touches is copied from the parent now, and not when somebody waits."""
+    argv, cwd, env, _, _ = marshal.loads(_REHEARSAL)
+    os.close(os.open('/dev/null', os.O_RDONLY))
+    os.chdir(cwd)
+    try:
+        _execute_found(argv, env)
+    except OSError:
+        pass
 
 
 def _execute_found(argv, env):

@@ -71,7 +71,8 @@ class Supervisor:
         # Pages that the collector never touches stay shared with the children that work on files.
         gc.freeze()
         gc.enable()
-        self._nursery.warm_up()
+        # The first command should not have to share the processors with more of them.
+        self._nursery.warm_up(1)
         while not self._stopping:
             tunnels = self._tunnels
             loop.step(_earliest(executions.due(), tunnels and tunnels.due(), disk_guard.due()), executions.running)
