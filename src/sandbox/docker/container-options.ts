@@ -1,4 +1,5 @@
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import { volumeOptions } from './volumes.ts';
 
 /** The engine has known this setting since API 1.41; the type package does not. */
 type FullHostConfig = HostConfig & { CgroupnsMode: 'private' };
@@ -8,6 +9,8 @@ export interface ContainerSpec {
   name: string;
   image: string;
   volumeName: string;
+  /** What the storage keeps the volume to, in MB; absent where it cannot or need not. */
+  volumeMb?: number;
   labels: Record<string, string>;
   memoryMb: number;
   cpus: number;
@@ -99,7 +102,7 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
         Type: 'volume',
         Source: spec.volumeName,
         Target: '/home',
-        VolumeOptions: { NoCopy: false, Labels: { ...spec.labels }, DriverConfig: { Name: 'local', Options: {} } },
+        VolumeOptions: { NoCopy: false, Labels: { ...spec.labels }, DriverConfig: { Name: 'local', Options: volumeOptions(spec.volumeMb) } },
       },
     ],
     // On stdout the supervisor speaks to whoever attached, which is not to be kept.

@@ -13,7 +13,7 @@ import { createCopyJobs, type CopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
 import { imageId, newestTemplateImage } from './images.ts';
 import { usageOf, volumeSizes, type ContainerUsage } from './usage.ts';
-import { createVolume, removeVolume, volumeExists, volumesOf } from './volumes.ts';
+import { createVolume, hasQuotas, removeVolume, volumeExists, volumesOf } from './volumes.ts';
 
 /** A call to the engine that says nothing for so long has failed. Milliseconds. */
 const CALL_TIMEOUT_MS = 60_000;
@@ -92,7 +92,9 @@ export interface Engine {
   /** Ends all bridges to the container's supervisor, of other workers too. */
   endBridges(container: string): Promise<void>;
   /** Done as well when it is there. */
-  createVolume(volume: string, labels: Record<string, string>): Promise<void>;
+  createVolume(volume: string, labels: Record<string, string>, limitMb?: number): Promise<void>;
+  /** Whether its storage keeps volumes to a size. */
+  hasQuotas(): Promise<boolean>;
   volumeExists(volume: string): Promise<boolean>;
   /** False when a container uses it. */
   removeVolume(volume: string): Promise<boolean>;
@@ -126,7 +128,6 @@ export function createEngine(host: string | undefined): Engine {
   const calls = new Docker({ ...address(host), timeout: CALL_TIMEOUT_MS });
   const slow = new Docker({ ...address(host), timeout: MEMORY_TIMEOUT_MS });
   const streams = new Docker(address(host));
-  let processors: Promise<number> | undefined;
 
   return {
     create: async (spec) => (await create(calls, spec, containerOptions(spec))).id,
@@ -152,7 +153,8 @@ export function createEngine(host: string | undefined): Engine {
       createCopyJobs({ docker: streams, installation, image, dataDirectory: async () => (await engineFacts(calls)).dataDirectory }),
     endBridges: (container) => runInside(calls, container, END_BRIDGES),
     removeContainer: (container) => removeContainer(calls, container),
-    createVolume: (volume, labels) => createVolume(calls, volume, labels),
+    createVolume: (volume, labels, limitMb) => createVolume(calls, volume, labels, limitMb),
+    hasQuotas: once(() => hasQuotas(calls)),
     volumeExists: (volume) => volumeExists(calls, volume),
     removeVolume: (volume) => removeVolume(calls, volume),
     openBridge: (container) => openBridge(calls, streams, container),
@@ -160,17 +162,21 @@ export function createEngine(host: string | undefined): Engine {
     volumesOf: (installation) => volumesOf(calls, installation),
     imageId: (image) => imageId(calls, image),
     newestTemplateImage: (template) => newestTemplateImage(calls, template),
-    processorCount() {
-      processors ??= mapped('tell its number of processors', async () => Number((await calls.info()).NCPU)).catch((error: unknown) => {
-        processors = undefined;
-        throw error;
-      });
-      return processors;
-    },
+    processorCount: once(() => mapped('tell its number of processors', async () => Number((await calls.info()).NCPU))),
     facts: () => engineFacts(calls),
     usage: (container) => usageOf(calls, container),
     volumeSizes: (installation) => volumeSizes(calls, installation),
   };
+}
+
+/** Asks for something that does not change; an answer that failed is asked for again. */
+function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let answer: Promise<Answer> | undefined;
+  return () =>
+    (answer ??= ask().catch((error: unknown) => {
+      answer = undefined;
+      throw error;
+    }));
 }
 
 async function engineFacts(docker: Docker): Promise<EngineFacts> {

@@ -5,6 +5,7 @@ import { checkpointName } from './checkpoints.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { DockerContext } from './context.ts';
 import type { Place } from './copy-jobs.ts';
+import { volumeLimit } from './disk-limit.ts';
 import { LABEL, sandboxLabels, volumeNameOf } from './labels.ts';
 
 /** Where the parts of a sandbox come from. */
@@ -28,7 +29,7 @@ export interface LaidOut {
  */
 export async function layOut(
   context: DockerContext,
-  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName'>,
+  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'options'>,
   { files, memory }: Parts,
 ): Promise<LaidOut> {
   const { engine, installation } = context;
@@ -36,7 +37,8 @@ export async function layOut(
   const volumeName = `copy.${volumeNameOf(installation, row.sandboxId)}.${suffix}`;
   const laidOut: LaidOut = { volumeName };
   try {
-    await engine.createVolume(volumeName, { ...sandboxLabels(installation, row.sandboxId, row.conversationId), [LABEL.role]: 'copy' });
+    const labels = { ...sandboxLabels(installation, row.sandboxId, row.conversationId), [LABEL.role]: 'copy' };
+    await engine.createVolume(volumeName, labels, await volumeLimit(engine, row.options));
     await files({ volume: volumeName });
     if (memory === undefined) return laidOut;
     const spec = await memory.specOf(volumeName);

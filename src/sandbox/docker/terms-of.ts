@@ -8,6 +8,7 @@ import type { SandboxRow, Store } from '../../store/store.ts';
 import { createHeldAuthority } from '../egress/authority.ts';
 import { createEgress } from '../egress/create-egress.ts';
 import type { EgressSummary } from '../egress/decisions.ts';
+import { diskLimit } from './disk-limit.ts';
 import type { TermsOf } from './keep-terms.ts';
 
 export interface TermsOfOptions {
@@ -24,7 +25,6 @@ export interface TermsOfOptions {
   trust?: Pick<SecureContextOptions, 'ca'>;
 }
 
-const DEFAULT_DISK_MB = 10_240;
 const MEBIBYTE = 1024 * 1024;
 
 /** Reads what holds for a sandbox from its row, so that it is the same for all workers. What its way out decides is told in the conversation's events. */
@@ -34,8 +34,9 @@ export function createTermsOf({ config, store, log, role, resolve, trust, watchD
   const policy = createAddressPolicy({ allowAddresses, ...(resolve && { resolve }) });
   return async (sandboxId) => {
     const row = await store.sandboxes.get(sandboxId);
-    const { egress = [], diskMb = DEFAULT_DISK_MB } = (row?.options ?? {}) as SandboxOptions;
-    const terms = { diskBytes: watchDisk ? diskMb * MEBIBYTE : 0 };
+    const options = (row?.options ?? {}) as SandboxOptions;
+    const { egress = [] } = options;
+    const terms = { diskBytes: watchDisk ? diskLimit(options) * MEBIBYTE : 0 };
     if (!row || egress.length === 0 || role === 'visitor') return { terms };
     const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
     const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });

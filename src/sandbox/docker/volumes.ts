@@ -1,10 +1,31 @@
+import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import type { OwnedThing } from './engine.ts';
 import { engineStatus, mapped } from './errors.ts';
 import { LABEL } from './labels.ts';
 
-export async function createVolume(docker: Docker, volume: string, labels: Record<string, string>): Promise<void> {
-  await mapped(`create volume ${volume}`, () => docker.createVolume({ Name: volume, Driver: 'local', Labels: labels }));
+/** @param limitMb only where `hasQuotas` is true. */
+export async function createVolume(docker: Docker, volume: string, labels: Record<string, string>, limitMb?: number): Promise<void> {
+  await mapped(`create volume ${volume}`, () => docker.createVolume({ Name: volume, Driver: 'local', Labels: labels, DriverOpts: volumeOptions(limitMb) }));
+}
+
+/** What the engine's own volume driver is told. */
+export function volumeOptions(limitMb: number | undefined): Record<string, string> {
+  return limitMb === undefined ? {} : { size: `${limitMb}m` };
+}
+
+/** Whether the storage keeps volumes to a size. Found out by making one: the name of a file system does not tell whether it was mounted for that. */
+export async function hasQuotas(docker: Docker): Promise<boolean> {
+  const volume = `longshore-quota-probe-${randomBytes(6).toString('hex')}`;
+  return mapped('make a volume of limited size', async () => {
+    try {
+      await docker.createVolume({ Name: volume, Driver: 'local', DriverOpts: volumeOptions(1) });
+    } catch (error) {
+      if (engineStatus(error) === undefined) throw error;
+      return false;
+    }
+    return removeVolume(docker, volume);
+  });
 }
 
 export async function volumeExists(docker: Docker, volume: string): Promise<boolean> {

@@ -37,6 +37,7 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     // Programs are this machine's, whatever image is named.
     imageId: async () => 'local',
     newestTemplateImage: async () => undefined,
+    hasQuotas: async () => false,
     processorCount: async () => availableParallelism(),
     // Nothing tells its processes from others of this machine.
     usage: async () => undefined,

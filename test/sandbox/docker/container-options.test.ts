@@ -29,6 +29,12 @@ describe('the definition of a container', () => {
     });
   });
 
+  test('keeps the volume to a size where the storage can', () => {
+    const optionsOf = (given: ContainerSpec) => containerOptions(given).HostConfig?.Mounts?.[0]?.VolumeOptions?.DriverConfig;
+    expect(optionsOf(spec)).toEqual({ Name: 'local', Options: {} });
+    expect(optionsOf({ ...spec, volumeMb: 2112 })).toEqual({ Name: 'local', Options: { size: '2112m' } });
+  });
+
   test('limits memory without swap, processors, processes and files', () => {
     const { HostConfig } = containerOptions(spec);
     expect(HostConfig).toMatchObject({ Memory: 512 * 2 ** 20, MemorySwap: 512 * 2 ** 20, NanoCpus: 1.5e9, PidsLimit: 100 });
