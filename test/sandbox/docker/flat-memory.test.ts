@@ -10,7 +10,8 @@ import { createTestSandboxes } from './support.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const SIZE = 256;
-const ALLOWED_GROWTH = 64 * MEBIBYTE;
+/** Buffers that are not needed any more may come to 64 MiB before V8 looks for them. */
+const ALLOWED_GROWTH = 112 * MEBIBYTE;
 const PROGRAM = 'test/sandbox/docker/carry-file.ts';
 
 async function makeFile(path: string): Promise<void> {
