@@ -54,6 +54,13 @@ test('the shell of commands needs no linking at its start, and is otherwise the 
   expect(told.slice(3)).toEqual(told.slice(0, 3));
 });
 
+test('code finds the module of the tools from every directory, and npm takes none but its own for the project', async () => {
+  const { stdout } = await handle.run(
+    'mkdir -p fresh/deep && cd fresh/deep && npm prefix && node -p "require.resolve(\'longshore\')" && touch ../package.json && npm prefix',
+  );
+  expect(stdout.text).toBe('/home/user/fresh/deep\n/opt/longshore/guest/longshore.cjs\n/home/user/fresh\n');
+});
+
 test('files belong to the guest, and those of root are out of reach', async () => {
   await handle.writeFile('notes/a.txt', 'mine');
   expect((await handle.run('stat -c %U notes notes/a.txt')).stdout.text).toBe('user\nuser\n');
