@@ -34,8 +34,8 @@ export async function measurePluginCall(): Promise<Measurement[]> {
   const entry = join(directory, 'index.js');
   await writeFile(entry, SOURCE);
   await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
-  const code = await bundlePlugin('adder', entry);
-  const plugin = await isolates.load({ name: 'adder', code });
+  const bundle = await bundlePlugin('adder', entry);
+  const plugin = await isolates.load({ name: 'adder', ...bundle });
   const thread = new Worker(THREAD, { eval: true });
   const echo = spawn(process.execPath, ['-e', ECHO], { stdio: ['pipe', 'pipe', 'ignore'] });
   const context = fakeContext();
@@ -50,7 +50,7 @@ export async function measurePluginCall(): Promise<Measurement[]> {
   echo.kill();
   const starts = { subject: [] as number[], baseline: [] as number[] };
   for (let start = 0; start < STARTS; start++) {
-    starts.subject.push(await timed(() => isolates.load({ name: 'adder', code })));
+    starts.subject.push(await timed(() => isolates.load({ name: 'adder', ...bundle })));
     starts.baseline.push(await timed(startNode));
   }
   await rm(directory, { recursive: true });

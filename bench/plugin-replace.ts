@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../src/log.ts';
 import type { Plugin, ToolContext } from '../src/plugins/define-plugin.ts';
-import { bundlePlugin } from '../src/plugins/isolates/bundle-plugin.ts';
+import { bundlePlugin, type PluginBundle } from '../src/plugins/isolates/bundle-plugin.ts';
 import { openIsolates } from '../src/plugins/isolates/load-isolated.ts';
 import { percentile, timed, type Measurement } from './measure.ts';
 
@@ -23,8 +23,8 @@ const MISDEEDS = {
 export async function measurePluginReplace(context: ToolContext): Promise<Measurement> {
   await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), unresponsiveMs: UNRESPONSIVE_MS });
   const directory = await mkdtemp(join(tmpdir(), 'longshore-bench-replace-'));
-  const code = await bundleOf(directory);
-  const neighbour = await isolates.load({ name: 'neighbour', code });
+  const bundle = await bundleOf(directory);
+  const neighbour = await isolates.load({ name: 'neighbour', ...bundle });
   const samples: number[] = [];
   const done = new AbortController();
   const visits = (async () => {
@@ -36,7 +36,7 @@ export async function measurePluginReplace(context: ToolContext): Promise<Measur
   const measure = async () => {
     for (let round = 0; round < ROUNDS; round++) {
       for (const misdeed of Object.keys(MISDEEDS)) {
-        const bad = await isolates.load({ name: `${misdeed}-${round}`, code });
+        const bad = await isolates.load({ name: `${misdeed}-${round}`, ...bundle });
         await sleep(BETWEEN_MS);
         await call(bad, misdeed, context).catch(() => undefined);
         samples.push(await timed(() => call(bad, 'ping', context)));
@@ -51,7 +51,7 @@ export async function measurePluginReplace(context: ToolContext): Promise<Measur
 }
 
 /** Written as plugins are, with zod, which is what takes longest to evaluate. */
-async function bundleOf(directory: string): Promise<string> {
+async function bundleOf(directory: string): Promise<PluginBundle> {
   const tools = Object.entries({ ...MISDEEDS, ping: 'return "pong"' }).map(
     ([tool, body]) => `defineTool({ id: '${tool}', description: 'd', parameters: z.object({}), execute: async () => { ${body} } })`,
   );

@@ -43,7 +43,8 @@ async function killCommandsOf(handle: SandboxHandle, callId: string): Promise<vo
   for (;;) {
     const commands = (await handle.execs()).filter(({ execId }) => isExecOf(callId, execId));
     await Promise.all(commands.filter(({ state }) => state === 'running').map(({ execId }) => handle.kill(execId, 'SIGTERM')));
-    if (await barNextCommand(handle, `${callId}-${commands.length + 1}`)) return;
+    const begun = commands.filter(({ execId }) => !isWithin(callId, execId)).length;
+    if (await barNextCommand(handle, `${callId}-${begun + 1}`)) return;
   }
 }
 
@@ -57,7 +58,11 @@ async function barNextCommand(handle: SandboxHandle, execId: string): Promise<bo
   }
 }
 
-/** True for the commands named after a call. */
+/** True for the commands named after a call: its n-th, and those that a tool in the sandbox asked for while it ran as the n-th. */
 export function isExecOf(callId: string, execId: string): boolean {
-  return execId.startsWith(`${callId}-`) && /^\d+$/.test(execId.slice(callId.length + 1));
+  return execId.startsWith(`${callId}-`) && /^\d+(-\d+)?$/.test(execId.slice(callId.length + 1));
+}
+
+function isWithin(callId: string, execId: string): boolean {
+  return execId.slice(callId.length + 1).includes('-');
 }

@@ -10,6 +10,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
   const { conversationId, userId, tenantId, agentId, turnId, callId } = run.args;
   const { log, services, tool } = run;
   const fetch = endingWith(signal, services.fetchFor(tool.permissions.network ?? []));
+  const { send, note, at } = createMessages(run, signal);
   return {
     conversationId,
     userId,
@@ -18,7 +19,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     turnId,
     callId,
     signal,
-    sandbox,
+    sandbox: { ...sandbox, runTool: (given) => sandbox.runTool({ ...given, ask: (question) => given.ask({ ...question, ...at(question.number) }) }) },
     logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
     heartbeat: (line) => run.progress.line(line),
     env: environmentOf(run),
@@ -27,7 +28,8 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     files: filesFor(run, sandbox, fetch),
     fetch,
     message: () => messageOf(run),
-    ...createMessages(run, signal),
+    send,
+    note,
   };
 }
 

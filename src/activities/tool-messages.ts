@@ -13,40 +13,46 @@ const MAX_SENT_BYTES = 10 * 1024 * 1024;
 
 /**
  * What a tool says before it has its result. The n-th message of a call is the same message however often `execute` is repeated, so it is told once;
- * when the call has ended, nothing more is.
+ * when the call has ended, nothing more is. `at` is for whoever numbers its messages itself.
  */
-export function createMessages(run: ToolRun, signal: AbortSignal): Pick<ToolContext, 'send' | 'note'> {
+export interface Messages extends Pick<ToolContext, 'send' | 'note'> {
+  at: (number: number) => Pick<ToolContext, 'send' | 'note'>;
+}
+
+export function createMessages(run: ToolRun, signal: AbortSignal): Messages {
   const { args, store, claim } = run;
   const { conversationId, turnId, stepId, callId, tool } = args;
-  let earlier: Promise<number> | undefined;
+  let earlier: Promise<number[]> | undefined;
+  let said = 0;
   let sent = 0;
   let noted = 0;
   let woken = false;
   // Taken now: plugins speak from processes of their own, where no call is current.
   const activity = Context.current();
   const tell = (key: string, text: string) => store.transcript.append(conversationId, turnId, stepId, key, { role: 'note', text });
+  const sendAs = async (index: number, given: string | ContentPart): Promise<void> => {
+    const part: ContentPart = typeof given === 'string' ? { type: 'text', text: given } : given;
+    refuseUnfit(run, signal, part, said++);
+    earlier ??= claim.attempt > 1 ? store.events.sentBy(conversationId, callId) : Promise.resolve([]);
+    if (!(await earlier).includes(index)) {
+      await store.events.append(conversationId, [{ type: 'message.sent', turnId, stepId, data: { callId, tool, index, part: { ...part } } }]);
+    }
+    await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${textOf([part])}`);
+  };
+  const noteAs = async (index: number, text: string, wake: boolean): Promise<void> => {
+    refuseUnfit(run, signal, { type: 'text', text }, said++);
+    const words = `From ${tool}: ${text}`;
+    if (await tell(`noted-${callId}-${index}`, words)) {
+      await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text: words } }]);
+    }
+    if (!wake || woken) return;
+    await wakeConversation(activity, run.args);
+    woken = true;
+  };
   return {
-    async send(given) {
-      const part: ContentPart = typeof given === 'string' ? { type: 'text', text: given } : given;
-      const index = sent++;
-      refuseUnfit(run, signal, part, index);
-      earlier ??= claim.attempt > 1 ? store.events.sentBy(conversationId, callId) : Promise.resolve(0);
-      if (index >= (await earlier)) {
-        await store.events.append(conversationId, [{ type: 'message.sent', turnId, stepId, data: { callId, tool, index, part: { ...part } } }]);
-      }
-      await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${textOf([part])}`);
-    },
-    async note(text, { wake = false } = {}) {
-      const index = noted++;
-      refuseUnfit(run, signal, { type: 'text', text }, index);
-      const said = `From ${tool}: ${text}`;
-      if (await tell(`noted-${callId}-${index}`, said)) {
-        await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text: said } }]);
-      }
-      if (!wake || woken) return;
-      await wakeConversation(activity, run.args);
-      woken = true;
-    },
+    send: (part) => sendAs(sent++, part),
+    note: (text, { wake = false } = {}) => noteAs(noted++, text, wake),
+    at: (number) => ({ send: (part) => sendAs(number, part), note: (text, { wake = false } = {}) => noteAs(number, text, wake) }),
   };
 }
 

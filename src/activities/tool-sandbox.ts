@@ -2,6 +2,7 @@ import type { ExecuteToolArgs } from '../contracts/activities.ts';
 import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { ToolSandbox } from '../plugins/define-plugin.ts';
 import type { CodeResult, CommandResult, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../sandbox/sandbox.ts';
+import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
 import { INTERRUPTED_MARK } from './interrupt-call.ts';
 import { methodCallId } from './method-answer.ts';
 
@@ -15,7 +16,8 @@ export type Ending =
   | { kind: 'detached' };
 
 /** The sandbox as one attempt at a call sees it. */
-export interface CallSandbox extends ToolSandbox {
+export interface CallSandbox extends Omit<ToolSandbox, 'runTool'> {
+  runTool(run: NumberedRun): Promise<CommandResult>;
   /** The first thing that ended it; from then on nothing more is started. */
   ending(): Ending | undefined;
   /** Takes an error that a tool threw for what it says about the sandbox. */
@@ -62,21 +64,14 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
   const nextId = () => `${callId}-${++named}`;
   return {
     handle: () => guarded(async (handle) => handle),
-    exec(command, options = {}) {
-      const execId = nextId();
-      return guarded((handle) => runOnce(hold, handle, execId, command, options));
-    },
-    runCode(code, options) {
-      const execId = nextId();
-      return guarded((handle) => runCodeOnce(hold, handle, execId, code, options));
-    },
+    ...commands(nextId),
     callServer(server, request, options = {}) {
       const execId = nextId();
       return guarded((handle) => callServerOnce(hold, handle, execId, { server, request, options }));
     },
-    start(command, options = {}) {
+    runTool(run) {
       const execId = nextId();
-      return guarded((handle) => handle.start(command, { timeoutMs: 0, ...options, execId }));
+      return guarded((handle) => runToolOnce(hold, handle, execId, { ...run, commandsOf: (number) => commands(() => `${execId}-${number}`) }));
     },
     ending: fate.ending,
     concludedBy: () => hold.concludedBy,
@@ -87,6 +82,23 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
     },
     isBusy: () => busy > 0,
   };
+
+  function commands(idOf: () => string): Pick<ToolSandbox, 'exec' | 'runCode' | 'start'> {
+    return {
+      exec(command, options = {}) {
+        const execId = idOf();
+        return guarded((handle) => runOnce(hold, handle, execId, command, options));
+      },
+      runCode(code, options) {
+        const execId = idOf();
+        return guarded((handle) => runCodeOnce(hold, handle, execId, code, options));
+      },
+      start(command, options = {}) {
+        const execId = idOf();
+        return guarded((handle) => handle.start(command, { timeoutMs: 0, ...options, execId }));
+      },
+    };
+  }
 
   async function guarded<Result>(use: (handle: SandboxHandle) => Promise<Result>): Promise<Result> {
     if (fate.ending()) throw fate.refusal();
@@ -161,6 +173,27 @@ async function callServerOnce({ fate, release, timeoutMs }: Hold, handle: Sandbo
   });
   if (answer.outcome === 'killed') throw fate.end({ kind: 'interrupted' });
   return answer;
+}
+
+async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, run: NumberedRun & Pick<Questions, 'commandsOf'>): Promise<CommandResult> {
+  const { fate, isBegun, release, onOutput } = hold;
+  const { request, timeoutMs, onTold, ask, commandsOf } = run;
+  const onMethodCall = answerQuestions(handle, { ask, commandsOf, isOver: () => fate.ending() !== undefined });
+  const onPrint = (chunk: Buffer) => onOutput('stderr', chunk);
+  const options = { execId, timeoutMs, signal: release.signal, isBegun, onTold, onPrint, onMethodCall };
+  const result = await handle.runTool(request, options).catch((error: unknown) => {
+    // Only the mark of an interruption can have this id.
+    throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
+  });
+  // What it had asked for and still waits for goes with it.
+  if (result.status !== 'exited') await endCommandsOf(handle, execId);
+  if (result.status === 'killed') throw fate.end({ kind: 'interrupted', result });
+  return result;
+}
+
+async function endCommandsOf(handle: SandboxHandle, execId: string): Promise<void> {
+  const running = (await handle.execs()).filter((exec) => exec.state === 'running' && exec.execId.startsWith(`${execId}-`));
+  await Promise.all(running.map((exec) => handle.kill(exec.execId)));
 }
 
 /** The first ending counts. */

@@ -73,9 +73,9 @@ async function loadEntry(name: string, entry: string, { isolates, hostPlugins = 
 
 async function isolatePlugin(name: string, entry: string, isolates: Isolates | undefined): Promise<Plugin> {
   if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
-  const [code, defaults] = await Promise.all([bundlePlugin(name, entry), defaultsOf(entry)]);
+  const [bundle, defaults] = await Promise.all([bundlePlugin(name, entry), defaultsOf(entry)]);
   try {
-    return await isolates.load({ name, code, defaults });
+    return await isolates.load({ name, ...bundle, defaults });
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
     throw invalid(name, `${entry} cannot be loaded (${(error as Error).message})`, 'Mend that file', error);

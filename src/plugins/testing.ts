@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { compileFunction } from 'node:vm';
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import { createLogger } from '../log.ts';
 import type { Plugin, PluginStore, ToolContext, ToolResult } from './define-plugin.ts';
+import type { CommandResult } from '../sandbox/sandbox.ts';
 import { openIsolates } from './isolates/load-isolated.ts';
 import { startInstance, stopInstance } from './manager/plugin-instance.ts';
 import { loadSource } from './manager/plugin-source.ts';
 import { createRegistry } from './registry.ts';
+import type { SandboxedRun } from './tool-context.ts';
 
 export interface OpenOptions {
   /** Which plugin, where the directory holds several. Default: the first. */
@@ -75,9 +79,9 @@ export async function openPlugin(directory: string, { id, config = {}, env = {},
 
 type Parts = Pick<ToolContext, 'config' | 'store' | 'env'> & Pick<OpenedPlugin, 'sent' | 'notes'>;
 
-function contextOf({ sent, notes, ...parts }: Parts, given: Partial<ToolContext>): ToolContext {
+function contextOf({ sent, notes, ...parts }: Parts, { sandbox, ...given }: Partial<ToolContext>): ToolContext {
   const absent = (what: string) => () => Promise.reject(new Error(`${what} is not there in a test; give it in the context`));
-  return {
+  const context: ToolContext = {
     conversationId: 'conversation-1',
     userId: 'user-1',
     tenantId: 'tenant-1',
@@ -93,6 +97,8 @@ function contextOf({ sent, notes, ...parts }: Parts, given: Partial<ToolContext>
       runCode: absent('the sandbox'),
       callServer: absent('the sandbox'),
       start: absent('the sandbox'),
+      runTool: (run) => runHere(run, context),
+      ...sandbox,
     },
     files: { put: absent('the sandbox'), get: absent('the sandbox') },
     fetch: absent('the network'),
@@ -102,6 +108,23 @@ function contextOf({ sent, notes, ...parts }: Parts, given: Partial<ToolContext>
     ...parts,
     ...given,
   };
+  return context;
+}
+
+/** In a test, what runs in the sandbox elsewhere runs in the process of the test. */
+async function runHere({ request: { name, code, call }, onTold, ask }: SandboxedRun, { send, note, sandbox, signal }: ToolContext): Promise<CommandResult> {
+  const module: { exports: { run?: (call: JsonObject, line: object, signal: AbortSignal) => Promise<object> } } = { exports: {} };
+  compileFunction(code, ['module', 'exports', 'require'], { filename: `${name}.js` })(module, module.exports, createRequire(import.meta.url));
+  let number = 0;
+  const tell = (message: object) => onTold(Buffer.from(`${JSON.stringify(message)}\n`));
+  const line = {
+    ask: (what: string, args: Json[]) =>
+      ask({ what, args: JSON.parse(JSON.stringify(args)) as Json[], number: ++number, repeated: false, send, note, ...sandbox }),
+    tell: (what: string, text: string) => tell({ type: 'tell', call: 0, what, text }),
+  };
+  tell((await module.exports.run?.(call, line, signal)) ?? {});
+  const nothing = { text: '', totalBytes: 0, truncated: false, path: '' };
+  return { execId: name, status: 'exited', exitCode: 0, stdout: nothing, stderr: nothing, durationMs: 0 };
 }
 
 /** The scopes are told apart; times to live are not kept. */

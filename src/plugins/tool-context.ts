@@ -10,6 +10,7 @@ import type {
   ServerAnswer,
   ServerRequest,
   ServerRequestOptions,
+  ToolRequest,
 } from '../sandbox/sandbox.ts';
 
 /** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
@@ -87,8 +88,28 @@ export interface ToolSandbox {
     request: ServerRequest,
     options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'>,
   ): Promise<ServerAnswer>;
+  /** Runs the code of a tool in the sandbox once for this call, named as `exec` names commands. Not in compartments. */
+  runTool(run: SandboxedRun): Promise<CommandResult>;
   /** Starts a command that outlives the call. */
   start(command: string, options?: { cwd?: string; env?: Record<string, string>; user?: string; timeoutMs?: number }): Promise<ExecInfo>;
+}
+
+/** Code of a tool that is to run in the sandbox. */
+export interface SandboxedRun {
+  request: ToolRequest;
+  timeoutMs: number;
+  /** Given what it tells, lines of JSON, from the beginning. */
+  onTold: (chunk: Buffer) => void;
+  /** Does what it asks for; what this throws is thrown there. */
+  ask: (question: SandboxedQuestion) => Promise<Json>;
+}
+export interface SandboxedQuestion extends Pick<ToolContext, 'send' | 'note'>, Pick<ToolSandbox, 'exec' | 'runCode' | 'start'> {
+  what: string;
+  args: Json[];
+  /** The n-th of its call, whoever is asked; the functions that come with it do once what they do for this number. */
+  number: number;
+  /** A worker was asked before and ended; what it has done of it is not known. */
+  repeated: boolean;
 }
 
 /**

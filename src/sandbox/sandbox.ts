@@ -35,7 +35,7 @@ export interface MethodCall {
   number: number;
   tool: string;
   arguments: JsonObject;
-  /** It was told before, perhaps to another worker. */
+  /** A worker was told of it before, this one or another, and may have acted on it. */
   repeated: boolean;
 }
 /** Becomes the value of the call in the guest's language, or an exception. */
@@ -181,6 +181,27 @@ export interface SandboxHandle {
    * the second is given the answer of the first.
    */
   callServer(server: SandboxServer, request: ServerRequest, options?: ServerRequestOptions): Promise<ServerAnswer>;
+  /** Runs a call of a plugin's tool, whose code comes with it, in a Node of the sandbox. The same `execId` twice is one run. */
+  runTool(request: ToolRequest, options: RunToolOptions): Promise<CommandResult>;
+}
+
+/** What guest/run_tool.cjs is given. */
+export interface ToolRequest {
+  /** The tool's id, by which the exec is listed. */
+  name: string;
+  /** A CommonJS module that exports `run`. */
+  code: string;
+  /** For `run`. */
+  call: JsonObject;
+}
+export interface RunToolOptions extends Pick<RunOptions, 'signal' | 'isBegun'> {
+  execId: string;
+  timeoutMs: number;
+  /** Given what it tells the worker, lines of JSON, from the beginning. */
+  onTold: (chunk: Buffer) => void;
+  onPrint: (chunk: Buffer) => void;
+  /** Told what it asks of the worker. */
+  onMethodCall: (call: MethodCall) => void;
 }
 
 /** A program that speaks the Model Context Protocol over its stdin and stdout. */

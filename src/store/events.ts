@@ -18,7 +18,7 @@ const READ = `select ${EVENT_COLUMNS} from events where conversation_id = $1 and
 const TOLD_OUTPUT = `select data->>'stream' as stream, max((data->>'offset')::bigint + (data->>'bytes')::bigint)::float8 as told from events
   where conversation_id = $1 and type = 'tool.output' and data->>'callId' = $2 group by 1`;
 
-const SENT_BY = `select count(*)::integer as sent from events where conversation_id = $1 and type = 'message.sent' and data->>'callId' = $2`;
+const SENT_BY = `select (data->>'index')::integer as index from events where conversation_id = $1 and type = 'message.sent' and data->>'callId' = $2`;
 
 const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
 
@@ -45,8 +45,8 @@ export function createEvents({ database, announcer, listener }: { database: Data
       return { stdout: told.get('stdout') ?? 0, stderr: told.get('stderr') ?? 0 };
     },
     async sentBy(conversationId, callId) {
-      const [found] = await database.query<{ sent: number }>('events.sentBy', SENT_BY, [conversationId, callId]);
-      return found?.sent ?? 0;
+      const rows = await database.query<{ index: number }>('events.sentBy', SENT_BY, [conversationId, callId]);
+      return rows.map(({ index }) => index);
     },
     follow: (conversationId, afterSeq, signal) => followEvents({ read, listener, conversationId, afterSeq, signal }),
   };

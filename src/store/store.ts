@@ -260,8 +260,8 @@ export interface Store {
     turnStart(conversationId: string, turnId: string): Promise<number>;
     /** Bytes of each stream of a call that its `tool.output` events have told. */
     toldOutput(conversationId: string, callId: string): Promise<{ stdout: number; stderr: number }>;
-    /** How many `message.sent` events a call has. */
-    sentBy(conversationId: string, callId: string): Promise<number>;
+    /** The numbers of the `message.sent` events that a call has. */
+    sentBy(conversationId: string, callId: string): Promise<number[]>;
     /** Yields events after `afterSeq` as they come, for ever; ends when `signal` aborts. Survives a lost database connection. */
     follow(conversationId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ConversationEvent>;
   };

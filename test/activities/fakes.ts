@@ -229,7 +229,8 @@ export function createFakeStore() {
         }
         return told;
       },
-      sentBy: async (_conversationId: string, callId: string) => events.filter(({ type, data }) => type === 'message.sent' && data.callId === callId).length,
+      sentBy: async (_conversationId: string, callId: string) =>
+        events.flatMap((event) => (event.type === 'message.sent' && event.data.callId === callId ? [event.data.index] : [])),
     },
     transcript: {
       async append(_conversationId: string, _turnId: string, _stepId: string | undefined, key: string, entry: TranscriptEntry) {

@@ -48,7 +48,7 @@ beforeAll(async () => {
   const everything = { time: true, random: true, network: ['open.test'], env: ['MATRIX_KEY'], fs: [file] };
   for (const [what, permissions] of [['granted', everything] as const, ['denied', {}] as const]) {
     await bench.write(`${what}-compartment/index.ts`, sourceOf(`${what}-compartment`, 'compartment', permissions, fenced()));
-    await bench.write(`${what}-container/index.ts`, sourceOf(`${what}-container`, 'container', permissions, { ...inSandbox(what), ...ownOf(fenced()) }));
+    await bench.write(`${what}-container/index.ts`, sourceOf(`${what}-container`, 'container', permissions, { ...inSandbox(what), ...ownOf(fenced()), 'asked-network': `return (await context.fetch('${url}')).text()` }));
     await bench.write(`${what}-host/index.mjs`, sourceOf(`${what}-host`, 'host', permissions, inWorker(), 'longshore'));
   }
   const names = ['compartment', 'container', 'host'].flatMap((isolation) => [`./granted-${isolation}`, `./denied-${isolation}`]);
@@ -141,11 +141,19 @@ const FENCED: Record<Permission, Cell> = {
   fs: { granted: 'readable', denied: 'readFile is not a function' },
   random: { granted: 'number', denied: 'secure mode %SharedMath%.random() throws' },
 };
+/** What the functions of tools in the sandbox may do: as commands there, and what the tool was granted they have through their context. */
+const SANDBOXED: Record<Permission, Cell> = {
+  time: { granted: 'number', denied: 'number' },
+  network: { granted: 'hello from open.test', denied: 'fetch failed' },
+  env: { granted: '*'.repeat(VALUE.length), denied: 'nothing' },
+  fs: { granted: 'readable', denied: 'readFile is not defined' },
+  random: { granted: 'number', denied: 'number' },
+};
 /**
  * What commands in the sandbox may do: what the agent gave the sandbox. Clock and chance are its own; hosts are those of `egress`, variables those of `secrets`,
  * masked where they are printed; no file of the host is there but what was put there.
  */
-const CONTAINER: Record<Permission, Cell> = {
+const COMMANDS: Record<Permission, Cell> = {
   time: { granted: '0 its own clock', denied: '0 its own clock' },
   network: { granted: '0 hello from open.test', denied: '6 curl: (6) Could not resolve host: open.test' },
   env: { granted: `0 ${'*'.repeat(VALUE.length)}`, denied: '1 ' },
@@ -164,13 +172,18 @@ const HOST: Record<Permission, Cell> = {
 describe.each(PERMISSIONS)('%s', (permission) => {
   test.each([
     ['compartment', permission, FENCED[permission]],
-    ['container', `own-${permission}`, FENCED[permission]],
-    ['container', permission, CONTAINER[permission]],
+    ['container', `own-${permission}`, SANDBOXED[permission]],
+    ['container', permission, COMMANDS[permission]],
     ['host', permission, HOST[permission]],
   ])('%s (%s)', async (isolation, tool, { granted, denied }) => {
     expect(await run('granted', isolation, tool)).toBe(granted);
     expect(await run('denied', isolation, tool)).toBe(denied || `1 cat: ${file}: No such file or directory`);
   });
+});
+
+test("a tool in the sandbox has the network that it was granted through its context, whatever the sandbox's own is", async () => {
+  expect(await run('granted', 'container', 'asked-network')).toBe('hello from open.test');
+  expect(await run('denied', 'container', 'asked-network')).toBe(`Request to "${url}" refused: this tool has no permission for the network`);
 });
 
 test('plugins that run in the worker are told of when they are loaded', () => {

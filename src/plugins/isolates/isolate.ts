@@ -17,6 +17,8 @@ export interface Isolate {
   describe(): Promise<Description>;
   /** @throws TOOL_FAILED when its process ends meanwhile or may not be started now; an Error with the plugin's message when the function throws. */
   call(request: CallRequest): Promise<Json>;
+  /** What the plugin's own `load` was given, with the configuration of now; undefined where it was not called. */
+  loadedWith(): Json[] | undefined;
   health(): IsolateHealth;
   /** Its process was ended because nobody used it; the next call starts another. */
   isAsleep(): boolean;
@@ -81,6 +83,7 @@ export function createIsolate(options: IsolateOptions): Isolate {
   });
   return {
     describe: () => kept.use(async ({ description }) => description),
+    loadedWith: () => loading?.args,
     health: () => ({ state: kept.state() ?? (breaker.isOpen() ? 'left-alone' : 'broken'), restarts }),
     isAsleep: () => kept.isAsleep(),
     async call(request) {

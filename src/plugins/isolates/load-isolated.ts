@@ -2,11 +2,13 @@ import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
 import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
+import type { PluginBundle } from './bundle-plugin.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
 import type { IsolatesHealth } from './isolate-health.ts';
 import type { Limits } from './loaded-process.ts';
 import { openProcesses } from './processes.ts';
 import type { Grants } from './protocol.ts';
+import { runInSandbox } from './run-in-sandbox.ts';
 
 /** Runs plugins in fenced processes. */
 export interface Isolates extends AsyncDisposable {
@@ -25,10 +27,8 @@ export interface Isolates extends AsyncDisposable {
   follow(onRest: () => void): () => void;
 }
 
-export interface IsolatedCode {
+export interface IsolatedCode extends PluginBundle {
   name: string;
-  /** A script whose value is an object with the exports of the plugin. */
-  code: string;
   permissions?: Permissions;
   /** What is true of a class plugin that does not say it itself. */
   defaults?: Partial<PluginDefinition>;
@@ -110,9 +110,13 @@ function groupOf(shared: Shared): Isolates {
       const isolate = start(given);
       isolates.add(isolate);
       const { permissions = {}, defaults = {}, settle = () => ({}) } = given;
+      let bundled: Promise<string> | undefined;
+      const codeForSandbox = () => (bundled ??= given.forSandbox());
       try {
         const { plugin, hooks } = await isolate.describe();
-        const made = pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle, hookTimeoutMs });
+        const made = pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle, hookTimeoutMs, codeForSandbox });
+        if (made.tools.some(({ isolation }) => isolation === 'container')) await codeForSandbox();
+        else if (given.needsSandbox) throw given.needsSandbox;
         ids.set(isolate, made.id);
         return made;
       } catch (error) {
@@ -131,6 +135,7 @@ interface Making extends Required<Pick<IsolatedCode, 'defaults' | 'settle'>> {
   isolate: Isolate;
   grants: Grants;
   hookTimeoutMs: number;
+  codeForSandbox: () => Promise<string>;
 }
 
 function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugin {
@@ -163,23 +168,22 @@ function callHook(id: string, hook: string, args: Json[], { isolate, grants, hoo
   return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: hookTimeoutMs });
 }
 
-function toolOf(pluginId: string, described: JsonObject, { isolate, settle }: Making): Tool {
+function toolOf(pluginId: string, described: JsonObject, { isolate, settle, codeForSandbox }: Making): Tool {
   const settled = settle(described);
   const permissions = settled.permissions ?? (isObject(described['permissions']) ? described['permissions'] : {});
-  const toolId = textOf(described['id']);
-  const call = (input: JsonObject, context: ToolContext): Promise<Json> =>
-    isolate.call({
-      name: `${pluginId}:${toolId}`,
-      target: { tool: toolId },
-      conversation: context.conversationId,
-      grants: grantsOf(permissions),
-      args: [input],
-      timeoutMs: Number(described['timeoutMs']),
-      caller: { context, permissions },
-    });
-  // Where its effects are is the plugin's to say only between the two that are fenced.
+  const tool = textOf(described['id']);
+  const name = `${pluginId}:${tool}`;
+  const timeoutMs = Number(described['timeoutMs']);
+  const grants = grantsOf(permissions);
+  const inCompartment = (input: JsonObject, context: ToolContext): Promise<Json> =>
+    isolate.call({ name, target: { tool }, conversation: context.conversationId, grants, args: [input], timeoutMs, caller: { context, permissions } });
+  const inSandbox = async (input: JsonObject, context: ToolContext): Promise<Json> => {
+    const sandboxed = { name, tool, timeoutMs, code: await codeForSandbox(), host: isolate.loadedWith() ?? null, files: grants.files };
+    return runInSandbox(sandboxed, input, { context, permissions });
+  };
+  // Where it runs is the plugin's to say only between the two that are fenced.
   const isolation = described['isolation'] === 'container' ? 'container' : 'compartment';
-  return { ...(described as unknown as Tool), ...settled, permissions, isolation, execute: call };
+  return { ...(described as unknown as Tool), ...settled, permissions, isolation, execute: isolation === 'container' ? inSandbox : inCompartment };
 }
 
 /** Functions of the plugin itself. */

@@ -1,10 +1,11 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
+import type { ToolContext } from '../tool-context.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { useCapability, type Caller } from './capabilities.ts';
 import type { PluginProcess } from './plugin-process.ts';
-import type { CallTarget, FromGuest, Grants, ToGuest } from './protocol.ts';
+import type { CallFacts, CallTarget, FromGuest, Grants, ToGuest } from './protocol.ts';
 
 export interface CallRequest {
   /** Full id, for messages. */
@@ -72,7 +73,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
       const signal = caller?.context.signal;
       signal?.throwIfAborted();
       const { id, answer } = calls.begin(name, caller);
-      process.send({ type: 'call', id, target, conversation, grants, args, facts: caller ? factsOf(caller) : null });
+      process.send({ type: 'call', id, target, conversation, grants, args, facts: caller ? factsOf(caller.context) : null });
       const overdue = () => calls.giveUp(id, failure('TOOL_FAILED', { tool: name, problem: `it took longer than ${timeoutMs} ms and was aborted` }));
       const timer = setTimeout(overdue, timeoutMs);
       const abort = () => calls.giveUp(id, signal?.reason as Error);
@@ -138,10 +139,11 @@ function createWatchdog(process: PluginProcess, { unresponsiveMs }: Limits) {
   };
 }
 
-function factsOf({ context: { conversationId, userId, tenantId, agentId, turnId, callId, env, config } }: Caller) {
+/** What a call is told about itself. */
+export function factsOf({ conversationId, userId, tenantId, agentId, turnId, callId, env, config }: ToolContext): CallFacts {
   return { conversationId, userId, tenantId, agentId, turnId, callId, env: { ...env }, config };
 }
 
-function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>): Error {
+export function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>): Error {
   return problems === undefined ? new Error(message) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
 }

@@ -50,6 +50,18 @@ export interface CallFacts {
   config: JsonObject;
 }
 
+/** A call of a tool whose code runs in the sandbox. */
+export interface SandboxedCall {
+  /** Within its plugin. */
+  tool: string;
+  input: JsonObject;
+  facts: CallFacts;
+  /** What the plugin's own `load` was given; null where it has none. */
+  host: Json[] | null;
+  /** It may read files of the worker's host. */
+  files: boolean;
+}
+
 /** A plugin as its process describes it: what JSON can say, and the names of what can only be called. */
 export interface Description {
   plugin: JsonObject;

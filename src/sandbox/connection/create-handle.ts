@@ -4,6 +4,7 @@ import { createServerOperations } from '../operations/call-server.ts';
 import { createFileOperations } from '../operations/files.ts';
 import { followCalls } from '../operations/follow-calls.ts';
 import { createCodeOperations } from '../operations/run-code.ts';
+import { runTool } from '../operations/run-tool.ts';
 import { attachPty, openPty } from '../operations/terminals.ts';
 import { createTransfers } from '../operations/transfers.ts';
 import { watchFiles } from '../operations/watch-files.ts';
@@ -59,6 +60,7 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
     ...createTransfers(connection, files),
     ...createCodeOperations(connection, sandboxId),
     ...createServerOperations(connection, sandboxId),
+    runTool: async (request, tool) => toResult(tool.execId, await runTool(connection, request, tool)),
     watch: (path, watch) => watchFiles(connection, path, watch),
     openPty: (pty) => openPty(connection, sandboxId, pty),
     attachPty: async (ptyId, pty) => attachPty(connection, sandboxId, ptyId, pty),

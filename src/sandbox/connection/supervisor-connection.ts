@@ -5,7 +5,7 @@ import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 export interface ExecSpec {
   execId: string;
   /** A bash command, or a program with its arguments; `program` is one of the supervisor's own that run as the guest. */
-  run: { command: string } | { argv: string[] } | { program: 'terminal' | 'python' | 'javascript' | 'call' | 'mcp' | 'mcp-call'; argv?: string[] };
+  run: { command: string } | { argv: string[] } | { program: 'terminal' | 'python' | 'javascript' | 'call' | 'mcp' | 'mcp-call' | 'tool'; argv?: string[] };
   /** Relative paths start at the user's home. */
   cwd: string;
   env: Record<string, string>;
@@ -78,7 +78,7 @@ export interface MethodLine {
   number: number;
   tool: string;
   arguments: JsonObject;
-  /** It was told before, to us or to another. */
+  /** A worker was told of it before, this one or another, and may have acted on it. */
   repeated: boolean;
 }
 

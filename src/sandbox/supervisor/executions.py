@@ -29,6 +29,8 @@ _PROGRAMS = {
     'call': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'interpreter_call.py')),
     'mcp': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'mcp_server.py')),
     'mcp-call': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_HERE, b'mcp_call.py')),
+    # What the code of a tool prints goes to stderr: stdout is for what it tells the worker.
+    'tool': (b'/bin/sh', b'-c', b'exec node --no-warnings "$0" 3>&1 1>&2', os.path.join(_GUEST, b'run_tool.cjs')),
 }
 """Programs of ours that run as the guest."""
 

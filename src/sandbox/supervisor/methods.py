@@ -70,7 +70,7 @@ class Methods:
 
 
 class Call:
-    __slots__ = ('guest', 'held', 'id', 'line', 'number')
+    __slots__ = ('guest', 'held', 'id', 'line', 'number', 'told')
 
     def __init__(self, number, guest, call_id, line):
         self.number = number
@@ -78,6 +78,8 @@ class Call:
         self.id = call_id
         self.line = line
         self.held = 0
+        self.told = False
+        """A worker has been told of it, and may have acted on it."""
 
 
 class Desk:
@@ -113,13 +115,13 @@ class Desk:
         self._open[number] = call
         self._methods.hoard += len(line)
         for teller in tuple(self._tellers):
-            teller.tell(call, False)
+            teller.tell(call)
 
     def follow(self, channel):
         teller = _Teller(channel, self._tellers.discard)
         self._tellers.add(teller)
         for call in self._open.values():
-            teller.tell(call, True)
+            teller.tell(call)
 
     def hold(self, number):
         """The call will take its time, which is not the code's. Returns how many of this exec have been so."""
@@ -167,8 +169,8 @@ class _Teller:
         self._ended = False
         channel.handler = self
 
-    def tell(self, call, repeated):
-        self._waiting.append((call, repeated))
+    def tell(self, call):
+        self._waiting.append(call)
         self.on_credit()
 
     def end(self):
@@ -179,8 +181,9 @@ class _Teller:
     def on_credit(self):
         while self._rest or self._waiting:
             if not self._rest:
-                call, repeated = self._waiting.pop(0)
-                self._rest = b'{"repeated":' + (b'true' if repeated else b'false') + b',' + call.line[1:] + b'\n'
+                call = self._waiting.pop(0)
+                self._rest = b'{"repeated":' + (b'true' if call.told else b'false') + b',' + call.line[1:] + b'\n'
+                call.told = True
             size = min(LIMITS['chunkBytes'], self._channel.writable)
             if size <= 0:
                 return

@@ -58,6 +58,7 @@ function contextOf(handle: SandboxHandle, callId: string): ToolContext {
       exec: (command, options) => handle.run(command, { ...options, execId: named() }),
       runCode: (code, options) => handle.runCode(code, { ...options, execId: named() }),
       callServer: (server, request, options) => handle.callServer(server, request, { ...options, execId: named() }),
+      runTool: () => Promise.reject(new Error('built-in tools are part of the worker')),
       start: (command, options) => handle.start(command, { ...options, execId: named() }),
     },
   };

@@ -86,11 +86,11 @@ async function loadParts(options: Loading, entries: Entry[], settle: Settle): Pr
 
 async function isolateEntries({ name, root, isolates, id }: Loading, entries: Entry[], settle: Settle): Promise<Part> {
   if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker');
-  const code = await bundlePlugin(name, join(root, entries[0]?.entry ?? ''), wrapperOf(root, entries));
+  const bundle = await bundlePlugin(name, join(root, entries[0]?.entry ?? ''), wrapperOf(root, entries));
   const granted = entries.map(({ permissions }) => permissions);
   const permissions = { time: granted.some(({ time }) => time), random: granted.some(({ random }) => random) };
   try {
-    return await isolates.load({ name, code, permissions, defaults: { id }, settle });
+    return await isolates.load({ name, ...bundle, permissions, defaults: { id }, settle });
   } catch (error) {
     throw told(name, error);
   }

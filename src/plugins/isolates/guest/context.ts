@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { CallFacts } from '../protocol.ts';
 import type { GuestAbortSignal } from './abort.ts';
 import { fromBase64, responseOf, toBase64, type Answer } from './answer.ts';
-import { textOf } from './globals.ts';
+import { textOf } from './text-of.ts';
 
 /** The way of one call to the worker. */
 export interface Line {
@@ -11,7 +11,7 @@ export interface Line {
 }
 
 /** What a tool is given besides its arguments. Each method is a question to the worker, which decides by what the plugin was granted. */
-export function createContext(facts: CallFacts, signal: GuestAbortSignal, { ask, tell }: Line): object {
+export function createContext(facts: CallFacts, signal: GuestAbortSignal | AbortSignal, { ask, tell }: Line): object {
   const log = (what: 'info' | 'warn') => (message: unknown, values?: unknown) =>
     tell(what, values === undefined ? textOf(message) : `${textOf(message)} ${textOf(values)}`);
   const [info, warn] = [log('info'), log('warn')];
@@ -51,10 +51,10 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal, { ask,
       runCode: (code: unknown, options?: unknown) => ask('sandbox.runCode', [code, options]),
       start: (command: unknown, options?: unknown) => ask('sandbox.start', [command, options]),
       handle: async () => {
-        throw new Error('sandbox.handle() is not for plugins in a compartment; use sandbox.exec, runCode or start');
+        throw new Error('sandbox.handle() is not for plugins that are fenced; use sandbox.exec, runCode or start');
       },
       callServer: async () => {
-        throw new Error('sandbox.callServer() is not for plugins in a compartment; agents name their servers under "mcp"');
+        throw new Error('sandbox.callServer() is not for plugins that are fenced; agents name their servers under "mcp"');
       },
     },
   };

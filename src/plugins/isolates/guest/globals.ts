@@ -1,5 +1,6 @@
 import type { Grants } from '../protocol.ts';
 import { GuestAbortController, GuestAbortSignal } from './abort.ts';
+import { textOf } from './text-of.ts';
 
 /** How code in a compartment reaches the worker. */
 export interface Outside {
@@ -91,15 +92,4 @@ function createConsole({ log }: Outside): Record<string, unknown> {
       log(what, values.map(textOf).join(' ').slice(0, MAX_LOG_LENGTH));
   const [info, warn] = [write('info'), write('warn')];
   return { log: info, info, debug: info, trace: info, warn, error: warn };
-}
-
-/** A value as a line of a log; nothing that code of the plugin could make fail. */
-export function textOf(value: unknown): string {
-  try {
-    if (typeof value === 'string') return value;
-    if (value instanceof Error) return `${value.name}: ${value.message}`;
-    return (typeof value === 'object' && value !== null ? JSON.stringify(value) : undefined) ?? String(value);
-  } catch {
-    return 'something that has no text';
-  }
 }

@@ -7,8 +7,10 @@ import { MAX_LINE_BYTES, type CallTarget, type Description, type FromGuest, type
 import { abortSignal, GuestAbortController } from './abort.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createContext, fetchThrough, type Line } from './context.ts';
-import { textOf, type Outside } from './globals.ts';
+import { failureOf } from './failure-of.ts';
+import type { Outside } from './globals.ts';
 import { readPipe, writePipe } from './pipes.ts';
+import { textOf } from './text-of.ts';
 
 /** The program of a plugin's process. It is fenced from outside; what it does itself is keep conversations apart and be quick. */
 
@@ -150,20 +152,8 @@ async function answer(id: number, work: () => Json | Promise<Json>): Promise<voi
     if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
     writePipe(`${line}\n`);
   } catch (error) {
-    const problems = (error as { values?: { problems?: unknown } } | undefined)?.values?.problems;
-    send({ type: 'failed', id, message: messageOf(error), ...(typeof problems === 'string' && { problems }) });
+    send(failureOf(id, error));
   }
-}
-
-function messageOf(error: unknown): string {
-  try {
-    const { name, message } = error as { name?: unknown; message?: unknown };
-    if (typeof message === 'string' && message !== '') return message;
-    if (typeof name === 'string') return name;
-  } catch {
-    // What it threw cannot even be looked at.
-  }
-  return textOf(error);
 }
 
 function handle(message: ToGuest): void {

@@ -105,5 +105,6 @@ function named(path) {
 }
 
 exports.ToolError = ToolError;
+exports.call = call;
 exports.describeTools = describeTools;
 exports.tools = new Proxy({}, { get: (_target, name) => (typeof name !== 'string' || name === 'then' ? undefined : named([name])) });

@@ -1,0 +1,19 @@
+import type { FromGuest } from '../protocol.ts';
+import { textOf } from './text-of.ts';
+
+/** What is told of a call that threw, whatever that was. */
+export function failureOf(id: number, error: unknown): Extract<FromGuest, { type: 'failed' }> {
+  const problems = (error as { values?: { problems?: unknown } } | undefined)?.values?.problems;
+  return { type: 'failed', id, message: messageOf(error), ...(typeof problems === 'string' && { problems }) };
+}
+
+function messageOf(error: unknown): string {
+  try {
+    const { name, message } = error as { name?: unknown; message?: unknown };
+    if (typeof message === 'string' && message !== '') return message;
+    if (typeof name === 'string') return name;
+  } catch {
+    // What it threw cannot even be looked at.
+  }
+  return textOf(error);
+}

@@ -1,0 +1,34 @@
+import type { Json, JsonObject } from '../../../contracts/json.ts';
+import { pluginOfExports } from '../../plugin-of-exports.ts';
+import type { FromGuest, SandboxedCall } from '../protocol.ts';
+import { createContext, type Line } from './context.ts';
+import { failureOf } from './failure-of.ts';
+import { textOf } from './text-of.ts';
+
+/**
+ * Runs one call of a tool in the conversation's sandbox, where nothing is shared with other calls and Node is whole. Bundled with the plugin, which it is
+ * given as the exports of its module.
+ */
+export async function runTool(
+  exports: Record<string, unknown>,
+  { tool, input, facts, host, files }: SandboxedCall,
+  line: Line,
+  signal: AbortSignal,
+): Promise<Extract<FromGuest, { type: 'done' | 'failed' }>> {
+  try {
+    const plugin = pluginOfExports(exports);
+    const context = createContext(facts, signal, line);
+    if (files) Object.assign(globalThis, { readFile: (path: unknown) => line.ask('readFile', [path]) });
+    if (typeof plugin['attach'] === 'function') plugin['attach'](() => context);
+    if (host && typeof plugin['load'] === 'function') await plugin['load']({ ...(host[0] as JsonObject), logger: loggerOf(line) });
+    const found = (plugin['tools'] as Record<string, unknown>[]).find(({ id }) => id === tool);
+    if (typeof found?.['execute'] !== 'function') throw new Error('it has no such function');
+    return { type: 'done', id: 0, value: ((await found['execute'](input, context)) ?? null) as Json };
+  } catch (error) {
+    return failureOf(0, error);
+  }
+}
+
+function loggerOf({ tell }: Line): object {
+  return { info: (text: unknown) => tell('info', textOf(text)), warn: (text: unknown) => tell('warn', textOf(text)) };
+}

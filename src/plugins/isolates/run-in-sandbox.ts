@@ -1,0 +1,74 @@
+import { failure } from '../../contracts/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import type { CommandResult } from '../../sandbox/sandbox.ts';
+import type { SandboxedQuestion } from '../tool-context.ts';
+import { useCapability, type Caller } from './capabilities.ts';
+import { createLineReader } from './line-reader.ts';
+import { errorOf, factsOf } from './loaded-process.ts';
+import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type SandboxedCall } from './protocol.ts';
+
+export interface SandboxedTool extends Pick<SandboxedCall, 'tool' | 'host' | 'files'> {
+  /** Full id, for messages. */
+  name: string;
+  /** As bundleForSandbox gives it. */
+  code: string;
+  timeoutMs: number;
+}
+
+const MAX_LINE = 4_000;
+const NO_NODE = 127;
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * Runs a tool's code in the conversation's sandbox, or follows it where it runs: it goes on while no worker is there.
+ * @throws TOOL_FAILED when it gives no result in time; an Error with the message of what the code threw.
+ */
+export async function runInSandbox({ name, code, timeoutMs, ...told }: SandboxedTool, input: JsonObject, caller: Caller): Promise<Json> {
+  const { context } = caller;
+  let outcome: Extract<FromGuest, { type: 'done' | 'failed' }> | undefined;
+  const onTold = createLineReader({
+    maxBytes: MAX_LINE_BYTES,
+    onLine(line) {
+      const message = readFromGuest(line);
+      if (message?.type === 'done' || message?.type === 'failed') outcome = message;
+      if (message?.type === 'tell') write(message, caller);
+    },
+    onTooLong: () => context.logger.warn('a tool told more in one line than is taken'),
+  });
+  const call: SandboxedCall = { ...told, input, facts: factsOf(context) };
+  const request = { name, code, call: { ...call, facts: { ...call.facts } } };
+  const ended = await context.sandbox.runTool({ request, timeoutMs, onTold, ask: (question) => answer(name, question, caller) });
+  if (outcome?.type === 'done') return outcome.value;
+  throw outcome ? errorOf(name, outcome) : failure('TOOL_FAILED', { tool: name, problem: problemOf(ended, timeoutMs) });
+}
+
+/** What may have been done by a worker that did not live to tell is done again only where twice is as good as once. */
+async function answer(name: string, question: SandboxedQuestion, { context, permissions }: Caller): Promise<Json> {
+  const { what, args, repeated, send, note, exec, runCode, start } = question;
+  if (repeated && !isRepeatable(what, args)) {
+    const problem = `the worker that was asked for ${what} ended before it told what came of it, and it was not done again`;
+    throw failure('TOOL_FAILED', { tool: name, problem });
+  }
+  const numbered = { ...context, send, note, sandbox: { ...context.sandbox, exec, runCode, start } };
+  return useCapability(what, args, { permissions, context: numbered });
+}
+
+/** Commands and messages have numbers, by which it is known that they were done. */
+function isRepeatable(what: string, [, request, options]: Json[]): boolean {
+  if (what === 'fetch') return SAFE_METHODS.has((isObject(request) && typeof request['method'] === 'string' ? request['method'] : 'GET').toUpperCase());
+  return what !== 'store.set' || !isObject(options) || typeof options['ifVersion'] !== 'number';
+}
+
+function write({ what, text }: Extract<FromGuest, { type: 'tell' }>, { context }: Caller): void {
+  const line = text.slice(0, MAX_LINE);
+  if (what === 'heartbeat') context.heartbeat(line.slice(0, 200));
+  else context.logger[what](line);
+}
+
+function problemOf({ status, exitCode, signal, limit, stderr }: CommandResult, timeoutMs: number): string {
+  if (status === 'timeout') return `it took longer than ${timeoutMs} ms and was aborted`;
+  if (exitCode === NO_NODE) return 'there is no Node in the sandbox, which its code needs; add it to the image of the agent';
+  const how = signal === undefined ? `with exit code ${exitCode ?? 'unknown'}` : `by ${signal}`;
+  const said = stderr.text.trim();
+  return `its process ended ${how}${limit ? ` (the sandbox has no more ${limit})` : ''} and gave no result${said ? `; its last words:\n${said.slice(-2_000)}` : ''}`;
+}

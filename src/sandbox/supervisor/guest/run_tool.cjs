@@ -1,0 +1,82 @@
+/**
+ * Runs one call of a plugin's tool, as the guest. What is to be run is a line on stdin: `{ code, call }`. What it says and what comes of it are lines on
+ * descriptor 3, which leads to the worker; stdout and stderr are the tool's own.
+ */
+const { readSync, writeSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { compileFunction } = require('node:vm');
+const { call: ask } = require('./longshore.cjs');
+
+const OUT = 3;
+const MAX_LINE = 16_000_000;
+/** For a tool that is told to end and has something to put in order. Milliseconds. */
+const FAREWELL = 1_000;
+
+function tell(message) {
+  const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
+  for (let written = 0; written < bytes.length;) written += writeSync(OUT, bytes, written);
+}
+
+/** Whoever was cut off while it gave the request gives it again: the first line that is whole counts. */
+function readRequest() {
+  const chunk = Buffer.alloc(65_536);
+  let pending = [];
+  for (let size = readSync(0, chunk); size > 0; size = readSync(0, chunk)) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end >= 0 && end < size; end = chunk.indexOf(10, start)) {
+      const request = parse(Buffer.concat([...pending, chunk.subarray(start, end)]));
+      if (request) return request;
+      pending = [];
+      start = end + 1;
+    }
+    pending.push(Buffer.from(chunk.subarray(start, size)));
+  }
+  return undefined;
+}
+
+function parse(line) {
+  try {
+    return JSON.parse(line.toString()) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function load(code) {
+  const module = { exports: {} };
+  const parameters = ['module', 'exports', 'require'];
+  compileFunction(code, parameters, { filename: 'plugin.js' })(module, module.exports, createRequire(`${process.cwd()}/`));
+  return module.exports;
+}
+
+function fail(message) {
+  tell({ type: 'failed', id: 0, message });
+  process.exit(1);
+}
+
+async function run({ code, call }) {
+  const ended = new AbortController();
+  process.on('SIGTERM', () => {
+    ended.abort();
+    setTimeout(() => process.exit(143), FAREWELL);
+  });
+  const line = { ask: (what, args) => ask('longshore:context', { what, args }), tell: (what, text) => tell({ type: 'tell', call: 0, what, text }) };
+  const outcome = await load(code).run(call, line, ended.signal);
+  const size = JSON.stringify(outcome).length;
+  if (size <= MAX_LINE) return outcome;
+  return { type: 'failed', id: 0, message: `its result has ${size} characters as JSON; at most ${MAX_LINE} are taken` };
+}
+
+process.on('uncaughtException', (error) => fail(`an error that nobody waited for: ${error?.message || String(error)}`));
+const request = readRequest();
+// Nobody has asked for anything.
+if (!request) process.exit(0);
+run(request).then(
+  (outcome) => {
+    tell(outcome);
+    process.exit(0);
+  },
+  (error) => {
+    fail(error?.message || String(error));
+  },
+);
