@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { connect, defineAgent, type CreateScheduleOptions, type Longshore } from '../../src/client.ts';
 import { loadConfig } from '../../src/config.ts';
+import { until } from '../e2e/support.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
 
 // No worker runs here: all of this is between the client and Temporal.
@@ -115,16 +116,29 @@ test('what is not there, or belongs to another installation of the same Temporal
 });
 
 test('a schedule that was changed in Temporal is shown as it is now', async () => {
-  const connection = await Connection.connect({ address: loadConfig().TEMPORAL_ADDRESS });
-  try {
-    const { id } = await longshore.schedules.create(daily('changed'));
-    await new Client({ connection }).schedule.getHandle(id).update(({ spec: _, action, ...same }) => ({
-      ...same,
-      spec: { intervals: [{ every: '1h', offset: '5m' }] },
-      action: { ...action, args: [{ agent: 'reporter', user: 'user-2', message: 'Now.' }] },
-    }));
-    expect(await longshore.schedules.get(id)).toMatchObject({ timing: { kind: 'other' }, user: 'user-2', tenant: 'default', message: 'Now.' });
-  } finally {
-    await connection.close();
-  }
+  await using client = await openTemporal();
+  const { id } = await longshore.schedules.create(daily('changed'));
+  await client.schedule.getHandle(id).update(({ action, ...same }) => ({
+    ...same,
+    spec: { intervals: [{ every: '1h', offset: '5m' }] },
+    action: { ...action, args: [{ agent: 'reporter', user: 'user-2', message: 'Now.' }] },
+  }));
+  expect(await longshore.schedules.get(id)).toMatchObject({ timing: { kind: 'other' }, user: 'user-2', tenant: 'default', message: 'Now.' });
 });
+
+test('a run waits for a worker as long as runs may be late, and then says that none came', async () => {
+  await using client = await openTemporal();
+  const { id } = await longshore.schedules.create({ ...daily('alone'), catchUp: '2h' });
+  const handle = client.schedule.getHandle(id);
+  expect((await handle.describe()).action.workflowExecutionTimeout).toBe(7_200_000);
+  await handle.update(({ action, ...same }) => ({ ...same, action: { ...action, workflowExecutionTimeout: '1s' } }));
+  await handle.trigger();
+  const outcome = async () => (await longshore.schedules.get(id)).runs[0]?.outcome;
+  await until(async () => (await outcome()) === 'failed', 'the run is given up');
+  expect((await longshore.schedules.get(id)).runs).toMatchObject([{ outcome: 'failed', problem: 'no worker started it in time' }]);
+});
+
+async function openTemporal() {
+  const connection = await Connection.connect({ address: loadConfig().TEMPORAL_ADDRESS });
+  return { schedule: new Client({ connection }).schedule, [Symbol.asyncDispose]: () => connection.close() };
+}

@@ -70,6 +70,7 @@ test('a conversation tells which schedule it comes from: in its status, its firs
   const [started] = await installation.store.events.read(chat.id, 0);
   expect(started).toMatchObject({ type: 'conversation.started', data: { agentId: 'greeter', userId: 'user-1', tenantId: 'acme', scheduledBy } });
   expect((await runLine(installation.longshore, ['show', chat.id])).out).toContain(`\nstarted by schedule ${id} for ${run.at}\n`);
+  expect((await runLine(installation.longshore, ['ls', '--tenant', 'acme'])).out).toMatch(new RegExp(`^CONVERSATION .* SCHEDULE\\n${chat.id} .* ${id}\\n$`));
   const described = await temporal.workflow.getHandle(chat.id).describe();
   expect(await described.staticSummary()).toBe(`greeter for user-1, by schedule ${id} of ${run.at}`);
   expect(described.searchAttributes).toMatchObject({ TemporalScheduledById: [id], TemporalScheduledStartTime: [new Date(run.at)] });
