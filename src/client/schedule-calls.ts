@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ScheduleAlreadyRunning, ScheduleNotFoundError, type Client, type ScheduleDescription, type ScheduleExecutionResult } from '@temporalio/client';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { SCHEDULED_WORKFLOW } from '../contracts/schedule.ts';
+import type { Store } from '../store/store.ts';
 import { makeSchedule, readSchedule } from './make-schedule.ts';
 import { runOf } from './schedule-runs.ts';
 import type { Schedule, ScheduleRun, Schedules } from './schedule-types.ts';
@@ -16,7 +17,7 @@ const POLL_MS = 50;
 const BY_HAND = 'by an operator';
 
 /** Schedules of this installation; Temporal has them all. */
-export function createScheduleCalls(parts: StartParts): Schedules {
+export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events'> }): Schedules {
   const { store, temporal, taskQueue } = parts;
   /** Runs a call to Temporal; its failures leave as errors of the table. */
   const asked = async <T>(scheduleId: string, call: (client: Client) => Promise<T>): Promise<T> => {

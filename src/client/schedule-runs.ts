@@ -6,7 +6,7 @@ import type { ScheduleRun } from './schedule-types.ts';
 
 interface RunParts {
   client: Client;
-  store: Pick<Store, 'conversations'>;
+  store: Pick<Store, 'conversations' | 'events'>;
 }
 
 /** What became of a run. The workflow that starts the conversation is asked first: until it has ended, a conversation may be there in part. */
@@ -18,7 +18,10 @@ export async function runOf({ client, store }: RunParts, scheduleId: string, { s
   const status = await statusOf(handle);
   if (status === 'RUNNING') return { at, conversationId, outcome: 'waiting' };
   const row = status === 'COMPLETED' || status === 'FORGOTTEN' ? await store.conversations.get(conversationId) : undefined;
-  if (row) return { at, conversationId, outcome: 'started', state: row.state };
+  if (row) {
+    const lastTurn = await store.events.lastTurn(conversationId);
+    return { at, conversationId, outcome: 'started', state: row.state, ...(lastTurn && { lastTurn }) };
+  }
   return { at, conversationId, outcome: 'failed', problem: await problemOf(handle, status) };
 }
 

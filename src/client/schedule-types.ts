@@ -1,4 +1,4 @@
-import type { ConversationState } from '../contracts/conversation.ts';
+import type { ConversationState, TurnOutcome } from '../contracts/conversation.ts';
 
 /** When a schedule runs. */
 export type ScheduleTiming =
@@ -48,9 +48,14 @@ export interface Schedule {
   createdAt: string;
 }
 
-/** What became of one run. `waiting`: no worker has taken it up yet, or it is being tried again. */
+/**
+ * What became of one run. `waiting`: no worker has taken it up yet, or it is being tried again. `lastTurn`: how the newest turn of its conversation has ended; absent
+ * before the first has.
+ */
 export type ScheduleRun = { at: string; conversationId: string } & (
-  { outcome: 'started'; state: ConversationState } | { outcome: 'waiting' } | { outcome: 'failed'; problem: string }
+  | { outcome: 'started'; state: ConversationState; lastTurn?: { outcome: TurnOutcome; message?: string } }
+  | { outcome: 'waiting' }
+  | { outcome: 'failed'; problem: string }
 );
 
 export interface ScheduleWithRuns extends Schedule {

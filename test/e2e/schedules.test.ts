@@ -75,7 +75,8 @@ test('a conversation tells which schedule it comes from: in its status, its firs
   expect(await described.staticSummary()).toBe(`greeter for user-1, by schedule ${id} of ${run.at}`);
   expect(described.searchAttributes).toMatchObject({ TemporalScheduledById: [id], TemporalScheduledStartTime: [new Date(run.at)] });
   await until(async () => (await chat.status()).state === 'idle', 'it waits for more');
-  expect(await runsOf(id)).toEqual([{ ...run, state: 'idle' }]);
+  expect(await runsOf(id)).toEqual([{ ...run, state: 'idle', lastTurn: { outcome: 'finished' } }]);
+  expect((await runLine(installation.longshore, ['schedule', 'show', id])).out).toContain(`\nlast runs:\n  ${run.at}  ${chat.id} idle, answered\n`);
 
   await schedules().delete(id);
   await expect(schedules().get(id)).rejects.toMatchObject({ message: `No schedule "${id}". List them with: longshore schedule ls` });

@@ -23,6 +23,10 @@ function factLines(schedule: ScheduleWithRuns): string[] {
 
 function runLine(run: ScheduleRun): string {
   const { at, outcome } = run;
-  if (outcome === 'started') return `  ${at}  ${run.conversationId} ${run.state}`;
+  if (outcome === 'started') return `  ${at}  ${run.conversationId} ${run.state}${run.lastTurn ? `, ${endOf(run.lastTurn)}` : ''}`;
   return `  ${at}  ${outcome === 'failed' ? `failed: ${run.problem}` : 'waits for a worker'}`;
+}
+
+function endOf({ outcome, message }: NonNullable<Extract<ScheduleRun, { outcome: 'started' }>['lastTurn']>): string {
+  return outcome === 'finished' ? 'answered' : `its turn ${outcome === 'failed' ? 'failed' : `was ${outcome}`}${message === undefined ? '' : `: ${message}`}`;
 }
