@@ -35,12 +35,18 @@ function cronSpec(cron: string, timeZone = 'UTC'): ScheduleSpec {
 function onceSpec(given: string | Date, nowMs: number): ScheduleSpec {
   const text = given instanceof Date ? (Number.isNaN(given.getTime()) ? 'Invalid Date' : given.toISOString()) : given;
   const at = new Date(text);
-  if (!INSTANT.test(text) || Number.isNaN(at.getTime())) throw bad('at', `"${text}" is no time`, 'Write it with its zone, such as 2027-01-31T09:00:00Z');
+  if (!INSTANT.test(text) || Number.isNaN(at.getTime()) || !isDay(text.slice(0, 10)))
+    throw bad('at', `"${text}" is no time`, 'Write it with its zone, such as 2027-01-31T09:00:00Z');
   at.setUTCMilliseconds(0);
   if (at.getTime() <= nowMs) throw bad('at', `${at.toISOString()} is over`, 'Name a time to come');
   const [year, month, dayOfMonth] = [at.getUTCFullYear(), MONTHS[at.getUTCMonth()] ?? 'JANUARY', at.getUTCDate()];
   const [hour, minute, second] = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()];
   return { calendars: [{ year, month, dayOfMonth, hour, minute, second, comment: at.toISOString() }] };
+}
+
+/** The 31st of a short month would be taken for a day of the next. */
+function isDay(date: string): boolean {
+  return new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
 }
 
 /** Milliseconds of a duration that Temporal can hold to. */

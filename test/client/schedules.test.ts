@@ -67,6 +67,7 @@ const bad: [string, object, string][] = [
   ['no duration', { every: 'often' }, 'Duration: "often" is none. Write 30s, 10m, 24h or 7d'],
   ['a time that is over', { at: '2020-01-01T00:00:00Z' }, 'at: 2020-01-01T00:00:00.000Z is over. Name a time to come'],
   ['a time without its zone', { at: '2099-01-01T00:00:00' }, 'at: "2099-01-01T00:00:00" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
+  ['a day that is none', { at: '2099-02-31T09:00:00Z' }, 'at: "2099-02-31T09:00:00Z" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
   ['no patience', { cron: '@daily', catchUp: '5s' }, 'catchUp: 5s is less than a minute. Write 1m or more, such as 30m, 24h or 7d'],
   ['no runs', { cron: '@daily', maxRuns: 0 }, 'maxRuns: 0 is no count. Give a whole number above 0'],
   [
