@@ -1,4 +1,4 @@
-import { install, type Installation } from '../e2e/support.ts';
+import { install, until, type Installation } from '../e2e/support.ts';
 import { runLine } from './support.ts';
 
 // The lines that need no worker; what `schedule run` prints is tested where one runs.
@@ -19,6 +19,8 @@ test('a schedule is made, listed, shown, paused, resumed and removed by one line
   const made = await line('create', id, 'scripted', '--message', 'Report.', '--cron', '0 9 1 1 *', '--time-zone', 'Asia/Tokyo', '--max-runs', '2');
   const next = /next at (\d{4}-01-01T00:00:00\.000Z)/.exec(made.out)?.[1] ?? '';
   expect(made).toEqual({ code: 0, out: `${id} is scheduled, next at ${next}. Try it now with: longshore schedule run ${id}\n`, err: '' });
+  // Temporal lists a new one a moment later.
+  await until(async () => (await installation.longshore.schedules.list()).length === 1, 'it is listed');
   const row = `${id}  scripted  cli   0 9 1 1 * Asia/Tokyo`;
   expect((await line('ls')).out).toMatch(
     new RegExp(`^SCHEDULE +AGENT +USER +WHEN +STATE +NEXT \\(UTC\\)\\n${row.replaceAll('*', '\\*')}  active  \\S+ 00:00:00\\n$`),

@@ -47,6 +47,8 @@ test('a schedule is given back as it was made', async () => {
   const at = new Date('2099-01-31T09:00:00Z');
   const once = await schedules.create({ ...what, id: `once-${name}`, at });
   expect(once).toMatchObject({ timing: { kind: 'at', at: at.toISOString() }, nextAt: [at.toISOString()] });
+  // Temporal lists a new one a moment later.
+  await until(async () => (await schedules.list()).length === 3, 'all are listed');
   expect((await schedules.list()).map(({ id }) => id)).toEqual([cron.id, every.id, once.id]);
   expect(await schedules.get(cron.id)).toEqual({ ...cron, runs: [] });
 });
