@@ -9,7 +9,7 @@ import { asks, followCommand, Stage, suspendedBy, toolCall, until, type World } 
 
 const DIRECTORY = new URL('../test/histories/', import.meta.url);
 
-const scenes: Record<string, (stage: Stage) => Promise<World>> = {
+const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> = {
   async 'tools-and-close'(stage) {
     const world = await stage.start((world) => world.answers.push(asks(toolCall({ readOnly: true }), toolCall({ readOnly: true }), toolCall()), asks()));
     await world.untilAsked('finishTurn');
@@ -102,6 +102,17 @@ const scenes: Record<string, (stage: Stage) => Promise<World>> = {
     await world.untilAsked('finishTurn');
     await world.handle.cancel();
     await world.handle.result().catch(() => undefined);
+    return world;
+  },
+  async 'schedule-run'(stage) {
+    const handle = await stage.runSchedule({ agent: 'fixer', user: 'user', message: 'Report.' });
+    await handle.result();
+    return { handle };
+  },
+  async 'close-when-done'(stage) {
+    const scheduledBy = { scheduleId: 'nightly', at: '2026-01-01T06:00:00.000Z' };
+    const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks()), {}, true, { scheduledBy, closeWhenDone: true });
+    await world.handle.result();
     return world;
   },
 };

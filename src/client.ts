@@ -21,6 +21,7 @@ export type {
   SentMessage,
   StartOptions,
 } from './client/types.ts';
+export type { CreateScheduleOptions, Schedule, ScheduleRun, Schedules, ScheduleTiming, ScheduleWithRuns } from './client/schedule-types.ts';
 export type { ConversationStatus, PendingApproval } from './contracts/conversation.ts';
 export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';
 export type { StoredEntry } from './contracts/transcript.ts';

@@ -2,8 +2,10 @@ import { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from './activities/create-activities.ts';
 import type { ActivityDependencies } from './activities/dependencies.ts';
+import type { StartConversation } from './activities/start-scheduled.ts';
 import type { Config } from './config.ts';
 import { checkNamespace } from './client/own-namespace.ts';
+import { startConversation } from './client/start-conversation.ts';
 import { failure, isFailure } from './contracts/errors.ts';
 import type { Logger } from './log.ts';
 import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
@@ -12,8 +14,8 @@ import type { Sandboxes } from './sandbox/sandbox.ts';
 import type { Store } from './store/store.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
-export interface WorkerOptions extends ActivityDependencies {
-  config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME'>;
+export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
+  config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'>;
   /** Made from the config, and closed with the worker, when absent. */
   connection?: NativeConnection;
 }
@@ -61,7 +63,7 @@ async function createOn(connection: NativeConnection, options: WorkerOptions, wo
     namespace,
     taskQueue,
     workflowBundle,
-    activities: { ...createActivities(options) },
+    activities: { ...createActivities({ ...options, startConversation: starterOn(connection, options) }) },
     // A cancellation comes back with a heartbeat; the default lets up to a minute pass between two.
     maxHeartbeatThrottleInterval: '1s',
     defaultHeartbeatThrottleInterval: '1s',
@@ -71,6 +73,14 @@ async function createOn(connection: NativeConnection, options: WorkerOptions, wo
     // After a worker's death its conversations wait this long for it before another one takes them over.
     stickyQueueScheduleToStartTimeout: '2s',
   });
+}
+
+/** Starts conversations as clients do, with the agents of this worker and on its own task queue. */
+function starterOn(connection: NativeConnection, { store, agents, config }: WorkerOptions): StartConversation {
+  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
+  const temporal = { address: config.TEMPORAL_ADDRESS, client: async () => client };
+  const source = { directory: config.LONGSHORE_AGENTS, load: async () => agents };
+  return (options) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
 }
 
 async function connectTo({ TEMPORAL_ADDRESS: address }: Pick<Config, 'TEMPORAL_ADDRESS'>): Promise<NativeConnection> {

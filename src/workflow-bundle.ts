@@ -19,7 +19,7 @@ export async function loadWorkflowBundle({ home, log }: { home: string; log: Log
   const path = join(directory, `${await fingerprint()}.js`);
   const kept = await readFile(path, 'utf8').catch(() => undefined);
   if (kept !== undefined) return { code: kept };
-  const workflowsPath = fileURLToPath(new URL(`workflows/conversation${EXTENSION}`, import.meta.url));
+  const workflowsPath = fileURLToPath(new URL(`workflows/workflows${EXTENSION}`, import.meta.url));
   const { code } = await bundleWorkflowCode({ workflowsPath, logger: quietLogger(log) });
   await keep(directory, path, code).catch((error: unknown) => log.warn({ err: error, path }, 'the workflow bundle was not kept'));
   return { code };

@@ -13,6 +13,7 @@ import { createConversationSandboxes } from './sandbox-of-conversation.ts';
 import { createSandboxLifecycle } from './sandbox-lifecycle.ts';
 import { createSaveStatus } from './save-status.ts';
 import { createSettleCall } from './settle-call.ts';
+import { createStartScheduled } from './start-scheduled.ts';
 
 /** All activities of a worker. `default` takes every type without a name of its own: tool calls run under the tool's id. */
 export interface WorkerActivities extends ConversationActivities {
@@ -38,5 +39,6 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     stopSandbox: translated(lifecycle.stopSandbox),
     destroySandbox: translated(lifecycle.destroySandbox),
     interruptCall: translated(createInterruptCall(parts)),
+    startScheduled: translated(createStartScheduled(parts)),
   };
 }

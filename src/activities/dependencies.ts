@@ -1,4 +1,5 @@
 import type { Agent } from '../contracts/agent.ts';
+import type { StartConversation } from './start-scheduled.ts';
 import type { Logger } from '../log.ts';
 import type { CallMetrics } from '../metrics/worker-metrics.ts';
 import type { Models } from '../models/create-models.ts';
@@ -16,6 +17,7 @@ export interface ActivityDependencies {
   agents: ReadonlyMap<string, Agent>;
   models: Models;
   services: PluginServices;
+  startConversation: StartConversation;
   log: Logger;
   /** Told of tool calls, where somebody wants to know. */
   metrics?: CallMetrics;

@@ -12,7 +12,14 @@ const USAGE_CODES = new Set<ErrorCode>([
   'PLUGIN_NOT_FOUND',
   'MESSAGE_INVALID',
 ]);
-const AWAY_CODES = new Set<ErrorCode>(['POSTGRES_UNAVAILABLE', 'TEMPORAL_UNAVAILABLE', 'DOCKER_UNAVAILABLE', 'NO_WORKER', 'IMAGE_NOT_FOUND']);
+const AWAY_CODES = new Set<ErrorCode>([
+  'POSTGRES_UNAVAILABLE',
+  'TEMPORAL_UNAVAILABLE',
+  'DOCKER_UNAVAILABLE',
+  'NO_WORKER',
+  'SCHEDULE_NOT_RUN',
+  'IMAGE_NOT_FOUND',
+]);
 
 /** The exit code that an error stands for; the same for every command. */
 export function exitCodeOf(error: unknown): number {

@@ -40,7 +40,8 @@ export function listCommand(cli: Cli): Command {
 }
 
 function printRows(cli: Cli, rows: ConversationRow[]): void {
-  const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'UPDATED'];
+  const scheduled = rows.some(({ status }) => status.scheduledBy !== undefined);
+  const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'UPDATED', ...(scheduled ? ['SCHEDULE'] : [])];
   const lines = rows.map((row) => [
     row.conversationId,
     row.agentId,
@@ -49,6 +50,7 @@ function printRows(cli: Cli, rows: ConversationRow[]): void {
     row.status.sandboxTier,
     String(row.status.turnsUsed),
     row.updatedAt.slice(0, 19).replace('T', ' '),
+    ...(scheduled ? [row.status.scheduledBy?.scheduleId ?? '-'] : []),
   ]);
   printTable(cli, head, lines);
 }

@@ -15,6 +15,7 @@ import { pluginsCommand } from './plugins.ts';
 import { resumeCommand } from './resume.ts';
 import { runCommand } from './run.ts';
 import { sandboxCommand } from './sandbox/sandbox.ts';
+import { scheduleCommand } from './schedule/schedule.ts';
 import { setupCommand } from './setup.ts';
 import { showCommand } from './show.ts';
 import { templateCommand } from './template.ts';
@@ -54,6 +55,7 @@ function createProgram(cli: Cli): Command {
     pluginsCommand,
     chatCommand,
     runCommand,
+    scheduleCommand,
     listCommand,
     showCommand,
     pauseCommand,

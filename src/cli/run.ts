@@ -28,13 +28,15 @@ export function runCommand(cli: Cli): Command {
     .option('--id <conversation>', 'id of the new conversation; repeating a run with it starts nothing twice')
     .option('--unattended', 'nobody will approve anything: only tools that read and need no approval are offered and run')
     .option('--wait', 'until the turn has ended, waits for an approval or is paused; the exit code says which')
-    .option('--close', 'with --wait: close the conversation when its turn has ended')
+    .option('--close', 'close the conversation when its turn has ended')
     .option('--json', 'one JSON object per line: the events, last the outcome')
     .action((agent: string, options: RunOptions) =>
       withClient(cli, async (longshore) => {
         const { message, user, tenant, id, unattended } = options;
         const given = { ...(tenant && { tenant }), ...(id && { conversationId: id }), ...(unattended && { unattended }) };
-        const chat = await longshore.start({ agent, user, message, ...given });
+        // Nobody is there to close it later.
+        const closeWhenDone = options.close === true && !options.wait;
+        const chat = await longshore.start({ agent, user, message, closeWhenDone, ...given });
         if (options.wait) return await follow(cli, chat, options);
         printLine(cli, options.json ? JSON.stringify({ conversationId: chat.id }) : chat.id);
       }),

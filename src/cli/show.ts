@@ -34,6 +34,7 @@ function statusLines(status: ConversationStatus): string[] {
   return [
     `${status.conversationId}: ${status.state}${why === undefined ? '' : `, because ${why}`}`,
     `agent ${status.agentId}, user ${status.userId}, tenant ${status.tenantId}`,
+    ...(status.scheduledBy ? [`started by schedule ${status.scheduledBy.scheduleId} for ${status.scheduledBy.at}`] : []),
     `sandbox ${status.sandboxTier}, ${status.turnsUsed} turns, ${status.tokensUsed} tokens, ${(status.workedMs / 1000).toFixed(1)} s at work, ${status.queued} messages waiting`,
     ...status.runningCalls.map(({ callId, tool }) => `running ${tool} (${callId})`),
     ...status.pendingApprovals.flatMap((pending) => approvalLines(status.conversationId, pending)),

@@ -4,6 +4,7 @@ import { awaitReply } from './await-reply.ts';
 import { createConversationCalls } from './conversation-calls.ts';
 import { createPluginCalls } from './plugin-calls.ts';
 import { readEvents } from './read-events.ts';
+import { createScheduleCalls } from './schedule-calls.ts';
 import { startConversation, type AgentSource } from './start-conversation.ts';
 import type { TemporalLink } from './temporal.ts';
 import type { Chat, EventOptions, Longshore } from './types.ts';
@@ -33,7 +34,7 @@ export function createLongshore(parts: ClientParts): Longshore {
 
   const longshore: Longshore = {
     async start(options) {
-      const started = await calls.translated(options.conversationId ?? '', () => startConversation(parts, options));
+      const started = await startConversation(parts, options);
       return createChat(longshore, started.conversationId, started.turnId);
     },
     async chat(conversationId) {
@@ -63,6 +64,7 @@ export function createLongshore(parts: ClientParts): Longshore {
     cancel: (conversation) => calls.signal(idOf(conversation), 'cancel'),
     close: (conversation) => calls.close(idOf(conversation)),
     plugins: createPluginCalls(store),
+    schedules: createScheduleCalls(parts),
     async [Symbol.asyncDispose]() {
       closing.abort();
       await Promise.all([parts.temporal.close(), store[Symbol.asyncDispose]()]);

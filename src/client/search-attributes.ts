@@ -1,7 +1,15 @@
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
+import type { ScheduledBy } from '../contracts/schedule.ts';
+
+interface Ids {
+  agentId: string;
+  userId: string;
+  tenantId: string;
+  scheduledBy?: ScheduledBy;
+}
 
 /** What a conversation is born with; its workflow keeps the last three up to date. */
-export function initialSearchAttributes(ids: { agentId: string; userId: string; tenantId: string }, state: 'running' | 'idle'): SearchAttributePair[] {
+export function initialSearchAttributes({ scheduledBy, ...ids }: Ids, state: 'running' | 'idle'): SearchAttributePair[] {
   return [
     { key: keyword('AgentId'), value: ids.agentId },
     { key: keyword('UserId'), value: ids.userId },
@@ -9,6 +17,15 @@ export function initialSearchAttributes(ids: { agentId: string; userId: string; 
     { key: keyword('ConversationState'), value: state },
     { key: keyword('SandboxTier'), value: 'none' },
     { key: defineSearchAttributeKey('AwaitingApproval', SearchAttributeType.BOOL), value: false },
+    ...(scheduledBy ? origin(scheduledBy) : []),
+  ];
+}
+
+/** Temporal's own names, which every server knows: its lists of a schedule's workflows have the conversations in them. */
+function origin({ scheduleId, at }: ScheduledBy): SearchAttributePair[] {
+  return [
+    { key: keyword('TemporalScheduledById'), value: scheduleId },
+    { key: defineSearchAttributeKey('TemporalScheduledStartTime', SearchAttributeType.DATETIME), value: new Date(at) },
   ];
 }
 

@@ -4,27 +4,34 @@ import type { Agent } from '../contracts/agent.ts';
 import { CONVERSATION_WORKFLOW, type ConversationInput, type ConversationStatus } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { makeId } from '../contracts/ids.ts';
+import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
 import { checkMessage } from './check-message.ts';
 import { initialSearchAttributes } from './search-attributes.ts';
+import { temporalFailure } from './temporal-failures.ts';
 import type { TemporalLink } from './temporal.ts';
 import type { StartOptions } from './types.ts';
 
 export interface AgentSource {
   /** Where agents are looked for, in words. */
   directory: string;
-  load(): Promise<Map<string, Agent>>;
+  load(): Promise<ReadonlyMap<string, Agent>>;
 }
 
-interface StartParts {
-  store: Store;
-  temporal: TemporalLink;
+export interface StartParts {
+  store: Pick<Store, 'conversations' | 'messages'>;
+  temporal: Pick<TemporalLink, 'address' | 'client'>;
   agents: AgentSource;
   taskQueue: string;
 }
 
+/** What a schedule says beside. */
+export interface ScheduledStart extends StartOptions {
+  scheduledBy?: ScheduledBy;
+}
+
 /** Starts the conversation's workflow; gives its id and the turn of its first message. */
-export async function startConversation(parts: StartParts, options: StartOptions): Promise<{ conversationId: string; turnId?: string }> {
+export async function startConversation(parts: StartParts, options: ScheduledStart): Promise<{ conversationId: string; turnId?: string }> {
   if (options.message !== undefined) checkMessage(options.message);
   const agent = await findAgent(parts.agents, options.agent);
   const client = await parts.temporal.client();
@@ -42,25 +49,25 @@ export async function startConversation(parts: StartParts, options: StartOptions
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       typedSearchAttributes: initialSearchAttributes(input, status.state === 'running' ? 'running' : 'idle'),
-      staticSummary: `${agent.id} for ${input.userId}`,
+      staticSummary: summaryOf(input),
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return { conversationId };
     // A conversation that never began must not look alive; if it did begin after all, its own next status corrects this.
     await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
-    throw error;
+    throw await temporalFailure(error, { address: parts.temporal.address, conversationId, isKnown: async () => true });
   }
   return { conversationId, ...(input.firstMessage && { turnId: input.firstMessage.turnId }) };
 }
 
-async function findAgent(source: AgentSource, id: string): Promise<Agent> {
+export async function findAgent(source: AgentSource, id: string): Promise<Agent> {
   const agents = await source.load();
   const agent = agents.get(id);
   if (agent) return agent;
   throw failure('AGENT_NOT_FOUND', { agent: id, known: [...agents.keys()].toSorted().join(', ') || 'none', directory: source.directory });
 }
 
-function makeInput(agent: Agent, options: StartOptions): ConversationInput {
+function makeInput(agent: Agent, options: ScheduledStart): ConversationInput {
   const newId = (prefix: 'conv' | 'turn' | 'msg') => makeId(prefix, Date.now(), Math.random);
   return {
     conversationId: options.conversationId ?? newId('conv'),
@@ -68,12 +75,19 @@ function makeInput(agent: Agent, options: StartOptions): ConversationInput {
     userId: options.user,
     tenantId: options.tenant ?? 'default',
     limits: { ...limitsOf(agent), ...(options.unattended && { unattended: true }) },
+    ...(options.scheduledBy && { scheduledBy: options.scheduledBy }),
+    ...(options.closeWhenDone && { closeWhenDone: true }),
     ...(options.message !== undefined && { firstMessage: { messageId: newId('msg'), turnId: newId('turn') } }),
   };
 }
 
+function summaryOf({ agentId, userId, scheduledBy }: ConversationInput): string {
+  const who = `${agentId} for ${userId}`;
+  return scheduledBy ? `${who}, by schedule ${scheduledBy.scheduleId} of ${scheduledBy.at}` : who;
+}
+
 function initialStatus(input: ConversationInput): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, firstMessage, limits } = input;
+  const { conversationId, agentId, userId, tenantId, firstMessage, limits, scheduledBy } = input;
   return {
     conversationId,
     agentId,
@@ -82,6 +96,7 @@ function initialStatus(input: ConversationInput): ConversationStatus {
     state: firstMessage ? 'running' : 'idle',
     queued: firstMessage ? 1 : 0,
     ...(limits.unattended && { unattended: true }),
+    ...(scheduledBy && { scheduledBy }),
     turnsUsed: 0,
     stepsUsed: 0,
     tokensUsed: 0,

@@ -14,6 +14,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Logger } from '../log.ts';
 import type { ConversationRow, PluginReport } from '../store/store.ts';
+import type { Schedules } from './schedule-types.ts';
 
 /** Everything has a default from the environment: see the variables named here in the README. */
 export interface ConnectOptions {
@@ -42,6 +43,8 @@ export interface StartOptions {
   tenant?: string;
   /** Nobody will be there to approve anything: only tools that read and need no approval are offered and run. */
   unattended?: boolean;
+  /** Closes the conversation when it has answered what it was sent, instead of waiting for more. */
+  closeWhenDone?: boolean;
   /** Made when absent. Starting an id a second time gives the conversation that runs; the message is not sent again. */
   conversationId?: string;
 }
@@ -155,4 +158,5 @@ export interface Longshore extends AsyncDisposable {
   cancel(conversation: string | Chat): Promise<void>;
   close(conversation: string | Chat): Promise<void>;
   readonly plugins: Plugins;
+  readonly schedules: Schedules;
 }

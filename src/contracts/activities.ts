@@ -2,6 +2,7 @@ import type { ApprovalDecision } from './agent.ts';
 import type { ConversationStatus, SandboxTier, TurnOutcome, Usage } from './conversation.ts';
 import type { EventType } from './events.ts';
 import type { JsonObject } from './json.ts';
+import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
 
 /** A tool call as the model asked for it and the worker judged it; big arguments stay in Postgres. */
 export interface ProposedCall {
@@ -163,6 +164,8 @@ export interface ConversationActivities {
   destroySandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   /** Ends a running command, wherever it runs; it settles as interrupted. */
   interruptCall(args: InterruptCallArgs): Promise<void>;
+  /** Starts the conversation of a schedule's run, once, however often it is asked to. */
+  startScheduled(args: StartScheduledArgs): Promise<StartScheduledResult>;
 }
 
 /** Heartbeat details of a tool call, shown in the Temporal UI. */

@@ -1,5 +1,6 @@
 import type { AgentLimits } from './agent.ts';
 import type { JsonObject } from './json.ts';
+import type { ScheduledBy } from './schedule.ts';
 
 export const CONVERSATION_WORKFLOW = 'conversation';
 
@@ -39,6 +40,10 @@ export interface ConversationInput {
   limits: AgentLimits;
   /** The first message, already validated; absent when the conversation starts empty. */
   firstMessage?: QueuedMessage;
+  /** Absent unless a schedule started it. */
+  scheduledBy?: ScheduledBy;
+  /** The conversation closes itself when it has answered what it was sent, instead of waiting for more. */
+  closeWhenDone?: boolean;
   carried?: CarriedConversation;
 }
 
@@ -150,6 +155,8 @@ export interface ConversationStatus {
   paused?: PauseReason;
   /** Nobody is there to approve anything: only calls that read and need no approval run. */
   unattended?: boolean;
+  /** The schedule that started it; absent when somebody did. */
+  scheduledBy?: ScheduledBy;
   turnId?: string;
   queued: number;
   turnsUsed: number;

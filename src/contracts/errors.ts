@@ -32,6 +32,17 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: false,
   },
+  SCHEDULE_NOT_FOUND: { message: 'No schedule "{scheduleId}". List them with: longshore schedule ls', httpStatus: 404, retryable: false },
+  SCHEDULE_EXISTS: {
+    message: 'There is a schedule "{scheduleId}" already. Choose another id, or remove that one first: longshore schedule rm {scheduleId}',
+    httpStatus: 409,
+    retryable: false,
+  },
+  SCHEDULE_NOT_RUN: {
+    message: 'Temporal has taken the order to run schedule "{scheduleId}", and has not run it yet. See: longshore schedule show {scheduleId}',
+    httpStatus: 503,
+    retryable: false,
+  },
   CONVERSATION_NOT_FOUND: { message: 'No conversation "{conversationId}". List them with: longshore ls', httpStatus: 404, retryable: false },
   CONVERSATION_CLOSED: { message: 'Conversation "{conversationId}" is closed. Start a new one.', httpStatus: 409, retryable: false },
   CONVERSATION_BUSY: {

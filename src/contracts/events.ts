@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, BudgetKind, PauseReason, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { JsonObject } from './json.ts';
+import type { ScheduledBy } from './schedule.ts';
 import type { ContentPart } from './transcript.ts';
 
 export const EVENT_TYPES = [
@@ -31,7 +32,8 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 /** What the events of each type say. More may be added to any of them; a reader takes what it knows. */
 export interface EventData {
-  'conversation.started': { agentId: string; userId: string; tenantId: string };
+  /** `scheduledBy`: absent unless a schedule started it. */
+  'conversation.started': { agentId: string; userId: string; tenantId: string; scheduledBy?: ScheduledBy };
   'conversation.paused': { by: PauseReason['by']; note?: string };
   'conversation.resumed': JsonObject;
   'conversation.closed': JsonObject;

@@ -49,7 +49,9 @@ const CLOSE = `with counter as (
 
 export function createConversations({ database, announcer }: { database: Database; announcer: Announcer }): Store['conversations'] {
   const create: Store['conversations']['create'] = async (row) => {
-    const started = [{ type: 'conversation.started' as const, data: { agentId: row.agentId, userId: row.userId, tenantId: row.tenantId } }];
+    const { agentId, userId, tenantId } = row;
+    const { scheduledBy } = row.status;
+    const started = [{ type: 'conversation.started' as const, data: { agentId, userId, tenantId, ...(scheduledBy && { scheduledBy }) } }];
     const values = [row.conversationId, row.agentId, row.userId, row.tenantId, row.state, toJsonText(row.status), eventsText(started)];
     const created = await database.query('conversations.create', CREATE, values);
     if (created.length > 0) announcer.announce(row.conversationId);

@@ -1,4 +1,5 @@
 import { failure } from '../contracts/errors.ts';
+import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
 import { EVENT_COLUMNS, eventsText, insertEvents, toEvent, type EventRow } from './event-sql.ts';
@@ -22,6 +23,8 @@ const SENT_BY = `select (data->>'index')::integer as index from events where con
 
 const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
 
+const LAST_TURN = `select data from events where conversation_id = $1 and type = 'turn.finished' order by seq desc limit 1`;
+
 export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
   const read: Store['events']['read'] = async (conversationId, afterSeq, limit = DEFAULT_LIMIT) => {
     const rows = await database.query<EventRow>('events.read', READ, [conversationId, afterSeq, limit]);
@@ -38,6 +41,10 @@ export function createEvents({ database, announcer, listener }: { database: Data
     async turnStart(conversationId, turnId) {
       const [found] = await database.query<{ seq: number }>('events.turnStart', TURN_START, [conversationId, turnId]);
       return found?.seq ?? 0;
+    },
+    async lastTurn(conversationId) {
+      const [found] = await database.query<{ data: EventData['turn.finished'] }>('events.lastTurn', LAST_TURN, [conversationId]);
+      return found?.data;
     },
     async toldOutput(conversationId, callId) {
       const found = await database.query<{ stream: 'stdout' | 'stderr'; told: number }>('events.toldOutput', TOLD_OUTPUT, [conversationId, callId]);

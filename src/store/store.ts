@@ -1,5 +1,5 @@
 import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
-import type { ConversationEvent, EventType } from '../contracts/events.ts';
+import type { ConversationEvent, EventData, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxSample } from '../sandbox/sandbox.ts';
 import type { BlobStore, StoredBlob } from './blobs/blob-store.ts';
@@ -258,6 +258,8 @@ export interface Store {
     read(conversationId: string, afterSeq: number, limit?: number): Promise<ConversationEvent[]>;
     /** Number of the event that started a turn; 0 when it has not started. Spares a reader of one turn the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
+    /** How the turn that ended last has ended; undefined while none has. */
+    lastTurn(conversationId: string): Promise<EventData['turn.finished'] | undefined>;
     /** Bytes of each stream of a call that its `tool.output` events have told. */
     toldOutput(conversationId: string, callId: string): Promise<{ stdout: number; stderr: number }>;
     /** The numbers of the `message.sent` events that a call has. */

@@ -1,5 +1,6 @@
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, HibernateSandboxArgs, ProposedCall } from '../contracts/activities.ts';
+import type { StartScheduledArgs } from '../contracts/schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -50,6 +51,14 @@ export const wakeSandbox = (summary: string, conversationId: string) => sandboxe
 export const destroySandbox = (summary: string, conversationId: string) => sandboxes(summary).destroySandbox({ conversationId });
 export const keepSandbox = (summary: string, conversationId: string) => sandboxes(summary).stopSandbox({ conversationId });
 export const interruptCall = (summary: string, conversationId: string, callId: string) => sandboxes(summary, 8).interruptCall({ conversationId, callId });
+
+/** Tried until it succeeds or is refused for good; how long, the schedule says by the time limit of its workflow. */
+export const startScheduled = (args: StartScheduledArgs) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: MINUTE,
+    retry: { initialInterval: 500, maximumInterval: MINUTE },
+    summary: `${args.agent} for ${args.user}`,
+  }).startScheduled(args);
 
 /** Attaches to a tool call; its activity type is the tool's own id, so that the Temporal UI shows it. */
 export function executeTool(call: ProposedCall, args: ExecuteToolArgs): Promise<ExecuteToolResult> {

@@ -13,6 +13,7 @@ import type {
   Wake,
 } from '../contracts/conversation.ts';
 import type { SaveStatusArgs } from '../contracts/activities.ts';
+import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Approval } from './approval-state.ts';
 import { startWork, stopWork, workedMs } from './budget-state.ts';
 import type { PauseWish } from './pause-state.ts';
@@ -47,6 +48,8 @@ export interface ConversationData {
   readonly userId: string;
   readonly tenantId: string;
   readonly limits: AgentLimits;
+  readonly scheduledBy?: ScheduledBy;
+  readonly closeWhenDone: boolean;
   queue: QueuedMessage[];
   /** How many messages at the head of the queue came with `interrupt`; the next such message goes behind them. */
   urgent: number;
@@ -82,13 +85,15 @@ export type MessageVerdict =
 
 /** The state at the start of a run, whether its first or one that continues another. */
 export function openConversation(input: ConversationInput): ConversationData {
-  const { conversationId, agentId, userId, tenantId, limits, carried, firstMessage } = input;
+  const { conversationId, agentId, userId, tenantId, limits, scheduledBy, closeWhenDone = false, carried, firstMessage } = input;
   const data: ConversationData = {
     conversationId,
     agentId,
     userId,
     tenantId,
     limits,
+    ...(scheduledBy && { scheduledBy }),
+    closeWhenDone,
     queue: [],
     urgent: 0,
     recentMessages: [],
@@ -170,6 +175,11 @@ export function takeWake(data: ConversationData, callId: string | undefined, tur
   if (data.closing || data.turn?.ending !== undefined || knownMessage(data, messageId)) return;
   remember(data, { messageId, turnId });
   data.wake ??= { turnId, ...(callId !== undefined && { callId }) };
+}
+
+/** True when the conversation has answered all that it was sent and is to end with that. */
+export function isDone(data: ConversationData): boolean {
+  return data.closeWhenDone && data.turnsUsed > 0 && !hasWork(data);
 }
 
 /** True when a turn could start, were it not for a pause or the end. */
@@ -266,7 +276,7 @@ export function stateOf(data: ConversationData): ConversationState {
 
 /** The status as clients and operators see it. */
 export function statusOf(data: ConversationData, nowMs: number): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
+  const { conversationId, agentId, userId, tenantId, scheduledBy, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
   return {
     conversationId,
     agentId,
@@ -275,6 +285,7 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     state: stateOf(data),
     ...(paused && { paused }),
     ...(data.limits.unattended && { unattended: true }),
+    ...(scheduledBy && { scheduledBy }),
     ...(turn && { turnId: turn.turnId }),
     queued: data.queue.length + (turn ? turn.steers.length : data.wake ? 1 : 0),
     turnsUsed,

@@ -2,7 +2,7 @@ import { allHandlersFinished, CancelledFailure, CancellationScope, condition, co
 import type { ConversationInput } from '../contracts/conversation.ts';
 import { closeSandbox } from './close-sandbox.ts';
 import { exhaustedBudget, pauseForBudget } from './budget-state.ts';
-import { carryConversation, closeConversation, hasWork, openConversation, startTurn } from './conversation-state.ts';
+import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './conversation-state.ts';
 import { enterPause } from './pause-state.ts';
 import { registerHandlers } from './register-handlers.ts';
 import { restWhilePaused } from './pause.ts';
@@ -51,6 +51,10 @@ async function answerMessages(running: RunningConversation): Promise<void> {
   while (!data.closing && !historyIsLong()) {
     await restWhilePaused(running, 'step', historyIsLong);
     if (data.paused || data.closing) continue;
+    if (isDone(data)) {
+      closeConversation(data);
+      continue;
+    }
     if (!mayStart()) {
       await rest(running, () => mayStart() || data.closing || data.pauseWish !== undefined || historyIsLong());
       continue;

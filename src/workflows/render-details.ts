@@ -15,6 +15,7 @@ export function renderDetails(data: ConversationData, nowMs: number): string {
     `**${status.state}**${status.turnId === undefined ? '' : ` · turn ${status.turnId}, step ${status.stepsUsed}`} · sandbox ${status.sandboxTier} · ${status.queued} waiting`,
     `Budget left: ${budget.length === 0 ? 'unlimited' : budget.join(', ')}`,
   ];
+  if (status.scheduledBy) lines.push(`Started by schedule ${code(status.scheduledBy.scheduleId)} for ${code(status.scheduledBy.at)}`);
   if (status.runningCalls.length > 0) lines.push(`Running: ${status.runningCalls.map(({ callId, tool }) => code(`${tool} ${callId}`)).join(', ')}`);
   if (status.paused) lines.push(renderPause(status.paused));
   const approvals = status.pendingApprovals;

@@ -45,6 +45,13 @@ test('run without --wait prints the id of the new conversation', async () => {
   await chat.close();
 });
 
+test('run --close closes the conversation when it has answered, without anybody waiting for it', async () => {
+  const { out } = await line('run', 'scripted', '--message', 'Hi', '--close');
+  const chat = await installation.longshore.chat(out.trim());
+  expect(await chat.reply()).toBe('Hello.');
+  expect(await untilEvent(chat, ({ type }) => type === 'conversation.closed')).toMatchObject({ data: {} });
+});
+
 test('an approval is shown with the command that answers it, and answered once', async () => {
   const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Hi' });
   await chat.reply();

@@ -99,6 +99,7 @@ test('two workers that run one call at the same moment start its command once an
     log: silent,
     registry: createRegistry(BUILTIN_PLUGINS),
     services: createPluginServices({}),
+    startConversation: () => Promise.reject(new Error('nothing is started here')),
     models: createModels({ readEnvironment: () => undefined, log: silent }),
   };
   const workers = [parts.sandboxes, parts.another()].map((sandboxes) => createActivities({ ...shared, sandboxes }));

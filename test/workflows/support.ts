@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
 import type {
   CallModelArgs,
@@ -14,8 +15,9 @@ import type {
 import type { AgentLimits } from '../../src/contracts/agent.ts';
 import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
 import { makeId } from '../../src/contracts/ids.ts';
+import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
 
-export const WORKFLOWS = fileURLToPath(new URL('../../src/workflows/conversation.ts', import.meta.url));
+export const WORKFLOWS = fileURLToPath(new URL('../../src/workflows/workflows.ts', import.meta.url));
 
 /** One activity as the workflow asked for it. */
 export interface Recorded {
@@ -145,6 +147,8 @@ export function asks(...proposed: ProposedCall[]): Answer {
 /** A worker on the test's Temporal server with scripted activities, shared by the tests of one file. */
 export class Stage {
   readonly taskQueue = `test-workflows-${Math.random().toString(36).slice(2)}`;
+  /** Runs of schedules that asked for a conversation. */
+  readonly scheduled: StartScheduledArgs[] = [];
   private readonly worlds = new Map<string, World>();
   private readonly stops: (() => Promise<unknown>)[] = [];
   client!: Client;
@@ -182,7 +186,12 @@ export class Stage {
   }
 
   /** Starts a conversation; the world is prepared before its first message is seen. */
-  async start(prepare: (world: World) => void = () => undefined, limits: Partial<AgentLimits> = {}, message = true): Promise<World> {
+  async start(
+    prepare: (world: World) => void = () => undefined,
+    limits: Partial<AgentLimits> = {},
+    message = true,
+    more: Pick<ConversationInput, 'scheduledBy' | 'closeWhenDone'> = {},
+  ): Promise<World> {
     const world = new World();
     prepare(world);
     this.worlds.set(world.conversationId, world);
@@ -192,10 +201,24 @@ export class Stage {
       userId: 'user',
       tenantId: 'tenant',
       limits: { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs: 0, ...limits },
+      ...more,
       ...(message && { firstMessage: { messageId: 'msg_first', turnId: 'turn_first' } }),
     };
     world.handle = await this.client.workflow.start('conversation', { taskQueue: this.taskQueue, workflowId: world.conversationId, args: [input] });
     return world;
+  }
+
+  /** Starts a run of a schedule as Temporal does, or as somebody does by hand. */
+  runSchedule(input: unknown, due: Date | 'by hand' = new Date()): Promise<WorkflowHandle> {
+    const typedSearchAttributes: SearchAttributePair[] =
+      due === 'by hand'
+        ? []
+        : [
+            { key: defineSearchAttributeKey('TemporalScheduledById', SearchAttributeType.KEYWORD), value: 'nightly' },
+            { key: defineSearchAttributeKey('TemporalScheduledStartTime', SearchAttributeType.DATETIME), value: due },
+          ];
+    const options = { taskQueue: this.taskQueue, workflowId: makeId('conv', Date.now(), Math.random), args: [input], typedSearchAttributes };
+    return this.client.workflow.start('scheduledConversation', options);
   }
 
   private activities(): ConversationActivities & { default: (args: ExecuteToolArgs) => Promise<ExecuteToolResult> } {
@@ -230,6 +253,10 @@ export class Stage {
       wakeSandbox: tier('wakeSandbox', 'running'),
       stopSandbox: tier('stopSandbox', 'stopped'),
       destroySandbox: tier('destroySandbox', 'destroyed'),
+      startScheduled: async (args) => {
+        this.scheduled.push(args);
+        return { conversationId: scheduledConversationId(args.scheduledBy) };
+      },
       interruptCall: async (args) => {
         const command = enter('interruptCall', args).commands.get(args.callId);
         if (command?.state === 'running') command.state = 'killed';

@@ -1,0 +1,21 @@
+import type { CreateScheduleOptions, Longshore } from '../../client.ts';
+import { printJson, printLine, type Cli } from '../cli.ts';
+
+export interface CreateOptions extends Omit<CreateScheduleOptions, 'id' | 'agent'> {
+  cron?: string;
+  timeZone?: string;
+  every?: string;
+  at?: string;
+  json?: boolean;
+}
+
+export async function createSchedule(
+  cli: Cli,
+  longshore: Longshore,
+  { json = false, ...options }: CreateOptions & { id: string; agent: string },
+): Promise<void> {
+  // That one of cron, every and at is there, and only one, the client checks for all its callers.
+  const made = await longshore.schedules.create(options as CreateScheduleOptions);
+  if (json) return printJson(cli, made);
+  printLine(cli, `${made.id} is scheduled, next at ${made.nextAt[0] ?? 'no time'}. Try it now with: longshore schedule run ${made.id}`);
+}

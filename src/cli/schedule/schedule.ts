@@ -1,0 +1,105 @@
+import { Command } from 'commander';
+import { EXIT, printJson, printLine, withClient, type Cli } from '../cli.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { createSchedule, type CreateOptions } from './create.ts';
+import { listSchedules } from './list.ts';
+import { showSchedule } from './show.ts';
+
+interface Json {
+  json?: boolean;
+}
+
+export function scheduleCommand(cli: Cli): Command {
+  const command = new Command('schedule').description('Start conversations at set times, unattended; list, pause and remove what does');
+  addCreate(command, cli);
+  addViews(command, cli);
+  addChanges(command, cli);
+  return command;
+}
+
+function addCreate(command: Command, cli: Cli): void {
+  command
+    .command('create')
+    .description('Make a schedule: at each of its times, a conversation of its own begins with the message')
+    .argument('<id>', 'its name; letters, digits, ".", "_" and "-"')
+    .argument('<agent>', 'agent')
+    .requiredOption('--message <text>', 'what to say')
+    .option('--cron <times>', 'minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5"; or @hourly, @daily, …')
+    .option('--time-zone <name>', 'of --cron, such as Europe/Berlin (default: UTC)')
+    .option('--every <duration>', 'such as 30m or 24h; counted from 1970, so that 1h is every full hour')
+    .option('--at <time>', 'once, such as 2027-01-31T09:00:00Z')
+    .option('--user <id>', 'for whom', 'cli')
+    .option('--tenant <id>')
+    .option('--keep-open', 'the conversation waits for more when it has answered; otherwise it closes then')
+    .option('--catch-up <duration>', 'how late a run may begin after an outage; what is later is left out', '1d')
+    .option('--max-runs <number>', 'at most so many', wholeNumber)
+    .option('--json', 'as JSON')
+    .action((id: string, agent: string, options: CreateOptions) => withClient(cli, (longshore) => createSchedule(cli, longshore, { id, agent, ...options })));
+}
+
+function addViews(command: Command, cli: Cli): void {
+  command
+    .command('ls')
+    .description('List schedules')
+    .option('--json', 'as JSON')
+    .action(({ json = false }: Json) => withClient(cli, (longshore) => listSchedules(cli, longshore, json)));
+  command
+    .command('show')
+    .description('Show a schedule: its times, what it says, and what became of its last runs')
+    .argument('<id>')
+    .option('--json', 'as JSON')
+    .action((id: string, { json = false }: Json) => withClient(cli, (longshore) => showSchedule(cli, longshore, id, json)));
+}
+
+function addChanges(command: Command, cli: Cli): void {
+  command
+    .command('pause')
+    .description('Let a schedule rest; what would be due meanwhile is left out')
+    .argument('<id>')
+    .option('--note <text>', 'why; shown to everybody')
+    .action((id: string, options: { note?: string }) =>
+      withClient(cli, async (longshore) => {
+        await longshore.schedules.pause(id, options);
+        printLine(cli, `${id} is paused. Go on with: longshore schedule resume ${id}`);
+      }),
+    );
+  command
+    .command('resume')
+    .description('Let a paused schedule go on with its next time')
+    .argument('<id>')
+    .action((id: string) =>
+      withClient(cli, async (longshore) => {
+        await longshore.schedules.resume(id);
+        const [next] = (await longshore.schedules.get(id)).nextAt;
+        printLine(cli, `${id} goes on${next === undefined ? ', but has no time to come' : `, next at ${next}`}.`);
+      }),
+    );
+  command
+    .command('run')
+    .description('Run a schedule now, paused or not')
+    .argument('<id>')
+    .option('--json', 'as JSON')
+    .action((id: string, { json = false }: Json) => runSchedule(cli, id, json));
+  command
+    .command('rm')
+    .description('Remove a schedule; its conversations stay as they are')
+    .argument('<id>')
+    .action((id: string) =>
+      withClient(cli, async (longshore) => {
+        await longshore.schedules.delete(id);
+        printLine(cli, `${id} is removed; its conversations stay as they are.`);
+      }),
+    );
+}
+
+function runSchedule(cli: Cli, id: string, json: boolean): Promise<void> {
+  return withClient(cli, async (longshore) => {
+    const run = await longshore.schedules.trigger(id);
+    if (run.outcome === 'failed') cli.exitCode = EXIT.failed;
+    if (run.outcome === 'waiting') cli.exitCode = EXIT.serviceAway;
+    if (json) printJson(cli, run);
+    else if (run.outcome === 'started') printLine(cli, run.conversationId);
+    else if (run.outcome === 'failed') cli.err.write(`The run failed: ${run.problem}\n`);
+    else cli.err.write(`No worker has taken the run up yet; ${run.conversationId} begins when one does. Start one: longshore worker\n`);
+  });
+}

@@ -1,0 +1,84 @@
+import type { Client, ScheduleDescription } from '@temporalio/client';
+import { failure } from '../contracts/errors.ts';
+import { isObject } from '../contracts/json.ts';
+import { MAX_SCHEDULED_MESSAGE_LENGTH, SCHEDULED_WORKFLOW, type ScheduledConversation } from '../contracts/schedule.ts';
+import { checkMessage } from './check-message.ts';
+import { atLeastAMinute, specOf, timingOf } from './schedule-timing.ts';
+import type { CreateScheduleOptions, Schedule } from './schedule-types.ts';
+import { findAgent, type StartParts } from './start-conversation.ts';
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** Checks what a run would only find out when nobody looks, and makes the schedule. */
+export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agents' | 'taskQueue'>, client: Client, options: CreateScheduleOptions) {
+  const { id, catchUp = '1d', maxRuns } = options;
+  if (!ID.test(id)) throw bad('schedule id', `"${id}" cannot be used`, 'Write 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or digit');
+  if (maxRuns !== undefined && !(Number.isInteger(maxRuns) && maxRuns > 0)) throw bad('maxRuns', `${maxRuns} is no count`, 'Give a whole number above 0');
+  const input = inputOf(options);
+  await findAgent(agents, input.agent);
+  const spec = specOf(options, Date.now());
+  const catchUpMs = atLeastAMinute('catchUp', catchUp);
+  const create = client.schedule.create({
+    scheduleId: id,
+    spec,
+    action: {
+      type: 'startWorkflow',
+      workflowType: SCHEDULED_WORKFLOW,
+      workflowId: `schedule-${id}`,
+      taskQueue,
+      args: [input],
+      staticSummary: `${input.agent} for ${input.user}`,
+      // The same patience with workers that are away as with a server that is.
+      workflowExecutionTimeout: catchUpMs,
+    },
+    // A run only starts a conversation, so it never has to wait for the one before, and none is left out for another.
+    policies: { overlap: 'ALLOW_ALL', catchupWindow: catchUpMs },
+    state: { ...(maxRuns !== undefined && { remainingActions: maxRuns }) },
+  });
+  const handle = await create.catch((error: unknown) => {
+    throw error instanceof TypeError ? bad('timing', error.message, 'Mend the times, or the time zone') : error;
+  });
+  const made = readSchedule(await handle.describe());
+  if (made.timing.kind !== 'cron' || made.nextAt.length > 0) return made;
+  await handle.delete();
+  throw bad('cron', `"${made.timing.cron}" never comes`, 'Mind that day of the month and day of the week both have to fit');
+}
+
+function inputOf({ agent, user, tenant = 'default', message, keepOpen = false }: CreateScheduleOptions): ScheduledConversation {
+  checkMessage(message);
+  if (message.length > MAX_SCHEDULED_MESSAGE_LENGTH) {
+    const problem = `it has ${message.length} characters, and ${MAX_SCHEDULED_MESSAGE_LENGTH} are allowed in a schedule`;
+    throw failure('MESSAGE_INVALID', { problem, fix: "Put the rest into the agent's instructions, or into a file that it can read" });
+  }
+  for (const [what, value] of Object.entries({ user, tenant })) {
+    if (value.trim() === '' || value.length > 200) throw bad(what, `"${value.slice(0, 20)}" cannot be used`, 'Write 1 to 200 characters');
+  }
+  return { agent, user, tenant, message, keepOpen };
+}
+
+/** A schedule as Temporal has it now, with what was changed there. */
+export function readSchedule({ scheduleId, action, spec, policies, state, info }: ScheduleDescription): Schedule {
+  const given = action.args?.[0];
+  const input = isObject(given) ? given : {};
+  const textOf = (name: keyof ScheduledConversation) => (typeof input[name] === 'string' ? input[name] : '');
+  return {
+    id: scheduleId,
+    agent: textOf('agent'),
+    user: textOf('user'),
+    tenant: textOf('tenant') || 'default',
+    message: textOf('message'),
+    keepOpen: input['keepOpen'] === true,
+    timing: timingOf(spec),
+    catchUpMs: policies.catchupWindow,
+    paused: state.paused,
+    ...(state.paused && state.note && { note: state.note }),
+    ...(state.remainingActions !== undefined && { runsLeft: state.remainingActions }),
+    missedRuns: info.numActionsMissedCatchupWindow,
+    nextAt: info.nextActionTimes.map((time) => time.toISOString()),
+    createdAt: info.createdAt.toISOString(),
+  };
+}
+
+function bad(what: string, problem: string, fix: string) {
+  return failure('INVALID_ARGUMENT', { what, problem, fix });
+}

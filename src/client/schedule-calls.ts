@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ScheduleAlreadyRunning, ScheduleNotFoundError, type Client, type ScheduleDescription, type ScheduleExecutionResult } from '@temporalio/client';
+import { failure, isFailure } from '../contracts/errors.ts';
+import { SCHEDULED_WORKFLOW } from '../contracts/schedule.ts';
+import type { Store } from '../store/store.ts';
+import { makeSchedule, readSchedule } from './make-schedule.ts';
+import { runOf } from './schedule-runs.ts';
+import type { Schedule, ScheduleRun, Schedules } from './schedule-types.ts';
+import type { StartParts } from './start-conversation.ts';
+import { temporalFailure } from './temporal-failures.ts';
+
+/** Schedules described at a time. */
+const AT_ONCE = 8;
+const TRIGGER_DEADLINE_MS = 10_000;
+const POLL_MS = 50;
+/** Temporal takes an empty note for none at all, and does not pause then. */
+const BY_HAND = 'by an operator';
+
+/** Schedules of this installation; Temporal has them all. */
+export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events'> }): Schedules {
+  const { store, temporal, taskQueue } = parts;
+  /** Runs a call to Temporal; its failures leave as errors of the table. */
+  const asked = async <T>(scheduleId: string, call: (client: Client) => Promise<T>): Promise<T> => {
+    try {
+      return await call(await temporal.client());
+    } catch (error) {
+      if (error instanceof ScheduleNotFoundError) throw failure('SCHEDULE_NOT_FOUND', { scheduleId }, error);
+      if (error instanceof ScheduleAlreadyRunning) throw failure('SCHEDULE_EXISTS', { scheduleId }, error);
+      if (isFailure(error)) throw error;
+      throw await temporalFailure(error, { address: temporal.address, conversationId: '', isKnown: async () => false });
+    }
+  };
+  const isOurs = ({ action }: ScheduleDescription) => action.workflowType === SCHEDULED_WORKFLOW && action.taskQueue === taskQueue;
+  const describe = async (client: Client, scheduleId: string) => {
+    const described = await client.schedule.getHandle(scheduleId).describe();
+    if (isOurs(described)) return described;
+    throw failure('SCHEDULE_NOT_FOUND', { scheduleId });
+  };
+  /** A handle of a schedule that is there and ours. */
+  const withHandle = (id: string, work: (handle: ReturnType<Client['schedule']['getHandle']>) => Promise<void>) =>
+    asked(id, async (client) => {
+      await describe(client, id);
+      await work(client.schedule.getHandle(id));
+    });
+
+  return {
+    create: (options) => asked(options.id, (client) => makeSchedule(parts, client, options)),
+    list: () =>
+      asked('', async (client) => {
+        const ids: string[] = [];
+        for await (const { scheduleId, action } of client.schedule.list()) if (action?.workflowType === SCHEDULED_WORKFLOW) ids.push(scheduleId);
+        return describeAll(ids.toSorted(), async (id) => readSchedule(await describe(client, id)));
+      }),
+    get: (id) =>
+      asked(id, async (client) => {
+        const described = await describe(client, id);
+        const actions = described.info.recentActions.toReversed();
+        const runs = await Promise.all(actions.map((action) => runOf({ client, store }, id, action)));
+        return { ...readSchedule(described), runs };
+      }),
+    pause: (id, { note } = {}) => withHandle(id, (handle) => handle.pause(note || BY_HAND)),
+    resume: (id) => withHandle(id, (handle) => handle.unpause(BY_HAND)),
+    trigger: (id) =>
+      asked(id, async (client) => {
+        const known = (await describe(client, id)).info.recentActions.map(runIdOf);
+        await client.schedule.getHandle(id).trigger('ALLOW_ALL');
+        const newest = async () => (await describe(client, id)).info.recentActions.at(-1);
+        return awaitRun({ newest, known, read: (action) => runOf({ client, store }, id, action) }, id);
+      }),
+    delete: (id) => withHandle(id, (handle) => handle.delete()),
+  };
+}
+
+/** Some may be of other installations, and others may go meanwhile. */
+async function describeAll(ids: string[], describe: (id: string) => Promise<Schedule>): Promise<Schedule[]> {
+  const found: Schedule[] = [];
+  const waiting = ids.values();
+  const work = async () => {
+    for (const id of waiting) {
+      try {
+        found.push(await describe(id));
+      } catch (error) {
+        if (!isFailure(error, 'SCHEDULE_NOT_FOUND') && !(error instanceof ScheduleNotFoundError)) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return found.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+interface Awaited {
+  newest: () => Promise<ScheduleExecutionResult | undefined>;
+  /** Runs that were there before. */
+  known: string[];
+  read: (action: ScheduleExecutionResult) => Promise<ScheduleRun>;
+}
+
+/** Waits for a run that was asked for, and for its conversation. One that joined a run of the same second is told of that one. */
+async function awaitRun({ newest, known, read }: Awaited, scheduleId: string): Promise<ScheduleRun> {
+  const deadline = Date.now() + TRIGGER_DEADLINE_MS;
+  const inTime = () => Date.now() < deadline;
+  let action = await newest();
+  while (inTime() && (action === undefined || known.includes(runIdOf(action)))) {
+    await sleep(POLL_MS);
+    action = await newest();
+  }
+  if (action === undefined) throw failure('SCHEDULE_NOT_RUN', { scheduleId });
+  let run = await read(action);
+  while (inTime() && run.outcome === 'waiting') {
+    await sleep(POLL_MS);
+    run = await read(action);
+  }
+  return run;
+}
+
+function runIdOf({ action }: ScheduleExecutionResult): string {
+  return action.workflow.firstExecutionRunId;
+}

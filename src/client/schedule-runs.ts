@@ -1,0 +1,48 @@
+import { WorkflowFailedError, WorkflowNotFoundError, type Client, type ScheduleExecutionResult, type WorkflowExecutionStatusName } from '@temporalio/client';
+import { rootCause } from '@temporalio/common';
+import { scheduledConversationId } from '../contracts/schedule.ts';
+import type { Store } from '../store/store.ts';
+import type { ScheduleRun } from './schedule-types.ts';
+
+interface RunParts {
+  client: Client;
+  store: Pick<Store, 'conversations' | 'events'>;
+}
+
+/** What became of a run. The workflow that starts the conversation is asked first: until it has ended, a conversation may be there in part. */
+export async function runOf({ client, store }: RunParts, scheduleId: string, { scheduledAt, action }: ScheduleExecutionResult): Promise<ScheduleRun> {
+  // A run that was asked for comes with fractions of a second, which its workflow does not know of.
+  const at = new Date(Math.floor(scheduledAt.getTime() / 1000) * 1000).toISOString();
+  const conversationId = scheduledConversationId({ scheduleId, at });
+  const handle = client.workflow.getHandle(action.workflow.workflowId, action.workflow.firstExecutionRunId);
+  const status = await statusOf(handle);
+  if (status === 'RUNNING') return { at, conversationId, outcome: 'waiting' };
+  const row = status === 'COMPLETED' || status === 'FORGOTTEN' ? await store.conversations.get(conversationId) : undefined;
+  if (row) {
+    const lastTurn = await store.events.lastTurn(conversationId);
+    return { at, conversationId, outcome: 'started', state: row.state, ...(lastTurn && { lastTurn }) };
+  }
+  return { at, conversationId, outcome: 'failed', problem: await problemOf(handle, status) };
+}
+
+type Handle = ReturnType<Client['workflow']['getHandle']>;
+type Status = WorkflowExecutionStatusName | 'FORGOTTEN';
+
+async function statusOf(handle: Handle): Promise<Status> {
+  try {
+    return (await handle.describe()).status.name;
+  } catch (error) {
+    // Temporal keeps ended workflows for the retention time of its namespace only.
+    if (error instanceof WorkflowNotFoundError) return 'FORGOTTEN';
+    throw error;
+  }
+}
+
+async function problemOf(handle: Handle, status: Status): Promise<string> {
+  if (status === 'TIMED_OUT') return 'no worker started it in time';
+  if (status !== 'FAILED') return status === 'COMPLETED' || status === 'FORGOTTEN' ? 'its conversation is not in the database' : `its workflow is ${status}`;
+  return await handle.result().then(
+    () => 'unknown',
+    (error: unknown) => rootCause(error instanceof WorkflowFailedError ? error.cause : error) ?? String(error),
+  );
+}

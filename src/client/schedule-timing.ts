@@ -1,0 +1,75 @@
+import type { ScheduleDescription, ScheduleSpec } from '@temporalio/client';
+import { parseDuration } from '../agents/duration.ts';
+import { failure } from '../contracts/errors.ts';
+import type { Schedule, ScheduleTiming } from './schedule-types.ts';
+
+const MINUTE = 60_000;
+const ONE_OF = 'Give one of cron, every and at';
+const CRON = /^(@(yearly|monthly|weekly|daily|hourly)|[^\s#=@]+( [^\s#=@]+){4})$/;
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+const MONTHS = ['JANUARY', 'FEBRUARY', 'MARCH', 'APRIL', 'MAY', 'JUNE', 'JULY', 'AUGUST', 'SEPTEMBER', 'OCTOBER', 'NOVEMBER', 'DECEMBER'] as const;
+
+type AnyTiming = { [Name in 'cron' | 'timeZone']?: string } & { every?: string | number; at?: string | Date };
+
+/** The times as Temporal takes them. What is checked here it would take, or refuse with less help; the rest is left to it. */
+export function specOf(timing: ScheduleTiming, nowMs: number): ScheduleSpec {
+  const { cron, timeZone, every, at }: AnyTiming = timing;
+  const given = Object.entries({ cron, every, at }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (given.length > 1) throw bad('timing', `${given.join(' and ')} are both given`, ONE_OF);
+  if (cron !== undefined) return cronSpec(cron, timeZone);
+  if (timeZone !== undefined) throw bad('timeZone', 'it means nothing without cron', 'Leave it out, or write the time as cron');
+  if (every !== undefined) return { intervals: [{ every: atLeastAMinute('every', every) }] };
+  if (at !== undefined) return onceSpec(at, nowMs);
+  throw bad('timing', 'it is not said when', ONE_OF);
+}
+
+/** What Temporal would not run as it was meant: seconds and years as further fields, zones and comments within the text. */
+function cronSpec(cron: string, timeZone = 'UTC'): ScheduleSpec {
+  const text = cron.trim().replaceAll(/\s+/g, ' ');
+  if (!CRON.test(text))
+    throw bad('cron', `"${cron}" is not understood`, 'Write five fields, such as 0 9 * * 1-5, or @hourly, @daily, @weekly, @monthly, @yearly');
+  // Temporal keeps the times and not the text; what follows a # it keeps.
+  return { cronExpressions: [`${text} # ${text}`], timezone: timeZone };
+}
+
+function onceSpec(given: string | Date, nowMs: number): ScheduleSpec {
+  const text = given instanceof Date ? (Number.isNaN(given.getTime()) ? 'Invalid Date' : given.toISOString()) : given;
+  const at = new Date(text);
+  if (!INSTANT.test(text) || Number.isNaN(at.getTime()) || !isDay(text.slice(0, 10)))
+    throw bad('at', `"${text}" is no time`, 'Write it with its zone, such as 2027-01-31T09:00:00Z');
+  at.setUTCMilliseconds(0);
+  if (at.getTime() <= nowMs) throw bad('at', `${at.toISOString()} is over`, 'Name a time to come');
+  const [year, month, dayOfMonth] = [at.getUTCFullYear(), MONTHS[at.getUTCMonth()] ?? 'JANUARY', at.getUTCDate()];
+  const [hour, minute, second] = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()];
+  return { calendars: [{ year, month, dayOfMonth, hour, minute, second, comment: at.toISOString() }] };
+}
+
+/** The 31st of a short month would be taken for a day of the next. */
+function isDay(date: string): boolean {
+  return new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
+}
+
+/** Milliseconds of a duration that Temporal can hold to. */
+export function atLeastAMinute(what: string, given: string | number): number {
+  const ms = typeof given === 'number' ? given : parseDuration(given);
+  if (ms >= MINUTE && Number.isFinite(ms)) return ms;
+  throw bad(what, `${given} is less than a minute`, 'Write 1m or more, such as 30m, 24h or 7d');
+}
+
+/** The times as they were given. */
+export function timingOf(spec: ScheduleDescription['spec']): Schedule['timing'] {
+  const { calendars = [], intervals = [], skip = [] } = spec;
+  const [interval] = intervals;
+  if (calendars.length + intervals.length !== 1 || skip.length > 0) return { kind: 'other' };
+  if (interval) return interval.offset ? { kind: 'other' } : { kind: 'every', everyMs: interval.every };
+  return timingOfText(calendars[0]?.comment ?? '', spec.timezone);
+}
+
+function timingOfText(comment: string, timezone: string | undefined): Schedule['timing'] {
+  if (INSTANT.test(comment)) return { kind: 'at', at: comment };
+  return CRON.test(comment) ? { kind: 'cron', cron: comment, timeZone: timezone || 'UTC' } : { kind: 'other' };
+}
+
+function bad(what: string, problem: string, fix: string) {
+  return failure('INVALID_ARGUMENT', { what, problem, fix });
+}

@@ -1,0 +1,147 @@
+import { Client, Connection } from '@temporalio/client';
+import { connect, defineAgent, type CreateScheduleOptions, type Longshore } from '../../src/client.ts';
+import { loadConfig } from '../../src/config.ts';
+import { until } from '../e2e/support.ts';
+import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
+
+// No worker runs here: all of this is between the client and Temporal.
+const name = testInstallation();
+let database: TestDatabase;
+let longshore: Longshore;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  longshore = await open(name);
+});
+afterAll(async () => {
+  for (const { id } of await longshore.schedules.list()) await longshore.schedules.delete(id);
+  await longshore[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const open = (taskQueue: string) => connect({ databaseUrl: database.url, taskQueue, agents: [defineAgent({ id: 'reporter', model: 'scripted/none.yaml' })] });
+const what = { agent: 'reporter', user: 'user-1', message: 'Report.' };
+const daily = (id: string) => ({ ...what, id: `${id}-${name}`, cron: '@daily' });
+
+test('a schedule is given back as it was made', async () => {
+  const { schedules } = longshore;
+  const cron = await schedules.create({ ...what, id: `cron-${name}`, cron: ' 0  9 * * 1-5 ', timeZone: 'Europe/Berlin', maxRuns: 3, catchUp: '2h' });
+  expect(cron).toEqual({
+    id: `cron-${name}`,
+    ...what,
+    tenant: 'default',
+    keepOpen: false,
+    timing: { kind: 'cron', cron: '0 9 * * 1-5', timeZone: 'Europe/Berlin' },
+    catchUpMs: 7_200_000,
+    paused: false,
+    runsLeft: 3,
+    missedRuns: 0,
+    nextAt: expect.any(Array) as string[],
+    createdAt: expect.any(String) as string,
+  });
+  const hours = new Set(
+    cron.nextAt.map((at) => new Intl.DateTimeFormat('en', { hour: 'numeric', hour12: false, timeZone: 'Europe/Berlin' }).format(new Date(at))),
+  );
+  expect(hours).toEqual(new Set(['09']));
+  const every = await schedules.create({ ...what, id: `every-${name}`, every: '30m', tenant: 'acme', keepOpen: true });
+  expect(every).toMatchObject({ timing: { kind: 'every', everyMs: 1_800_000 }, catchUpMs: 86_400_000, tenant: 'acme', keepOpen: true });
+  const at = new Date('2099-01-31T09:00:00Z');
+  const once = await schedules.create({ ...what, id: `once-${name}`, at });
+  expect(once).toMatchObject({ timing: { kind: 'at', at: at.toISOString() }, nextAt: [at.toISOString()] });
+  // Temporal lists a new one a moment later.
+  await until(async () => (await schedules.list()).length === 3, 'all are listed');
+  expect((await schedules.list()).map(({ id }) => id)).toEqual([cron.id, every.id, once.id]);
+  expect(await schedules.get(cron.id)).toEqual({ ...cron, runs: [] });
+});
+
+const bad: [string, object, string][] = [
+  ['no time', {}, 'timing: it is not said when. Give one of cron, every and at'],
+  ['two times', { cron: '@daily', every: '1h' }, 'timing: cron and every are both given. Give one of cron, every and at'],
+  ['a zone without a cron', { every: '1h', timeZone: 'UTC' }, 'timeZone: it means nothing without cron. Leave it out, or write the time as cron'],
+  [
+    'a cron with seconds',
+    { cron: '0 0 9 * * *' },
+    'cron: "0 0 9 * * *" is not understood. Write five fields, such as 0 9 * * 1-5, or @hourly, @daily, @weekly, @monthly, @yearly',
+  ],
+  ['a cron out of range', { cron: '61 9 * * *' }, 'timing: Minute is not in range [0-59]. Mend the times, or the time zone'],
+  ['an unknown zone', { cron: '@daily', timeZone: 'Mars/Olympus' }, 'timing: unknown time zone Mars/Olympus. Mend the times, or the time zone'],
+  ['a day that never comes', { cron: '0 9 31 2 *' }, 'cron: "0 9 31 2 *" never comes. Mind that day of the month and day of the week both have to fit'],
+  ['too often', { every: '10s' }, 'every: 10s is less than a minute. Write 1m or more, such as 30m, 24h or 7d'],
+  ['no duration', { every: 'often' }, 'Duration: "often" is none. Write 30s, 10m, 24h or 7d'],
+  ['a time that is over', { at: '2020-01-01T00:00:00Z' }, 'at: 2020-01-01T00:00:00.000Z is over. Name a time to come'],
+  ['a time without its zone', { at: '2099-01-01T00:00:00' }, 'at: "2099-01-01T00:00:00" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
+  ['a day that is none', { at: '2099-02-31T09:00:00Z' }, 'at: "2099-02-31T09:00:00Z" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
+  ['no patience', { cron: '@daily', catchUp: '5s' }, 'catchUp: 5s is less than a minute. Write 1m or more, such as 30m, 24h or 7d'],
+  ['no runs', { cron: '@daily', maxRuns: 0 }, 'maxRuns: 0 is no count. Give a whole number above 0'],
+  [
+    'a bad id',
+    { cron: '@daily', id: 'a b' },
+    'schedule id: "a b" cannot be used. Write 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or digit',
+  ],
+  ['no user', { cron: '@daily', user: '' }, 'user: "" cannot be used. Write 1 to 200 characters'],
+  ['an empty message', { cron: '@daily', message: ' ' }, 'Message refused: it is empty. Say something'],
+  [
+    'a long message',
+    { cron: '@daily', message: 'x'.repeat(16_385) },
+    "Message refused: it has 16385 characters, and 16384 are allowed in a schedule. Put the rest into the agent's instructions, or into a file that it can read",
+  ],
+  [
+    'an unknown agent',
+    { cron: '@daily', agent: 'nobody' },
+    'No agent named "nobody". Known: reporter. Put nobody.yaml into the agents given to connect() or name one that exists.',
+  ],
+];
+test.each(bad)('%s is refused before there is a schedule', async (_name, options, message) => {
+  const id = `bad-${name}`;
+  await expect(longshore.schedules.create({ ...what, id, ...options } as CreateScheduleOptions)).rejects.toMatchObject({ message });
+  await expect(longshore.schedules.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
+});
+
+test('an id is taken once, and can be taken again when its schedule is removed', async () => {
+  const { schedules } = longshore;
+  const { id } = await schedules.create(daily('taken'));
+  const message = `There is a schedule "${id}" already. Choose another id, or remove that one first: longshore schedule rm ${id}`;
+  await expect(schedules.create(daily('taken'))).rejects.toMatchObject({ code: 'SCHEDULE_EXISTS', message });
+  await schedules.delete(id);
+  expect(await schedules.create(daily('taken'))).toMatchObject({ id });
+});
+
+test('what is not there, or belongs to another installation of the same Temporal, is not found', async () => {
+  await using other = await open(`${name}-other`);
+  const { id } = await longshore.schedules.create(daily('ours'));
+  for (const known of [id, 'nowhere']) {
+    const { schedules } = other;
+    for (const call of [schedules.get(known), schedules.pause(known), schedules.resume(known), schedules.trigger(known), schedules.delete(known)]) {
+      await expect(call).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND', values: { scheduleId: known } });
+    }
+  }
+  expect(await other.schedules.list()).toEqual([]);
+  expect(await longshore.schedules.get(id)).toMatchObject({ paused: false });
+});
+
+test('a schedule that was changed in Temporal is shown as it is now', async () => {
+  await using client = await openTemporal();
+  const { id } = await longshore.schedules.create(daily('changed'));
+  await client.schedule.getHandle(id).update(({ action, ...same }) => ({
+    ...same,
+    spec: { intervals: [{ every: '1h', offset: '5m' }] },
+    action: { ...action, args: [{ agent: 'reporter', user: 'user-2', message: 'Now.' }] },
+  }));
+  expect(await longshore.schedules.get(id)).toMatchObject({ timing: { kind: 'other' }, user: 'user-2', tenant: 'default', message: 'Now.' });
+});
+
+test('a run waits for a worker as long as runs may be late, and then says that none came', async () => {
+  await using client = await openTemporal();
+  const { id } = await longshore.schedules.create({ ...daily('alone'), catchUp: '2h' });
+  const handle = client.schedule.getHandle(id);
+  expect((await handle.describe()).action.workflowExecutionTimeout).toBe(7_200_000);
+  await handle.update(({ action, ...same }) => ({ ...same, action: { ...action, workflowExecutionTimeout: '1s' } }));
+  await handle.trigger();
+  const outcome = async () => (await longshore.schedules.get(id)).runs[0]?.outcome;
+  await until(async () => (await outcome()) === 'failed', 'the run is given up');
+  expect((await longshore.schedules.get(id)).runs).toMatchObject([{ outcome: 'failed', problem: 'no worker started it in time' }]);
+});
+
+async function openTemporal() {
+  const connection = await Connection.connect({ address: loadConfig().TEMPORAL_ADDRESS });
+  return { schedule: new Client({ connection }).schedule, [Symbol.asyncDispose]: () => connection.close() };
+}
