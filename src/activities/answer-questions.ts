@@ -26,18 +26,18 @@ const QUESTION = 'longshore:context';
 /** Answers what a tool in the sandbox asks of its worker. A question that is told again while it is worked on is not worked on twice. */
 export function answerQuestions(handle: SandboxHandle, { ask, commandsOf, isOver }: Questions): (call: MethodCall) => void {
   const answers = new Map<number, Promise<MethodAnswer>>();
+  const deliver = async ({ execId, number }: MethodCall, answer: Promise<MethodAnswer>): Promise<void> => {
+    const given = await answer;
+    if (isOver()) return;
+    await handle.answerMethod(execId, number, given);
+    answers.delete(number);
+  };
   return (call) => {
-    const { execId, number } = call;
+    const { number } = call;
     const answer = answers.get(number) ?? answerOf(call, (question) => ask({ ...question, ...commandsOf(number) }));
     answers.set(number, answer);
-    void answer
-      .then(async (given) => {
-        if (isOver()) return;
-        await handle.answerMethod(execId, number, given);
-        answers.delete(number);
-      })
-      // An exec that cannot be reached is the affair of whoever follows it.
-      .catch(() => undefined);
+    // An exec that cannot be reached is the affair of whoever follows it.
+    void deliver(call, answer).catch(() => undefined);
   };
 }
 

@@ -22,7 +22,13 @@ beforeAll(async () => {
   const { calendar } = planned['mcp'] as Record<string, Record<string, unknown>>;
   const mcp = { calendar: { ...calendar, directory: resolve('examples/plugins/calendar'), env: { CALENDAR: join(directory, 'calendar.json') } } };
   const planner: ScriptedAgent = { tools: planned['tools'], approval: planned['approval'], mcp, steps: plan };
-  installation = await installAgents({ secretary: await example('secretary'), reader: await example('reader'), planner, caller });
+  installation = await installAgents({
+    secretary: await example('secretary'),
+    reader: await example('reader'),
+    surveyor: await example('surveyor'),
+    planner,
+    caller,
+  });
   installation.environment['LONGSHORE_HOST_PLUGINS'] = 'mcp:calendar';
   installation.environment['LONGSHORE_WATCH'] = 'yes';
   await installation.startWorker().ready;
@@ -53,6 +59,18 @@ test('the example reader keeps its list with a class plugin, which is told of th
   expect(await chat.reply()).toBe('It is noted as read.');
   const sent = await untilEvent(chat, (event) => event.type === 'message.sent');
   expect(sent.data).toMatchObject({ tool: 'reading-list:finish', part: { text: 'That was book 1 of this year: your goal is reached!' } });
+});
+
+test('the example agent surveys what lies in its sandbox with a tool that runs there', async () => {
+  const chat = await installation.longshore.start({ agent: 'surveyor', user: 'user-1', message: 'What is there?' });
+  expect(await chat.reply()).toBe('There are two files, and ships.csv is the largest.');
+  expect((await resultsOf(chat))[1]).toMatchObject({
+    largest: [
+      { path: 'harbour/ships.csv', bytes: 3893 },
+      { path: 'harbour/README.md', bytes: 10 },
+    ],
+  });
+  await chat.close();
 });
 
 test('the example agent plans with the example server', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -27,6 +27,28 @@ test('a league counts results that come side by side and from a file, and ranks 
   expect(await problemOf(league.call('import_results', { path: 'x' }, wrong))).toContain(
     'line 2 is no match: A,B,one,2; write home,away,home_goals,away_goals',
   );
+});
+
+test('an inventory counts the files of a directory by their extensions, and runs in the process of the test', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-inventory-'));
+  await mkdir(join(directory, 'node_modules/left-out'), { recursive: true });
+  for (const [name, text] of Object.entries({ 'a.txt': 'one\ntwo\n', 'b.txt': '', plain: 'x', 'node_modules/left-out/c.txt': 'x' })) {
+    await writeFile(join(directory, name), text);
+  }
+  await using inventory = await open('inventory');
+  expect(await inventory.call('survey', { directory })).toEqual({
+    kinds: [
+      { extension: '.txt', files: 2, bytes: 8, lines: 2 },
+      { extension: '(none)', files: 1, bytes: 1, lines: 0 },
+    ],
+    largest: [
+      { path: join(directory, 'a.txt'), bytes: 8 },
+      { path: join(directory, 'plain'), bytes: 1 },
+      { path: join(directory, 'b.txt'), bytes: 0 },
+    ],
+  });
+  expect(await problemOf(inventory.call('survey', { directory: join(directory, 'none') }))).toMatch(/^ENOENT: no such file or directory/);
+  await rm(directory, { recursive: true });
 });
 
 test('notes are saved, listed, read and deleted', async () => {
