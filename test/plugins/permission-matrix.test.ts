@@ -48,7 +48,14 @@ beforeAll(async () => {
   const everything = { time: true, random: true, network: ['open.test'], env: ['MATRIX_KEY'], fs: [file] };
   for (const [what, permissions] of [['granted', everything] as const, ['denied', {}] as const]) {
     await bench.write(`${what}-compartment/index.ts`, sourceOf(`${what}-compartment`, 'compartment', permissions, fenced()));
-    await bench.write(`${what}-container/index.ts`, sourceOf(`${what}-container`, 'container', permissions, { ...inSandbox(what), ...ownOf(fenced()), 'asked-network': `return (await context.fetch('${url}')).text()` }));
+    await bench.write(
+      `${what}-container/index.ts`,
+      sourceOf(`${what}-container`, 'container', permissions, {
+        ...inSandbox(what),
+        ...ownOf(fenced()),
+        'asked-network': `return (await context.fetch('${url}')).text()`,
+      }),
+    );
     await bench.write(`${what}-host/index.mjs`, sourceOf(`${what}-host`, 'host', permissions, inWorker(), 'longshore'));
   }
   const names = ['compartment', 'container', 'host'].flatMap((isolation) => [`./granted-${isolation}`, `./denied-${isolation}`]);
