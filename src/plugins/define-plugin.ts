@@ -24,8 +24,10 @@ export interface ToolAnnotations {
 /** A tool's answer: text, any JSON value (shown to the model as JSON), or content parts; `isError` tells the model that it failed. */
 export type ToolResult = string | Json | { content: ContentPart[]; isError?: boolean };
 
-/** Where a tool's effects are: `container` for tools that work only through `context.sandbox`, `compartment` for a fenced process, `host` for code of the worker. */
-export type Isolation = 'container' | 'compartment' | 'host';
+/** Where a tool's code runs: in the conversation's sandbox, in a fenced process, or in the worker's own. */
+export type Isolation = FencedIsolation | 'host';
+/** What a plugin may choose between; the third is the operator's to give. */
+export type FencedIsolation = 'container' | 'compartment';
 
 /** `deferred` tools are shown by their brief until the model asks for them; `hidden` ones never to a model, but code in the sandbox may call them. */
 export type Visibility = 'visible' | 'deferred' | 'hidden';

@@ -231,6 +231,40 @@ test('what a worker may have sent before it ended is not sent again, and the too
   expect(fetched.filter((line) => line.endsWith('/POST')).length).toBe(1);
 });
 
+test('MaiBot tools and Nekro methods that say so run there as well, each call with what is its own', async () => {
+  const mai = `import { hostname } from 'node:os';
+    import { MaiBotPlugin, tool, ToolParameterInfo, ToolParamType } from 'longshore/maibot';
+    class Pier extends MaiBotPlugin {
+      id = 'pier'; goal = 'none';
+      async onLoad() { this.goal = String((this.ctx.config as any).goal); } async onUnload() {} async onConfigUpdate() {}
+      @tool('moor', { briefDescription: 'Moors', isolation: 'container', timeoutMs: 20_000,
+        parameters: [new ToolParameterInfo({ name: 'ship', paramType: ToolParamType.STRING }), new ToolParameterInfo({ name: 'lines', paramType: ToolParamType.INTEGER, required: false, default: 2 })] })
+      async moor({ ship, lines, stream_id, user_id }: any) { await this.ctx.send.text('moored ' + ship, stream_id); return { ship, lines, user_id, goal: this.goal, host: hostname() }; }
+    }
+    export const createPlugin = () => new Pier();`;
+  const nekro = `import { hostname } from 'node:os';
+    import { NekroPlugin, SandboxMethodType } from 'longshore/nekro';
+    const plugin = new NekroPlugin({ name: 'Sums', moduleName: 'sums', description: 'Adds', version: '1', author: 'me' });
+    /** Adds.
+     *
+     * Args:
+     *     a (int): One.
+     *     b (int): The other.
+     */
+    plugin.mountSandboxMethod(SandboxMethodType.TOOL, 'sum', '', { isolation: 'container', timeoutMs: 20_000 })(async function add(ctx: any, a: number, b: number) {
+      await plugin.store.set({ storeKey: 'last', value: a + b });
+      return [a + b, await ctx.store.get({ storeKey: 'last' }), ctx.userId, plugin.getConfig(), hostname()];
+    });
+    export default plugin;`;
+  const host = (await handle.run('hostname')).stdout.text.trim();
+  const pier = await bench.load('pier', mai);
+  await pier.load?.({ env: {}, config: { goal: 3 }, log: () => undefined } as never);
+  expect(await run(pier, 'moor', { ship: 'Argo' })).toEqual({ ship: 'Argo', lines: 2, user_id: 'user-1', goal: '3', host });
+  expect(await sentTexts()).toContain('moored Argo');
+  const sums = await bench.load('sums', nekro);
+  expect(await run(sums, 'add', { a: 1, b: 2 })).toEqual([3, 3, 'user-1', { unit: 'fathom' }, host]);
+});
+
 test('modules of Node are for tools in the sandbox: others of the plugin are told, and a plugin without such tools is not loaded', async () => {
   const top = `import { hostname } from 'node:os';\nimport EventEmitter from 'node:events';\nclass Bell extends EventEmitter {}\nconst here = hostname();`;
   const mixed = sourceOf('mixed', { inside: 'return [typeof hostname(), here === hostname(), new Bell() instanceof EventEmitter];' }, { top }).replace(

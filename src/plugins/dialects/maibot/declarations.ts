@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import type { Permissions, ToolAnnotations, Visibility } from '../../define-plugin.ts';
+import type { FencedIsolation, Permissions, ToolAnnotations, Visibility } from '../../define-plugin.ts';
 import type { ToolParameters } from './parameters.ts';
 
 /** What a tool says of itself besides its parameters; all of it is read, and what is not known here is kept as its metadata. */
@@ -14,6 +14,8 @@ export interface ToolMetadata {
   allowedSession?: string[];
   annotations?: ToolAnnotations;
   permissions?: Permissions;
+  /** Default `compartment`; `container` runs the handler in the conversation's sandbox. */
+  isolation?: FencedIsolation;
   requireApproval?: boolean;
   [name: string]: unknown;
 }

@@ -80,7 +80,7 @@ function isOfferedIn({ conversationId }: PluginConversation): (declaration: Decl
 }
 
 function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): Partial<Tool> {
-  const { visibility = 'visible', timeoutMs = 60_000, annotations = {}, permissions = {}, requireApproval } = options;
+  const { visibility = 'visible', timeoutMs = 60_000, annotations = {}, permissions = {}, isolation = 'compartment', requireApproval } = options;
   const brief = options.briefDescription || options.description || (isDescribed(options) ? undefined : name);
   const parameters = parametersOf(name, options);
   return {
@@ -90,7 +90,7 @@ function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): P
     kind: 'tool',
     annotations,
     timeoutMs,
-    isolation: 'compartment',
+    isolation,
     permissions,
     visibility,
     ...(brief !== undefined && { brief }),

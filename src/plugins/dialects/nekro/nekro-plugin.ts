@@ -1,5 +1,5 @@
 import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
-import type { Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
+import type { FencedIsolation, Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { createAgentContext, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';
@@ -36,6 +36,8 @@ export interface MethodOptions {
   /** Default 60 000. */
   timeoutMs?: number;
   annotations?: ToolAnnotations;
+  /** Default `compartment`; `container` runs the method in the conversation's sandbox. */
+  isolation?: FencedIsolation;
   requireApproval?: boolean;
 }
 
@@ -148,14 +150,14 @@ export class NekroPlugin {
     this.#inject = inject;
   };
 
-  #shared({ timeoutMs = 60_000, requireApproval }: MethodOptions) {
+  #shared({ timeoutMs = 60_000, isolation = 'compartment', requireApproval }: MethodOptions) {
     const { permissions, visibility = 'hidden' } = this.#options;
     return {
       timeoutMs,
       visibility,
       requireApproval,
       permissions: { time: true, random: true, ...permissions },
-      isolation: 'compartment' as const,
+      isolation,
       resultSchema: undefined,
       summarize: undefined,
     };
