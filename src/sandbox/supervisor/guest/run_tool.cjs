@@ -11,6 +11,7 @@ const OUT = 3;
 const MAX_LINE = 16_000_000;
 /** For a tool that is told to end and has something to put in order. Milliseconds. */
 const FAREWELL = 1_000;
+const A_DAY = 86_400_000;
 
 function tell(message) {
   const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
@@ -55,12 +56,16 @@ function fail(message) {
 }
 
 async function run({ code, call }) {
+  // A promise that nothing will resolve keeps no process; how long it may wait is for its time limit to say.
+  setInterval(() => undefined, A_DAY);
   const ended = new AbortController();
   process.on('SIGTERM', () => {
     ended.abort();
     setTimeout(() => process.exit(143), FAREWELL);
   });
-  const line = { ask: (what, args) => ask('longshore:context', { what, args }), tell: (what, text) => tell({ type: 'tell', call: 0, what, text }) };
+  // What was left out is null, as JSON has it.
+  const question = (what, args) => JSON.parse(JSON.stringify({ what, args }));
+  const line = { ask: async (what, args) => ask('longshore:context', question(what, args)), tell: (what, text) => tell({ type: 'tell', call: 0, what, text }) };
   const outcome = await load(code).run(call, line, ended.signal);
   const size = JSON.stringify(outcome).length;
   if (size <= MAX_LINE) return outcome;
