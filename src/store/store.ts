@@ -254,7 +254,7 @@ export interface Store {
   };
   events: {
     append(conversationId: string, events: NewEvent[]): Promise<void>;
-    /** Up to `limit` (default 500) events after `afterSeq`. */
+    /** A page of what comes after `afterSeq`: up to `limit` (default 500) events, and fewer where they are large (4 MiB and one event at the most). Empty at the end only. */
     read(conversationId: string, afterSeq: number, limit?: number): Promise<ConversationEvent[]>;
     /** Number of the event that started a turn; 0 when it has not started. Spares a reader of one turn the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
