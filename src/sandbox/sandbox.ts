@@ -337,7 +337,10 @@ export interface Sandboxes extends SandboxSnapshots {
   keepWarm?(pools: WarmPool[]): AsyncDisposable;
   /** Removes containers, volumes, blobs and outdated snapshots of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
-  /** What the running sandboxes of this host use; with `disk`, which costs the engine more, their files too. Absent in backends that cannot tell. */
+  /**
+   * What the running sandboxes of this host use; with `disk`, which costs the engine more, their files too, and what hibernated and stopped ones have on disk.
+   * Absent in backends that cannot tell.
+   */
   measure?(options: { disk: boolean }): Promise<SandboxSample[]>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -346,10 +349,11 @@ export interface SandboxSample {
   sandboxId: string;
   /** Since it was started, in milliseconds of one processor. */
   cpuMs: number;
+  /** 0 of one that rests. */
   memoryBytes: number;
   /** Threads count as well. */
   processes: number;
-  /** Absent where it was not measured. */
+  /** Its files, and the memory of a hibernated one. Absent where it was not measured. */
   diskBytes?: number;
 }
 export interface WarmPool {

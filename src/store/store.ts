@@ -345,7 +345,7 @@ export interface Store {
     newest(sandboxId: string): Promise<(Omit<SandboxSample, 'sandboxId' | 'cpuMs'> & { at: string; cpus?: number }) | undefined>;
     /** Milliseconds that a sandbox has spent in each state, up to now. */
     stateTimes(sandboxId: string): Promise<Partial<Record<SandboxState, number>>>;
-    /** Of the sandboxes that are not destroyed, by state and template (empty: none); use is that of the last two minutes. */
+    /** Of the sandboxes that are not destroyed, by state and template (empty: none). Use is that of the last two minutes; of those that rest, their disk. */
     totals(): Promise<SandboxTotals[]>;
   };
   /** Where archives are kept. */

@@ -80,7 +80,7 @@ function useOf({ at, cpus, memoryBytes, diskBytes, processes }: NonNullable<Fact
     `${(memoryBytes / MEBIBYTE).toFixed(0)} MB of memory`,
     ...(cpus === undefined ? [] : [`${cpus.toFixed(2)} CPUs`]),
     `${processes} processes`,
-    ...(diskBytes === undefined ? [] : [`${(diskBytes / MEBIBYTE).toFixed(0)} MB of files`]),
+    ...(diskBytes === undefined ? [] : [`${(diskBytes / MEBIBYTE).toFixed(0)} MB on disk`]),
   ];
   return `used ${parts.join(', ')} at ${shortTime(at)}`;
 }
