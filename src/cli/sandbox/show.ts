@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { printJson, printLine, type Cli } from '../cli.ts';
 import { ownerOf } from './held.ts';
 import { shortTime } from './list.ts';

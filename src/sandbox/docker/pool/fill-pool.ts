@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SandboxRow } from '../../../store/store.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { WarmPool } from '../../sandbox.ts';
 import { startNew } from '../bring-up.ts';
 import type { DockerContext } from '../context.ts';
