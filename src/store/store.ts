@@ -1,7 +1,7 @@
 import type { ConversationState, ConversationStatus } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
-import type { SandboxSample } from '../sandbox/sandbox.ts';
+import type { SandboxSample } from '../sandbox/host-facts.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isFailure } from '../../contracts/errors.ts';
-import type { SandboxCapabilities } from '../sandbox.ts';
+import type { SandboxCapabilities } from '../host-facts.ts';
 import { checkpointName } from './checkpoints.ts';
 import type { DockerContext } from './context.ts';
 import type { Engine } from './engine.ts';

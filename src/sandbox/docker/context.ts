@@ -4,7 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { BlobStore } from '../../store/blobs/blob-store.ts';
 import type { SandboxRow, SandboxState } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { SandboxCapabilities } from '../sandbox.ts';
+import type { SandboxCapabilities } from '../host-facts.ts';
 import type { Connections } from './connections.ts';
 import type { CopyJobs } from './copy-jobs.ts';
 import type { Engine } from './engine.ts';

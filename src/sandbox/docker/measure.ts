@@ -1,5 +1,5 @@
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
-import type { SandboxSample } from '../sandbox.ts';
+import type { SandboxSample } from '../host-facts.ts';
 import { checkpointSize } from './checkpoint-size.ts';
 import type { DockerContext } from './context.ts';
 
