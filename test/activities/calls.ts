@@ -28,3 +28,12 @@ export async function abandoned(call: Call): Promise<void> {
   attempt.catch(() => undefined);
   await running(call);
 }
+
+/** A worker has begun the call, and was told to stop. */
+export async function stopped(call: Call): Promise<void> {
+  const worker = call.worker();
+  const attempt = worker.execute();
+  await running(call);
+  worker.environment.cancel('WORKER_SHUTDOWN', details({ workerShutdown: true }));
+  await expect(attempt).rejects.toThrow();
+}

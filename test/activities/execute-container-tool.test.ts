@@ -1,12 +1,13 @@
 import { failure } from '../../src/contracts/errors.ts';
-import { abandoned, details, proposed, running } from './calls.ts';
+import { abandoned, details, proposed, running, stopped } from './calls.ts';
 import { setUpCall, until } from './fakes.ts';
 
 describe('a container tool', () => {
   const hang = () => setUpCall({ execute: async (_input, { sandbox }) => ({ exitCode: (await sandbox.exec('hang')).exitCode ?? null }) });
+  const greet = () => setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text });
 
   test('its result goes to ledger, transcript and events in one settle', async () => {
-    const call = await proposed(setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text }));
+    const call = await proposed(greet());
     expect(await call.worker().execute()).toEqual({ outcome: 'finished', isError: false, sandboxTier: 'running' });
     expect(call.calls.get('call_1')).toMatchObject({ state: 'finished', content: [{ type: 'text', text: 'hello' }] });
     expect(call.resultText()).toBe('hello');
@@ -15,7 +16,7 @@ describe('a container tool', () => {
   });
 
   test('a call that has its result gives it again and runs nothing', async () => {
-    const call = await proposed(setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text }));
+    const call = await proposed(greet());
     const first = await call.worker().execute();
     expect(await call.worker().execute()).toEqual(first);
     expect(call.sandbox.starts).toEqual(['echo hello']);
@@ -90,11 +91,7 @@ describe('a container tool', () => {
 
   test('container and worker died under a command: the next attempt says unknown', async () => {
     const call = await proposed(hang());
-    const first = call.worker();
-    const gone = first.execute();
-    await running(call);
-    first.environment.cancel('WORKER_SHUTDOWN', details({ workerShutdown: true }));
-    await expect(gone).rejects.toThrow();
+    await stopped(call);
     call.sandbox.die();
     expect(await call.worker().execute()).toMatchObject({ outcome: 'unknown' });
     expect(call.sandbox.starts.filter((command) => command === 'hang')).toHaveLength(1);
@@ -112,11 +109,7 @@ describe('a container tool', () => {
 
   test('container, files and worker are gone under a command: every further attempt says unknown, whoever rebuilt the sandbox', async () => {
     const call = await proposed(hang());
-    const first = call.worker();
-    const gone = first.execute();
-    await running(call);
-    first.environment.cancel('WORKER_SHUTDOWN', details({ workerShutdown: true }));
-    await expect(gone).rejects.toThrow();
+    await stopped(call);
     call.sandbox.die();
     call.sandbox.empty();
     call.sandbox.revive();
@@ -129,11 +122,7 @@ describe('a container tool', () => {
     const call = await proposed(hang());
     call.sandbox.die();
     call.sandbox.empty();
-    const first = call.worker();
-    const gone = first.execute();
-    await running(call);
-    first.environment.cancel('WORKER_SHUTDOWN', details({ workerShutdown: true }));
-    await expect(gone).rejects.toThrow();
+    await stopped(call);
     const again = call.worker().execute();
     call.sandbox.end('call_1-1');
     expect(await again).toMatchObject({ outcome: 'finished', isError: false });
@@ -141,7 +130,7 @@ describe('a container tool', () => {
   });
 
   test('the first attempt at a call runs it in a sandbox that was rebuilt without its files', async () => {
-    const call = await proposed(setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text }));
+    const call = await proposed(greet());
     call.sandbox.die();
     call.sandbox.empty();
     expect(await call.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
@@ -149,7 +138,7 @@ describe('a container tool', () => {
   });
 
   test('the container died before the command was started: it is run in the rebuilt one', async () => {
-    const call = await proposed(setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text }));
+    const call = await proposed(greet());
     const worker = call.worker();
     await worker.execute();
     call.calls.delete('call_1');

@@ -67,6 +67,15 @@ describe('a host tool', () => {
   });
 });
 
+/** A tool waits at the gate until the test says go. */
+function createGate(): { gate: Promise<void>; go: () => void } {
+  let go: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  return { gate, go: () => go() };
+}
+
 describe('an interruption', () => {
   const hang = () =>
     setUpCall({ execute: async (_input, { sandbox }) => `${(await sandbox.exec('hang')).status} ${(await sandbox.exec('hang more')).status}` });
@@ -92,10 +101,7 @@ describe('an interruption', () => {
   });
 
   test('between the claim and the first command it bars that command', async () => {
-    let go: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => {
-      go = resolve;
-    });
+    const { gate, go } = createGate();
     const call = await proposed(
       setUpCall({
         async execute(_input, { sandbox }) {
@@ -114,10 +120,7 @@ describe('an interruption', () => {
   });
 
   test('before there is a sandbox it leaves its word in the ledger, which the opener reads', async () => {
-    let go: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => {
-      go = resolve;
-    });
+    const { gate, go } = createGate();
     const call = await proposed(
       setUpCall({
         async execute(_input, { sandbox }) {
