@@ -1,7 +1,10 @@
-import { chmod, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Connection } from '@temporalio/client';
+import { Client } from 'pg';
+import { startTemporaryStack } from '../../scripts/temporary-stack.ts';
 import { loadConfig } from '../../src/config.ts';
 import { startDevStack } from '../../src/dev/dev-stack.ts';
 import { isAlive } from '../../src/dev/lock.ts';
@@ -54,6 +57,21 @@ test('dev starts its servers on the ports it is told, whatever the environment n
   }
   expect([await isListening(ports.temporal), await isListening(ports.postgres)]).toEqual([false, false]);
 }, 120_000);
+
+test('what a script starts for itself keeps its data in one temporary directory, which goes with it', async () => {
+  let data = '';
+  {
+    // An empty one names no server.
+    await using stack = await startTemporaryStack('stack', { DATABASE_URL: '' }, () => undefined);
+    const client = new Client(stack.config.DATABASE_URL);
+    await client.connect();
+    const { rows } = await client.query<{ data_directory: string }>('show data_directory');
+    await client.end();
+    data = rows[0]?.data_directory ?? '';
+    expect(dirname(dirname(data))).toBe(await realpath(tmpdir()));
+  }
+  expect(existsSync(dirname(data))).toBe(false);
+});
 
 describe('a server of the development stack', () => {
   test('a second start from the same state shares the first, and only the first stops it', async () => {
