@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig, type Config } from '../src/config.ts';
@@ -20,6 +20,8 @@ export interface TemporaryStack extends AsyncDisposable {
 /** Temporal, Postgres and the sandbox image for one run of a script: servers that the environment names are used, others are started and end with it. */
 export async function startTemporaryStack(purpose: string, settings: Record<string, string>, log: (line: string) => void): Promise<TemporaryStack> {
   const directory = await mkdtemp(join(tmpdir(), `longshore-${purpose}-`));
+  // For root the data of Postgres would go to a public place if this were private, and stay there.
+  await chmod(directory, 0o755);
   const installation = `${purpose}-${randomBytes(4).toString('hex')}`;
   const named = { LONGSHORE_INSTALLATION: installation, LONGSHORE_TASK_QUEUE: installation };
   const given: Record<string, string> = { ...definedOnly(process.env), ...settings, ...named };

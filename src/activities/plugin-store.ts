@@ -1,5 +1,5 @@
 import type { PluginStore, StoreScope } from '../plugins/tool-context.ts';
-import type { PluginShelf } from '../store/store.ts';
+import type { PluginShelf } from '../store/plugin-rows.ts';
 import type { ToolRun } from './tool-run.ts';
 
 /** The store of a call's plugin, with the scopes that belong to its conversation and user. */

@@ -100,7 +100,7 @@ export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typ
       : {
           name: 'Storage quota',
           ok: 'warning',
-          found: `${storageDriver} on ${backingFilesystem || 'an unknown file system'}: no limit on disk`,
+          found: `${storageDriver} on ${backingFilesystem || 'an unknown file system'}: no quotas, so the supervisor measures what files take up`,
           todo: "Optional: put Docker's data directory on xfs mounted with pquota",
         },
   ];

@@ -1,7 +1,8 @@
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { problemsAsWritten } from '../plugins/manager/plugin-config.ts';
-import type { PluginSettings, Store } from '../store/store.ts';
+import type { PluginSettings } from '../store/plugin-rows.ts';
+import type { Store } from '../store/store.ts';
 import type { PluginState, Plugins } from './types.ts';
 
 /** Plugins of the installation, as the workers have told of them and as operators want them. */

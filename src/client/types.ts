@@ -13,7 +13,8 @@ import type { ConversationEvent } from '../contracts/events.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Logger } from '../log.ts';
-import type { ConversationRow, PluginReport } from '../store/store.ts';
+import type { PluginReport } from '../store/plugin-rows.ts';
+import type { ConversationRow } from '../store/store.ts';
 import type { Schedules } from './schedule-types.ts';
 
 /** Everything has a default from the environment: see the variables named here in the README. */

@@ -13,6 +13,13 @@ export interface DevStack extends AsyncDisposable {
   uiUrl?: string;
 }
 
+/** Where the servers are to listen on the loopback interface; one that is named here is started, whatever the environment says. */
+export interface DevPorts {
+  /** The UI's is 1000 above it. */
+  temporal?: number;
+  postgres?: number;
+}
+
 /** What is left to the environment when a port cannot be read from an address. */
 const DEFAULT_TEMPORAL_PORT = 7233;
 const DEFAULT_POSTGRES_PORT = 5433;
@@ -23,14 +30,18 @@ const UI_PORT_OFFSET = 1000;
  * Starts the servers of a development machine on the addresses of the configuration, with their data under `LONGSHORE_HOME`: a later start finds
  * the conversations again. Servers that the environment names are used as they are.
  */
-export async function startDevStack(config: Config, log: (line: string) => void): Promise<DevStack> {
+export async function startDevStack(config: Config, log: (line: string) => void, ports: DevPorts = {}): Promise<DevStack> {
   const home = join(config.LONGSHORE_HOME, 'dev');
   await mkdir(home, { recursive: true });
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const step of stops.splice(0).toReversed()) await step();
   };
-  const started = await Promise.allSettled([temporal(config, home, stops, log), postgres(config, home, stops), sandboxes(config, log)]);
+  const started = await Promise.allSettled([
+    temporal(config, { home, stops, log, port: ports.temporal }),
+    postgres(config, { home, stops, port: ports.postgres }),
+    sandboxes(config, log),
+  ]);
   const failed = started.find((outcome) => outcome.status === 'rejected');
   if (failed) {
     await stop();
@@ -50,10 +61,16 @@ interface Started {
   url?: string;
 }
 
-async function temporal(config: Config, home: string, stops: (() => Promise<void>)[], log: (line: string) => void): Promise<Started> {
-  if (readEnvironment('TEMPORAL_ADDRESS')) return {};
+interface Start {
+  home: string;
+  stops: (() => Promise<void>)[];
+  port: number | undefined;
+}
+
+async function temporal(config: Config, { home, stops, port: wanted, log }: Start & { log: (line: string) => void }): Promise<Started> {
+  if (wanted === undefined && readEnvironment('TEMPORAL_ADDRESS')) return {};
   const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log });
-  const port = Number(config.TEMPORAL_ADDRESS.split(':').at(-1)) || DEFAULT_TEMPORAL_PORT;
+  const port = wanted ?? (Number(config.TEMPORAL_ADDRESS.split(':').at(-1)) || DEFAULT_TEMPORAL_PORT);
   const server = await startTemporal({
     program,
     port,
@@ -66,9 +83,9 @@ async function temporal(config: Config, home: string, stops: (() => Promise<void
   return { address: server.address, ...(server.uiUrl !== undefined && { uiUrl: server.uiUrl }) };
 }
 
-async function postgres(config: Config, home: string, stops: (() => Promise<void>)[]): Promise<Started> {
-  if (readEnvironment('DATABASE_URL')) return {};
-  const port = Number(new URL(config.DATABASE_URL).port) || DEFAULT_POSTGRES_PORT;
+async function postgres(config: Config, { home, stops, port: wanted }: Start): Promise<Started> {
+  if (wanted === undefined && readEnvironment('DATABASE_URL')) return {};
+  const port = wanted ?? (Number(new URL(config.DATABASE_URL).port) || DEFAULT_POSTGRES_PORT);
   const server = await startPostgres({ dataDir: join(home, 'postgres'), port });
   stops.push(server.stop);
   return { url: server.url };

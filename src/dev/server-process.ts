@@ -102,7 +102,7 @@ async function launch<Facts>(options: ServerProcessOptions<Facts>): Promise<Stat
     throw failure('SETUP_FAILED', {
       step: `Starting ${options.name}`,
       problem: `port ${options.port} of 127.0.0.1 is taken by another program`,
-      fix: 'Stop that program or choose another port',
+      fix: 'Stop that program, or choose another port: longshore dev --temporal-port, --postgres-port',
     });
   }
   for (const file of [options.logFile, options.stateFile]) await mkdir(dirname(file), { recursive: true });

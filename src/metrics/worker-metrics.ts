@@ -42,7 +42,7 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
     sandboxes: gauge('es', 'Sandboxes of all hosts; warm ones wait for a conversation'),
     cpus: gauge('_cpus', 'Processors that sandboxes use'),
     memoryBytes: gauge('_memory_bytes', 'Memory that running sandboxes use'),
-    diskBytes: gauge('_disk_bytes', 'Files of running sandboxes'),
+    diskBytes: gauge('_disk_bytes', 'Files of running, hibernated and stopped sandboxes, and the memory of hibernated ones on disk'),
     processes: gauge('_processes', 'Processes and threads in running sandboxes'),
   };
   const tellPlugins = plugins && createPluginGauges(registry);

@@ -1,7 +1,10 @@
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
+import type { FileEdit, FileInfo, FileWatch, TransferProgress, TransferReport, WriteFileOptions } from './files.ts';
+import type { SandboxCapabilities, SandboxSample, WarmPool } from './host-facts.ts';
 import type { SandboxSnapshots } from './snapshots.ts';
+import type { Pty, PtyFollow, PtyOptions } from './terminals.ts';
 
 export interface RunOptions {
   /** Names the exec inside the sandbox; the same id attaches to what was started first. Made up when absent. */
@@ -83,21 +86,6 @@ export interface ExecInfo {
   stdoutBytes: number;
   stderrBytes: number;
   startedAt: string;
-}
-
-export interface FileInfo {
-  path: string;
-  type: 'file' | 'directory' | 'link' | 'other';
-  size: number;
-  /** Permission bits, as in `0o644`. */
-  mode: number;
-  modifiedAt: string;
-  accessedAt: string;
-  /** When content, mode or owner were last changed. */
-  changedAt: string;
-  linkTarget?: string;
-  /** `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, `windows-1252`, or `binary`; guessed from the beginning. Only in `fileInfo`, only for readable files. */
-  encoding?: string;
 }
 
 /**
@@ -230,68 +218,6 @@ export type ServerAnswer =
   | { outcome: 'absent' | 'gone'; why: string }
   | { outcome: 'timeout' | 'killed' };
 
-export interface WriteFileOptions {
-  mode?: number;
-  /** Of text. Default `utf-8`. */
-  encoding?: string;
-  createDirectories?: boolean;
-}
-export interface FileEdit {
-  change: 'created' | 'updated' | 'removed';
-  /** Where, counted from 1. */
-  line: number;
-}
-export interface TransferProgress {
-  /** Told the size of each piece that goes by; of directories, as packed. What has to be sent again is told again. */
-  onBytes?: (bytes: number) => void;
-}
-export interface TransferReport {
-  files: number;
-  bytes: number;
-  /** The first 100 at most; `failed` counts all. */
-  failures: { path: string; problem: string }[];
-  failed: number;
-}
-
-/** `overflow`: changes came faster than they could be told, or the connection broke; look at the whole again. */
-export interface FileEvent {
-  type: 'created' | 'changed' | 'removed' | 'overflow';
-  path: string;
-}
-export interface FileWatch extends AsyncIterable<FileEvent>, AsyncDisposable {
-  /** Resolves when the watch is over. */
-  readonly closed: Promise<void>;
-  close(): void;
-}
-
-export interface PtyOptions {
-  /** Its name, also the id of its exec. Made up when absent. */
-  ptyId?: string;
-  /** A bash command. Default a login shell. */
-  command?: string;
-  cwd?: string;
-  user?: string;
-  env?: Record<string, string>;
-  /** Default 80 × 24. */
-  columns?: number;
-  rows?: number;
-}
-export interface PtyFollow {
-  /** A promise holds back the output. */
-  onData: (chunk: Buffer) => void | Promise<void>;
-}
-export interface Pty {
-  readonly ptyId: string;
-  /** Bytes of output delivered so far: where another attachment goes on. */
-  readonly offset: number;
-  write(data: string | Uint8Array): Promise<void>;
-  resize(size: { columns: number; rows: number }): Promise<void>;
-  kill(): Promise<void>;
-  /** Lets go; the program runs on, and `ended` rejects with `DETACHED`. */
-  detach(): void;
-  readonly ended: Promise<{ status: CommandResult['status']; exitCode?: number; signal?: string }>;
-}
-
 export type CodeLanguage = 'python' | 'javascript' | 'typescript' | 'bash';
 export interface CodeContext {
   language: CodeLanguage;
@@ -358,37 +284,13 @@ export interface Sandboxes extends SandboxSnapshots {
   keepWarm?(pools: WarmPool[]): AsyncDisposable;
   /** Removes containers, volumes, blobs and outdated snapshots of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
-  /** What the running sandboxes of this host use; with `disk`, which costs the engine more, their files too. Absent in backends that cannot tell. */
+  /**
+   * What the running sandboxes of this host use; with `disk`, which costs the engine more, their files too, and what hibernated and stopped ones have on disk.
+   * Absent in backends that cannot tell.
+   */
   measure?(options: { disk: boolean }): Promise<SandboxSample[]>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
-}
-export interface SandboxSample {
-  sandboxId: string;
-  /** Since it was started, in milliseconds of one processor. */
-  cpuMs: number;
-  memoryBytes: number;
-  /** Threads count as well. */
-  processes: number;
-  /** Absent where it was not measured. */
-  diskBytes?: number;
-}
-export interface WarmPool {
-  /** For logs. */
-  name: string;
-  /** What conversations will ask for; nothing else is given one of these. */
-  options: SandboxOptions;
-  /** How many of them wait on this host, whatever the number of workers. */
-  size: number;
-}
-/** What a host can do for its sandboxes. */
-export interface SandboxCapabilities {
-  /** Containers run in gVisor. */
-  gvisor: boolean;
-  /** Such a container can be put to disk with its processes and woken again. */
-  checkpoint: boolean;
-  /** Why one of them is not there. */
-  problem?: string;
 }
 export interface SandboxOwner {
   /** Deterministic: derived from the conversation id. */

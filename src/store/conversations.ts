@@ -3,7 +3,8 @@ import type { Announcer } from './announcer.ts';
 import type { Database, SqlValue } from './database.ts';
 import { eventsText, insertEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
-import type { ConversationRow, SandboxState, Store } from './store.ts';
+import type { SandboxState } from './sandbox-rows.ts';
+import type { ConversationRow, Store } from './store.ts';
 
 // What runs now and where the sandbox is change more often than the status is saved; they are read from where they are always right.
 const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at,

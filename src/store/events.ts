@@ -8,13 +8,22 @@ import type { Listener } from './listener.ts';
 import type { Store } from './store.ts';
 
 const DEFAULT_LIMIT = 500;
+/** Bytes of data with which a page is full; the event that exceeds them is its last. */
+const PAGE_BYTES = 4 * 1024 * 1024;
 
 const APPEND = `with counter as (
     update conversations set event_seq = event_seq + json_array_length($2::json) where conversation_id = $1 returning conversation_id, event_seq
   ), logged as (${insertEvents('$2')})
   select 1 from counter`;
 
-const READ = `select ${EVENT_COLUMNS} from events where conversation_id = $1 and seq > $2 order by seq limit $3`;
+/** Measured as it is stored first, compressed, which costs nothing: only a few pages of that are then unpacked to be measured as text. */
+const READ = `select ${EVENT_COLUMNS} from (
+    select *, sum(octet_length(data::text)) over (order by seq) - octet_length(data::text) as bytes_before from (
+      select *, sum(pg_column_size(data)) over (order by seq) - pg_column_size(data) as stored_before from (
+        select * from events where conversation_id = $1 and seq > $2 order by seq limit $3
+      ) as counted
+    ) as stored where stored_before < $4
+  ) as page where bytes_before < $4 order by seq`;
 
 const TOLD_OUTPUT = `select data->>'stream' as stream, max((data->>'offset')::bigint + (data->>'bytes')::bigint)::float8 as told from events
   where conversation_id = $1 and type = 'tool.output' and data->>'callId' = $2 group by 1`;
@@ -27,7 +36,7 @@ const LAST_TURN = `select data from events where conversation_id = $1 and type =
 
 export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
   const read: Store['events']['read'] = async (conversationId, afterSeq, limit = DEFAULT_LIMIT) => {
-    const rows = await database.query<EventRow>('events.read', READ, [conversationId, afterSeq, limit]);
+    const rows = await database.query<EventRow>('events.read', READ, [conversationId, afterSeq, limit, PAGE_BYTES]);
     return rows.map(toEvent);
   };
   return {

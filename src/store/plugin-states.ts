@@ -3,7 +3,8 @@ import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
 import { toJsonText } from './json-text.ts';
 import { delay, type Listener } from './listener.ts';
-import type { PluginReport, PluginSettings, Store } from './store.ts';
+import type { PluginReport, PluginSettings } from './plugin-rows.ts';
+import type { Store } from './store.ts';
 
 /** Announced like a conversation's events; no conversation has such an id. */
 const TOPIC = ':plugins';

@@ -2,7 +2,8 @@ import { failure } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Database, SqlValue } from './database.ts';
 import { toJsonText } from './json-text.ts';
-import type { PluginShelf, Store } from './store.ts';
+import type { PluginShelf } from './plugin-rows.ts';
+import type { Store } from './store.ts';
 
 const MAX_KEY_LENGTH = 200;
 const MAX_VALUE_LENGTH = 262_144;

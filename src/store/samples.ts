@@ -1,14 +1,19 @@
 import type { Database } from './database.ts';
 import type { Store } from './store.ts';
 
-/** Workers of one host take samples of the same sandboxes; one sample is enough. The interval is shorter than that between two rounds of a worker. */
+/**
+ * Workers of one host take samples of the same sandboxes; one sample is enough. The interval is shorter than that between two rounds of a worker.
+ * A sandbox that uses no memory rests: while its disk does not change, a sample says the same for half of the day that samples are kept.
+ */
 const ADD = `insert into sandbox_samples (sandbox_id, cpu_ms, cpus, memory_bytes, disk_bytes, processes)
   select fresh."sandboxId", fresh."cpuMs",
-    case when fresh."cpuMs" >= former.cpu_ms then (fresh."cpuMs" - former.cpu_ms) / nullif(extract(epoch from clock_timestamp() - former.at) * 1000, 0) end,
+    case when fresh."cpuMs" >= former.cpu_ms and former.memory_bytes > 0 then (fresh."cpuMs" - former.cpu_ms) / nullif(extract(epoch from clock_timestamp() - former.at) * 1000, 0) end,
     fresh."memoryBytes", coalesce(fresh."diskBytes", former.disk_bytes), fresh.processes
   from json_to_recordset($1::json) as fresh ("sandboxId" text, "cpuMs" double precision, "memoryBytes" bigint, "diskBytes" bigint, processes integer)
   left join lateral (select * from sandbox_samples where sandbox_id = fresh."sandboxId" order by at desc limit 1) as former on true
-  where former.at is null or former.at < clock_timestamp() - $2 * interval '1 ms'
+  where former.at is null or former.at < clock_timestamp() - $2 * interval '1 ms' and not (
+    fresh."memoryBytes" = 0 and former.memory_bytes = 0 and former.disk_bytes is not distinct from fresh."diskBytes"
+    and former.at > clock_timestamp() - interval '12 hours')
   on conflict do nothing`;
 const FORGET = `delete from sandbox_samples where at < clock_timestamp() - interval '24 hours'`;
 
@@ -22,8 +27,9 @@ const TOTALS = `select state, coalesce(options ->> 'template', '') as template, 
     coalesce(sum(newest.cpus), 0) as cpus, coalesce(sum(newest.memory_bytes), 0)::float8 as memory_bytes,
     coalesce(sum(newest.disk_bytes), 0)::float8 as disk_bytes, coalesce(sum(newest.processes), 0)::integer as processes
   from sandboxes left join lateral (
-    select * from sandbox_samples as sample where sandboxes.state = 'running' and sample.sandbox_id = sandboxes.sandbox_id
-      and sample.at > clock_timestamp() - interval '2 minutes' order by at desc limit 1) as newest on true
+    select * from sandbox_samples as sample where sandboxes.state in ('running', 'hibernated', 'stopped') and sample.sandbox_id = sandboxes.sandbox_id
+    order by at desc limit 1) as newest
+  on case when sandboxes.state = 'running' then newest.at > clock_timestamp() - interval '2 minutes' else newest.memory_bytes = 0 end
   where state <> 'destroyed' group by 1, 2 order by 1, 2`;
 
 interface SampleRow {

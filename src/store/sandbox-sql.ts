@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contracts/json.ts';
-import type { SandboxArchive, SandboxRow, SandboxState } from './store.ts';
+import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts';
 
 /** Of the table `sandboxes`, as `toSandbox` takes them. */
 export const SANDBOX_COLUMNS =

@@ -4,7 +4,8 @@ import type { Database, SqlValue } from './database.ts';
 import { insertEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
 import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
-import type { SandboxChange, Store } from './store.ts';
+import type { SandboxChange } from './sandbox-rows.ts';
+import type { Store } from './store.ts';
 
 const INSERT = `insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at)
   values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 ms') on conflict do nothing returning ${SANDBOX_COLUMNS}`;

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { Database } from './database.ts';
 import { toJsonText } from './json-text.ts';
-import type { SnapshotRow, Store } from './store.ts';
+import type { SnapshotRow } from './sandbox-rows.ts';
+import type { Store } from './store.ts';
 
 const COLUMNS = 'snapshot_id, sandbox_id, tenant_id, name, ready, host_id, volume_name, memory_volume, options, created_at';
 

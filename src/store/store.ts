@@ -1,9 +1,11 @@
-import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
+import type { ConversationState, ConversationStatus } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventData, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
-import type { SandboxSample } from '../sandbox/sandbox.ts';
-import type { BlobStore, StoredBlob } from './blobs/blob-store.ts';
+import type { SandboxSample } from '../sandbox/host-facts.ts';
+import type { BlobStore } from './blobs/blob-store.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';
+import type { SandboxChange, SandboxRow, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
 /** What an append gives; the store adds `seq`, `at` and the conversation. */
 export interface NewEvent {
@@ -71,140 +73,10 @@ export interface CallResult {
   value?: Json;
 }
 
-/** State of a sandbox's row; `creating` has a name but perhaps no container yet, `warm` has one that runs and belongs to no conversation yet. */
-export type SandboxState = 'creating' | 'warm' | Exclude<SandboxTier, 'none'>;
-
-export interface SandboxRow {
-  sandboxId: string;
-  /** Absent for a sandbox used without a conversation. */
-  conversationId?: string;
-  tenantId: string;
-  /** Grows with every change of state; a change names the generation it saw. */
-  generation: number;
-  state: SandboxState;
-  /** Id of the host whose engine has the container. */
-  hostId: string;
-  containerName: string;
-  containerId?: string;
-  volumeName: string;
-  /** The parsed options it was created with. */
-  options: JsonObject;
-  /** When it was last rebuilt without its old files, and so without the journal of its commands; absent when it never was. */
-  filesLostAt?: string;
-  /** When it may be destroyed, whatever it does; absent where a conversation decides. */
-  expiresAt?: string;
-  /** Of an archived sandbox. */
-  archive?: SandboxArchive;
-  lastUsedAt: string;
-  createdAt: string;
-  /** Where it waits for its conversation, or, without a slot, has waited. */
-  pool?: { key: string; slot?: number };
-}
-
-/** Where a plugin's entries lie: with a conversation, with a user, with a user in a conversation, or with the plugin in its tenant. */
-export interface PluginShelf {
-  pluginId: string;
-  tenantId: string;
-  conversationId?: string;
-  userId?: string;
-}
-
-/** What an archived sandbox was packed into. */
 export interface TemporalNamespace {
   name: string;
   /** The server's own; another server's namespace of the same name has another one. Absent when it is not known. */
   id?: string;
-}
-
-export interface SandboxArchive {
-  /** Of everything under `/home`: a tar stream, gzipped. */
-  files: StoredBlob;
-  /** Of its checkpoint, when it was archived with its processes. */
-  memory?: StoredBlob;
-}
-
-/** A change of a sandbox's row. */
-export interface SandboxChange {
-  state: SandboxState;
-  containerId?: string;
-  lost?: string;
-  /** Notes the moment as `filesLostAt`. */
-  filesLost?: boolean;
-  hostId?: string;
-  volumeName?: string;
-  /** Goes with the state `archived`; any other change removes it. */
-  archive?: SandboxArchive;
-}
-
-export interface SnapshotRow {
-  snapshotId: string;
-  /** Of the sandbox it was made of, which may be gone. */
-  sandboxId: string;
-  tenantId: string;
-  /** Absent for an automatic one, which goes when there are too many or it is too old. */
-  name?: string;
-  /** False while it is being made. */
-  ready: boolean;
-  hostId: string;
-  volumeName: string;
-  /** Volume with the checkpoint of its processes; absent when they were not taken along. */
-  memoryVolume?: string;
-  /** Those of the sandbox. */
-  options: JsonObject;
-  createdAt: string;
-}
-export interface SandboxTotals {
-  state: SandboxState;
-  template: string;
-  sandboxes: number;
-  cpus: number;
-  memoryBytes: number;
-  diskBytes: number;
-  processes: number;
-}
-export interface SnapshotFilter {
-  sandboxId?: string;
-  tenantId?: string;
-  hostId?: string;
-}
-
-/** What operators want of a plugin. */
-export interface PluginSettings {
-  pluginId: string;
-  enabled: boolean;
-  /** As it was written: secrets are references to variables, `${env.NAME}`. */
-  config: JsonObject;
-  /** Grows by one with each change; 0 was never configured. */
-  configVersion: number;
-  /** Why the newest change of the configuration was taken back. */
-  configProblem?: string;
-  /** Grows with each wish to load the plugin again. */
-  reloads: number;
-  updatedAt: string;
-}
-
-/** `failed`: its tools cannot be called. A `loaded` one may have an error too: that of a newer version which could not take its place. */
-export type PluginHealth = 'loaded' | 'disabled' | 'failed';
-
-/** What a host's workers say of a plugin. */
-export interface PluginReport {
-  /** As agents name it. */
-  name: string;
-  health: PluginHealth;
-  /** It has no process until it is called again. */
-  asleep?: true;
-  /** Absent where the plugin could not even say its id. */
-  pluginId?: string;
-  version?: string;
-  dialect?: string;
-  description?: string;
-  tools: string[];
-  permissions: JsonObject;
-  configSchema?: JsonObject;
-  /** Version of the configuration that it works with. */
-  configVersion?: number;
-  alerts: { level: 'info' | 'warning' | 'error'; text: string; at: string }[];
-  error?: string;
 }
 
 export interface Store {
@@ -254,7 +126,7 @@ export interface Store {
   };
   events: {
     append(conversationId: string, events: NewEvent[]): Promise<void>;
-    /** Up to `limit` (default 500) events after `afterSeq`. */
+    /** A page of what comes after `afterSeq`: up to `limit` (default 500) events, and fewer where they are large (4 MiB and one event at the most). Empty at the end only. */
     read(conversationId: string, afterSeq: number, limit?: number): Promise<ConversationEvent[]>;
     /** Number of the event that started a turn; 0 when it has not started. Spares a reader of one turn the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
@@ -298,13 +170,13 @@ export interface Store {
     /** Removes the entries whose time is over. */
     sweep(): Promise<void>;
   };
-  /** Sandboxes of one host that are made before they are asked for. Those of one key are alike; each has a slot, counted from 1. */
   temporalHome: {
     /** Gives the Temporal namespace that the database belongs to: this one, if it had none before. */
     claim(namespace: TemporalNamespace): Promise<TemporalNamespace>;
     /** Makes it belong to another one. */
     move(namespace: TemporalNamespace): Promise<void>;
   };
+  /** Sandboxes of one host that are made before they are asked for. Those of one key are alike; each has a slot, counted from 1. */
   pools: {
     /** Says that somebody keeps a pool of that size, for so many milliseconds from now. */
     own(owner: { ownerId: string; hostId: string; key: string; size: number; forMs: number }): Promise<void>;
@@ -347,7 +219,7 @@ export interface Store {
     newest(sandboxId: string): Promise<(Omit<SandboxSample, 'sandboxId' | 'cpuMs'> & { at: string; cpus?: number }) | undefined>;
     /** Milliseconds that a sandbox has spent in each state, up to now. */
     stateTimes(sandboxId: string): Promise<Partial<Record<SandboxState, number>>>;
-    /** Of the sandboxes that are not destroyed, by state and template (empty: none); use is that of the last two minutes. */
+    /** Of the sandboxes that are not destroyed, by state and template (empty: none). Use is that of the last two minutes; of those that rest, their disk. */
     totals(): Promise<SandboxTotals[]>;
   };
   /** Where archives are kept. */

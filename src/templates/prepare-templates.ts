@@ -2,7 +2,7 @@ import { templatesBeside } from '../agents/load-agents.ts';
 import type { Config } from '../config.ts';
 import type { Agent } from '../contracts/agent.ts';
 import type { Logger } from '../log.ts';
-import type { WarmPool } from '../sandbox/sandbox.ts';
+import type { WarmPool } from '../sandbox/host-facts.ts';
 import { buildTemplate } from './build-template.ts';
 import { loadTemplates } from './load-templates.ts';
 

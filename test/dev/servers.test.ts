@@ -1,13 +1,18 @@
-import { mkdtemp, rm, chmod } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Connection } from '@temporalio/client';
+import { Client } from 'pg';
+import { startTemporaryStack } from '../../scripts/temporary-stack.ts';
 import { loadConfig } from '../../src/config.ts';
+import { startDevStack } from '../../src/dev/dev-stack.ts';
 import { isAlive } from '../../src/dev/lock.ts';
 import { freePort, isListening } from '../../src/dev/ports.ts';
 import { startPostgres } from '../../src/dev/postgres.ts';
 import { registerSearchAttributes, SEARCH_ATTRIBUTES } from '../../src/dev/search-attributes.ts';
 import { startServerProcess } from '../../src/dev/server-process.ts';
+import { ensureTemporalCli } from '../../src/dev/temporal-cli.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
 let directory: string;
@@ -34,6 +39,40 @@ const server = async (name: string, script: string) => {
 };
 const LISTEN = 'require("net").createServer().listen(Number(process.argv[1]), "127.0.0.1")';
 
+test('dev starts its servers on the ports it is told, whatever the environment names', async () => {
+  const home = join(directory, 'home');
+  const config = { ...loadConfig(), LONGSHORE_HOME: home, LONGSHORE_SANDBOX_BACKEND: 'local' };
+  // Programs that are fetched or built once are in the cache of this machine.
+  await mkdir(join(home, 'bin'), { recursive: true });
+  await symlink(await ensureTemporalCli({ home: loadConfig().LONGSHORE_HOME, log: () => undefined }), join(home, 'bin/temporal'));
+  const ports = { temporal: await freePort(), postgres: await freePort() };
+  {
+    await using stack = await startDevStack(config, () => undefined, ports);
+    expect(stack.config).toMatchObject({
+      TEMPORAL_ADDRESS: `127.0.0.1:${ports.temporal}`,
+      DATABASE_URL: expect.stringContaining(`@127.0.0.1:${ports.postgres}/`) as string,
+    });
+    expect(stack.uiUrl).toBe(`http://127.0.0.1:${ports.temporal + 1000}`);
+    expect([await isListening(ports.temporal), await isListening(ports.postgres)]).toEqual([true, true]);
+  }
+  expect([await isListening(ports.temporal), await isListening(ports.postgres)]).toEqual([false, false]);
+}, 120_000);
+
+test('what a script starts for itself keeps its data in one temporary directory, which goes with it', async () => {
+  let data = '';
+  {
+    // An empty one names no server.
+    await using stack = await startTemporaryStack('stack', { DATABASE_URL: '' }, () => undefined);
+    const client = new Client(stack.config.DATABASE_URL);
+    await client.connect();
+    const { rows } = await client.query<{ data_directory: string }>('show data_directory');
+    await client.end();
+    data = rows[0]?.data_directory ?? '';
+    expect(dirname(dirname(data))).toBe(await realpath(tmpdir()));
+  }
+  expect(existsSync(dirname(data))).toBe(false);
+});
+
 describe('a server of the development stack', () => {
   test('a second start from the same state shares the first, and only the first stops it', async () => {
     const first = await startServerProcess(await server('shared', LISTEN));
@@ -54,7 +93,9 @@ describe('a server of the development stack', () => {
     const options = await server('taken', LISTEN);
     const running = await startServerProcess(options);
     const other = { ...options, stateFile: join(directory, 'other.json') };
-    await expect(startServerProcess(other)).rejects.toMatchObject({ message: expect.stringContaining('is taken') as string });
+    await expect(startServerProcess(other)).rejects.toMatchObject({
+      message: expect.stringMatching(/is taken by another program\. .* --temporal-port, --postgres-port$/) as string,
+    });
     await running.stop();
   });
 });

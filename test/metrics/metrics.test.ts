@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { measured } from '../../src/activities/measured.ts';
 import type { ExecuteToolArgs, ExecuteToolResult } from '../../src/contracts/activities.ts';
@@ -5,6 +8,7 @@ import { sampleSandboxes } from '../../src/metrics/sample-sandboxes.ts';
 import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
 import { createWorkerMetrics } from '../../src/metrics/worker-metrics.ts';
 import type { IsolatesHealth } from '../../src/plugins/isolates/isolate-health.ts';
+import { checkpointSize } from '../../src/sandbox/docker/checkpoint-size.ts';
 import { createTestSandboxes, type TestSandboxes } from '../sandbox/docker/support.ts';
 
 const log = pino({ level: 'silent' });
@@ -47,6 +51,48 @@ test('a running sandbox is measured: memory, processors, processes and files, on
   const times = await samples.stateTimes(owner.sandboxId);
   expect(Object.keys(times).toSorted()).toEqual(['creating', 'frozen', 'running']);
   expect(times.running).toBeGreaterThan(0);
+});
+
+test('a sandbox that rests counts with what it has on disk, and its samples do not pile up', async () => {
+  const { sandboxes, store } = parts;
+  const owner = parts.newOwner();
+  const { handle } = await sandboxes.open(owner, { template: 'resting' });
+  await handle.run('head -c 20M /dev/urandom > big; sync');
+  await sampleSandboxes(parts, { disk: true, apartMs: 0 });
+  await sandboxes.stop(owner.sandboxId);
+  const disk = async () =>
+    /^longshore_sandbox_disk_bytes\{state="stopped",template="resting"\} (\d+)$/m.exec(await createWorkerMetrics({ store }).render())?.[1];
+  expect(await disk()).toBe('0');
+  await sampleSandboxes(parts, { disk: true, apartMs: 0 });
+  const first = await store.samples.newest(owner.sandboxId);
+  expect(first).toMatchObject({ memoryBytes: 0, processes: 0 });
+  expect(first?.diskBytes).toBeGreaterThan(20 * 1024 * 1024);
+  expect(await disk()).toBe(String(first?.diskBytes));
+  await sampleSandboxes(parts, { disk: true, apartMs: 0 });
+  expect(await store.samples.newest(owner.sandboxId)).toEqual(first);
+
+  await sandboxes.wake(owner.sandboxId);
+  await sampleSandboxes(parts, { disk: false, apartMs: 0 });
+  const woken = await store.samples.newest(owner.sandboxId);
+  expect(woken?.memoryBytes).toBeGreaterThan(0);
+  expect(woken).not.toHaveProperty('cpus');
+});
+
+test('checkpoints count with all that is below their directory, where it can be read', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-engine-'));
+  try {
+    const checkpoints = join(directory, 'containers/c0ffee/checkpoints');
+    for (const name of ['rest-3', 'rest-3.pages']) await mkdir(join(checkpoints, name), { recursive: true });
+    await writeFile(join(checkpoints, 'rest-3/checkpoint.img'), Buffer.alloc(100_000, 1));
+    await writeFile(join(checkpoints, 'rest-3.pages/pages.img'), Buffer.alloc(1_000_000, 1));
+    await symlink('../rest-3.pages/pages.img', join(checkpoints, 'rest-3/pages.img'));
+    const size = await checkpointSize(directory, 'c0ffee');
+    expect(size).toBeGreaterThanOrEqual(1_100_000);
+    expect(size).toBeLessThan(1_200_000);
+    expect(await checkpointSize(directory, 'none')).toBeUndefined();
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
 
 test('attempts at tool calls are counted by tool and outcome; tools that nobody knows share one name', async () => {

@@ -8,7 +8,7 @@ import { definePlugin, type ToolContext } from '../../src/plugins/define-plugin.
 import type { Isolates } from '../../src/plugins/isolates/load-isolated.ts';
 import type { ManagerOptions } from '../../src/plugins/manager/manager-options.ts';
 import { openPluginManager, type PluginManager } from '../../src/plugins/manager/plugin-manager.ts';
-import type { PluginReport, PluginSettings } from '../../src/store/store.ts';
+import type { PluginReport, PluginSettings } from '../../src/store/plugin-rows.ts';
 import { contextOf } from './isolates/support.ts';
 import { echoTool } from './tools.ts';
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -25,6 +26,21 @@ test('events are numbered from 1 without gaps, in the order given', async () => 
   expect(events[2]).toMatchObject({ conversationId: id, turnId: 'turn_1', stepId: 'step_1', attempt: 2, data: { text: 'b' } });
   expect(new Date(events[2]!.at).toISOString()).toBe(events[2]!.at);
   expect(texts(await store.events.read(id, 1, 2))).toEqual(['a', 'b']);
+});
+
+test('a page of large events ends early, has at least one event, and the next goes on behind it', async () => {
+  const id = await newConversation(store);
+  const compressed = 'a'.repeat(3_000_000);
+  const random = randomBytes(2_000_000).toString('hex');
+  await store.events.append(id, [compressed, compressed, compressed, random.repeat(2), random, random, 'small'].map(note));
+  const pages: number[][] = [];
+  for (let cursor = 1; ; cursor = pages.at(-1)!.at(-1)!) {
+    const page = await store.events.read(id, cursor);
+    if (page.length === 0) break;
+    pages.push(page.map((event) => event.seq));
+  }
+  expect(pages).toEqual([[2, 3], [4, 5], [6, 7], [8]]);
+  expect(texts(await store.events.read(id, 4, 1))).toEqual([random.repeat(2)]);
 });
 
 test('writers that race get numbers without gaps, and no batch is torn', async () => {

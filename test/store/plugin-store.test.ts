@@ -1,5 +1,6 @@
 import { Client } from 'pg';
-import type { PluginShelf, Store } from '../../src/store/store.ts';
+import type { PluginShelf } from '../../src/store/plugin-rows.ts';
+import type { Store } from '../../src/store/store.ts';
 import { newConversation, useTestStore } from './support.ts';
 
 let store: Store;

@@ -1,4 +1,5 @@
-import type { PluginReport, Store } from '../../src/store/store.ts';
+import type { PluginReport } from '../../src/store/plugin-rows.ts';
+import type { Store } from '../../src/store/store.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { useTestStore, silent } from './support.ts';
 

@@ -1,5 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
-import type { ConversationRow, SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
+import type { ConversationRow } from '../../store/store.ts';
 import type { Desk } from './with-sandboxes.ts';
 
 /** The conversation that has a sandbox and may still use it. */

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow, SandboxState } from '../../store/store.ts';
+import type { SandboxRow, SandboxState } from '../../store/sandbox-rows.ts';
 import { printJson, printLine, type Cli } from '../cli.ts';
 import { printTable } from '../table.ts';
 import { withSandboxes } from './with-sandboxes.ts';

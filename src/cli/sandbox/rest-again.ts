@@ -1,5 +1,5 @@
 import type { SandboxHandle } from '../../sandbox/sandbox.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { ownerOf } from './held.ts';
 import type { Desk } from './with-sandboxes.ts';
 

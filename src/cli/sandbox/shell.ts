@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { Pty, SandboxHandle } from '../../sandbox/sandbox.ts';
+import type { SandboxHandle } from '../../sandbox/sandbox.ts';
+import type { Pty } from '../../sandbox/terminals.ts';
 import type { Cli } from '../cli.ts';
 import { createDetachKeys } from './detach-keys.ts';
 import { codeOf, writeTo } from './exec.ts';

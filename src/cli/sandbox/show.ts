@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { printJson, printLine, type Cli } from '../cli.ts';
 import { ownerOf } from './held.ts';
 import { shortTime } from './list.ts';
@@ -80,7 +80,7 @@ function useOf({ at, cpus, memoryBytes, diskBytes, processes }: NonNullable<Fact
     `${(memoryBytes / MEBIBYTE).toFixed(0)} MB of memory`,
     ...(cpus === undefined ? [] : [`${cpus.toFixed(2)} CPUs`]),
     `${processes} processes`,
-    ...(diskBytes === undefined ? [] : [`${(diskBytes / MEBIBYTE).toFixed(0)} MB of files`]),
+    ...(diskBytes === undefined ? [] : [`${(diskBytes / MEBIBYTE).toFixed(0)} MB on disk`]),
   ];
   return `used ${parts.join(', ')} at ${shortTime(at)}`;
 }

@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import type { PluginSettings } from '../../store/store.ts';
+import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
 import type { RegisteredTool } from '../registry.ts';
 import type { Compile } from '../validate-arguments.ts';

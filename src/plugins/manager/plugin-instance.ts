@@ -2,7 +2,7 @@ import type { PermissionBound } from '../../contracts/agent.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
-import type { PluginSettings } from '../../store/store.ts';
+import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
 import { checkBounds } from './permission-bounds.ts';
 import type { Compile } from '../validate-arguments.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../contracts/json.ts';
-import type { PluginSettings } from '../../store/store.ts';
+import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
 import { createRegistrar, createRegistry, type Registry } from '../registry.ts';
 import { bringUp, type Household, type ManagedSource } from './bring-up.ts';

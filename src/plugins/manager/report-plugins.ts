@@ -1,4 +1,4 @@
-import type { PluginReport } from '../../store/store.ts';
+import type { PluginReport } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
 import type { Household, ManagedSource } from './bring-up.ts';
 import type { ManagerOptions } from './manager-options.ts';

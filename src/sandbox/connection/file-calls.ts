@@ -1,6 +1,6 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import type { FileInfo } from '../sandbox.ts';
+import type { FileInfo } from '../files.ts';
 import type { Caller } from './caller.ts';
 import type { SupervisorConnection, TransferEnd, WatchLine } from './supervisor-connection.ts';
 import { createLineReader, parseLines } from './lines.ts';

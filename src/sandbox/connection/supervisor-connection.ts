@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../contracts/json.ts';
-import type { FileInfo } from '../sandbox.ts';
+import type { FileInfo } from '../files.ts';
 import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 
 export interface ExecSpec {

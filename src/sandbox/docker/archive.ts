@@ -1,6 +1,6 @@
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxArchive, SandboxRow } from '../../store/store.ts';
+import type { SandboxArchive, SandboxRow } from '../../store/sandbox-rows.ts';
 import { canCopyMemory } from './can-copy-memory.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
 import type { ContainerState } from './engine.ts';

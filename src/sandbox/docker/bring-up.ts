@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { applyRow } from './apply-row.ts';
 import { checkpointName } from './checkpoints.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';

@@ -4,7 +4,7 @@ import { removeBlobs } from './remove-blobs.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 
 const REMOVE_ATTEMPTS = 100;
 const REMOVE_PAUSE_MS = 100;

@@ -11,6 +11,7 @@ import { containersOf, create, inspect, move, removeContainer, removeEnded, stop
 import { attach } from './attach.ts';
 import { createCopyJobs, type CopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
+import { askGvisorProgram, type GvisorProgram } from './gvisor-program.ts';
 import { imageId, newestTemplateImage } from './images.ts';
 import { usageOf, volumeSizes, type ContainerUsage } from './usage.ts';
 import { createVolume, hasQuotas, removeVolume, volumeExists, volumesOf } from './volumes.ts';
@@ -21,6 +22,8 @@ const CALL_TIMEOUT_MS = 60_000;
 const MEMORY_TIMEOUT_MS = 300_000;
 /** Retries until the supervisor listens: for one second, every 10 ms; ends 0.1 s after either side has closed. */
 const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'];
+
+const STANDARD_SOCKET = 'unix:///var/run/docker.sock';
 
 /** Only root's own: a guest may run a socat as well. */
 const END_BRIDGES = ['sh', '-c', 'for p in /proc/[0-9]*; do read -r n <$p/comm && [ "$n" = socat ] && [ -O $p ] && kill -9 ${p#/proc/}; done 2>/dev/null; :'];
@@ -108,6 +111,8 @@ export interface Engine {
   newestTemplateImage(template: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
+  /** Undefined when it has no runtime `runsc`, or does not tell which program that is. */
+  gvisorProgram(): Promise<GvisorProgram | undefined>;
   /** Undefined when the container does not run, or the engine cannot tell. */
   usage(container: string): Promise<ContainerUsage | undefined>;
   /** Bytes by the names of volumes; one whose size is not known is left out. */
@@ -164,6 +169,7 @@ export function createEngine(host: string | undefined): Engine {
     newestTemplateImage: (template) => newestTemplateImage(calls, template),
     processorCount: once(() => mapped('tell its number of processors', async () => Number((await calls.info()).NCPU))),
     facts: () => engineFacts(calls),
+    gvisorProgram: () => gvisorProgram(calls, host),
     usage: (container) => usageOf(calls, container),
     volumeSizes: (installation) => volumeSizes(calls, installation),
   };
@@ -186,6 +192,12 @@ async function engineFacts(docker: Docker): Promise<EngineFacts> {
   });
 }
 
+async function gvisorProgram(docker: Docker, host: string | undefined): Promise<GvisorProgram | undefined> {
+  const { Runtimes } = await mapped('tell about its runtimes', () => docker.info() as Promise<{ Runtimes?: Record<string, { path?: string }> }>);
+  const path = Runtimes?.['runsc']?.path;
+  return path === undefined || path === '' ? undefined : askGvisorProgram(path, new URL(host ?? STANDARD_SOCKET).protocol === 'unix:');
+}
+
 /**
  * dockerode renders its options as text for every request, agent and sockets included. A socket opened within an activity refers to the
  * activity's context, so that text would be of everything the worker holds, and take seconds.
@@ -199,7 +211,7 @@ class TerseAgent extends Agent {
 /** All parts are given, so that dockerode takes none from the environment. */
 function address(host: string | undefined): Docker.DockerOptions & { agent: Agent } {
   const agent = new TerseAgent({ keepAlive: false });
-  const url = new URL(host ?? 'unix:///var/run/docker.sock');
+  const url = new URL(host ?? STANDARD_SOCKET);
   if (url.protocol === 'unix:') return { protocol: 'http', socketPath: url.pathname, host: undefined, agent };
   if (url.protocol === 'tcp:' || url.protocol === 'http:') return { protocol: 'http', host: url.hostname, port: url.port || '2375', agent };
   throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix: 'Use unix:///path or tcp://host:port' });

@@ -1,6 +1,6 @@
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { applyRow } from './apply-row.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
 import { describeDeath } from './describe-loss.ts';

@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { createHandle } from '../connection/create-handle.ts';
 import type { SupervisorConnection, WorkingConnection } from '../connection/supervisor-connection.ts';
 import { withSecrets } from '../connection/with-secrets.ts';

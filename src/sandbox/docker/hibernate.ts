@@ -1,6 +1,6 @@
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow, SandboxState } from '../../store/store.ts';
+import type { SandboxRow, SandboxState } from '../../store/sandbox-rows.ts';
 import { bringUp } from './bring-up.ts';
 import { checkpointName } from './checkpoints.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';

@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { bringUp } from './bring-up.ts';
 import { canCopyMemory } from './can-copy-memory.ts';
 import { ownRow, type DockerContext } from './context.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { checkpointName } from './checkpoints.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { DockerContext } from './context.ts';

@@ -1,4 +1,4 @@
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { DockerContext } from './context.ts';
 import { layOut, type LaidOut } from './lay-out.ts';
 

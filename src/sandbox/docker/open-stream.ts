@@ -1,7 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow, Store } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
+import type { Store } from '../../store/store.ts';
 import { applyRow } from './apply-row.ts';
 import { describeDeath } from './describe-loss.ts';
 import type { Engine } from './engine.ts';

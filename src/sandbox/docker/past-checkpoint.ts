@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { checkpointName } from './checkpoints.ts';
 import type { DockerContext } from './context.ts';
 import type { ContainerState } from './engine.ts';

@@ -1,5 +1,5 @@
 import { isFailure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { checkTier } from './check-tier.ts';
 import type { DockerContext } from './context.ts';
 import type { OwnedThing } from './engine.ts';

@@ -1,4 +1,4 @@
-import type { SandboxArchive } from '../../store/store.ts';
+import type { SandboxArchive } from '../../store/sandbox-rows.ts';
 import type { DockerContext } from './context.ts';
 
 /** Removes an archive that no row names any more. What cannot be removed now is left to the reaper. */

@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow, SnapshotRow } from '../../store/store.ts';
+import type { SandboxRow, SnapshotRow } from '../../store/sandbox-rows.ts';
 import type { SandboxOwner } from '../sandbox.ts';
 import { specOf } from './bring-up.ts';
 import { canCopyMemory } from './can-copy-memory.ts';

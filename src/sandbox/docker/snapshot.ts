@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
-import type { SnapshotRow } from '../../store/store.ts';
+import type { SnapshotRow } from '../../store/sandbox-rows.ts';
 import type { SnapshotInfo } from '../snapshots.ts';
 import { bringUp } from './bring-up.ts';
 import { ownRow, type DockerContext } from './context.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { Meter, type StoredBlob } from '../../store/blobs/blob-store.ts';
-import type { SandboxChange, SandboxRow } from '../../store/store.ts';
+import type { SandboxChange, SandboxRow } from '../../store/sandbox-rows.ts';
 import { canCopyMemory } from './can-copy-memory.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { DockerContext } from './context.ts';

@@ -10,7 +10,7 @@ import { spareNameOf } from './labels.ts';
 import type { Target } from './open-stream.ts';
 import { retried } from './retried.ts';
 import type { ContainerSpec } from './container-options.ts';
-import type { SandboxRow } from '../../store/store.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
 
 type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'> & { connections: Pick<Connections, 'greet'> };
 

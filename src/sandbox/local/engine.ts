@@ -42,6 +42,7 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     // Nothing tells its processes from others of this machine.
     usage: async () => undefined,
     volumeSizes: async () => new Map(),
+    gvisorProgram: async () => undefined,
     facts: async () => ({ id: 'local', runtimes: [], dataDirectory: root }),
   };
 }

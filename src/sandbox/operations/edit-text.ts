@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import type { FileEdit } from '../sandbox.ts';
+import type { FileEdit } from '../files.ts';
 import { detectEncoding, encodeText } from './encoding.ts';
 
 const SHOWN_LINES = 10;

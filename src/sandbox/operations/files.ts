@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
-import type { FileEdit, FileInfo, SandboxHandle, WriteFileOptions } from '../sandbox.ts';
+import type { FileEdit, FileInfo, WriteFileOptions } from '../files.ts';
+import type { SandboxHandle } from '../sandbox.ts';
 import { editText } from './edit-text.ts';
 import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
 import { collectPieces, PIECE_BYTES } from './pieces.ts';

@@ -3,6 +3,7 @@ import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pack, type Pack } from 'tar-stream';
 import { isSystemError } from './system-error.ts';
+import { unlessClosed } from './unless-closed.ts';
 
 const CHUNK_BYTES = 65_536;
 
@@ -76,19 +77,11 @@ async function packContent(
       continue;
     }
     left -= bytesRead;
-    if (!entry.write(buffer.subarray(0, bytesRead))) await Promise.race([new Promise<void>((resolve) => entry.once('drain', () => resolve())), closed(tar)]);
+    if (!entry.write(buffer.subarray(0, bytesRead))) await unlessClosed(tar, new Promise<void>((resolve) => entry.once('drain', () => resolve())));
     if (tar.destroyed) return;
   }
   entry.end(undefined);
-  await Promise.race([done, closed(tar)]);
-}
-
-/** A reader that has gone away never drains. */
-function closed(tar: Pack): Promise<void> {
-  return new Promise((resolve) => {
-    if (tar.destroyed) resolve();
-    else tar.once('close', () => resolve());
-  });
+  await unlessClosed(tar, done);
 }
 
 async function attempt<T>(path: string, onFailure: (path: string, problem: string) => void, work: () => Promise<T>): Promise<T | undefined> {

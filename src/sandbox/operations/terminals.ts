@@ -2,7 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { asUser } from '../connection/as-user.ts';
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
-import type { Pty, PtyFollow, PtyOptions } from '../sandbox.ts';
+import type { Pty, PtyFollow, PtyOptions } from '../terminals.ts';
 
 /** A terminal's output is journalled like any other; what it shows beyond this is not. */
 const MAX_OUTPUT_BYTES = 1024 ** 3;

@@ -4,6 +4,7 @@ import { lstat, mkdir, open, rename, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { extract, type Header } from 'tar-stream';
 import { isSystemError } from './system-error.ts';
+import { unlessClosed } from './unless-closed.ts';
 import { failure } from '../../contracts/errors.ts';
 
 export interface Unpacker {
@@ -37,13 +38,12 @@ export function createUnpacker(root: string, source: string, maxBytes: number): 
       entry.resume();
     }
   })();
-  const failed = new Promise<never>((_resolve, reject) => {
-    finished.catch(reject);
-  });
-  failed.catch(() => undefined);
+  finished.catch(() => undefined);
   return {
     async write(chunk) {
-      if (!tar.write(chunk)) await Promise.race([new Promise<void>((resolve) => tar.once('drain', () => resolve())), failed]);
+      if (!tar.write(chunk)) await unlessClosed(tar, new Promise<void>((resolve) => tar.once('drain', () => resolve())));
+      // What ended it says why.
+      if (tar.destroyed) await finished;
     },
     async end() {
       tar.end(undefined);

@@ -1,6 +1,6 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { WorkingConnection, WatchLine } from '../connection/supervisor-connection.ts';
-import type { FileEvent, FileWatch } from '../sandbox.ts';
+import type { FileEvent, FileWatch } from '../files.ts';
 
 /** Events that wait for their reader; beyond, they are replaced by one `overflow`. */
 const MAX_WAITING = 10_000;

@@ -5,7 +5,7 @@ import os
 import stat
 import tarfile
 
-from file_operations import write_all, write_atomically
+from file_content import write_all, write_atomically
 from protocol import Refused, to_text
 
 _CHUNK = 65536

@@ -3,7 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import type { FileEvent, FileWatch, Pty, SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import type { FileEvent, FileWatch } from '../../../src/sandbox/files.ts';
+import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import type { Pty } from '../../../src/sandbox/terminals.ts';
 import { until } from '../docker/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 

@@ -77,6 +77,10 @@ describeWithGvisor('hibernating', () => {
     await handle.run('echo kept > /tmp/memory');
     await parts.sandboxes.freeze(owner.sandboxId);
     expect(await parts.another().hibernate(owner.sandboxId)).toBe('hibernated');
+    const [sample] = (await parts.sandboxes.measure!({ disk: true })).filter(({ sandboxId }) => sandboxId === owner.sandboxId);
+    expect(sample).toMatchObject({ memoryBytes: 0, processes: 0 });
+    // Its memory; of files it has none.
+    expect(sample?.diskBytes).toBeGreaterThan(1024 * 1024);
     expect(await output(handle, 'cat /tmp/memory')).toBe('kept');
     expect(await parts.store.sandboxes.get(owner.sandboxId)).toMatchObject({ state: 'running' });
   });

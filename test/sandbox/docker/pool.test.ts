@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { SandboxOptions } from '../../../src/contracts/agent.ts';
 import { openSandbox } from '../../../src/sandbox/open-sandbox.ts';
 import type { SandboxOwner } from '../../../src/sandbox/sandbox.ts';
-import type { SandboxRow } from '../../../src/store/store.ts';
+import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
 import { loadTemplates } from '../../../src/templates/load-templates.ts';
 import { createTestSandboxes, output, until, type TestSandboxes } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SandboxRow } from '../../../store/store.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from '../context.ts';
 
 /** Whether a supervisor answers within so many milliseconds. */

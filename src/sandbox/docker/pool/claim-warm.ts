@@ -1,5 +1,5 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
-import type { SandboxRow } from '../../../store/store.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { SandboxOwner } from '../../sandbox.ts';
 import type { DockerContext } from '../context.ts';
 import { answers } from './answers.ts';

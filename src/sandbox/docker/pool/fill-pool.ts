@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { SandboxRow } from '../../../store/store.ts';
-import type { WarmPool } from '../../sandbox.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { WarmPool } from '../../host-facts.ts';
 import { startNew } from '../bring-up.ts';
 import type { DockerContext } from '../context.ts';
 import { destroy } from '../destroy.ts';

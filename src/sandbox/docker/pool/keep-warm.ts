@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { WarmPool } from '../../sandbox.ts';
+import type { WarmPool } from '../../host-facts.ts';
 import type { DockerContext } from '../context.ts';
 import { drainPools } from './drain-pools.ts';
 import { fillPool } from './fill-pool.ts';

@@ -1,0 +1,29 @@
+import { execFile } from 'node:child_process';
+import { basename } from 'node:path';
+import { promisify } from 'node:util';
+
+/** The program that an engine starts as the runtime `runsc`. */
+export interface GvisorProgram {
+  path: string;
+  /** Absent where it cannot be asked, as on another machine, or does not know. */
+  version?: string;
+  /** Whether it is the one that `longshore setup --gvisor` registers. */
+  isOurs: boolean;
+}
+
+/** Name of the script that the set-up registers; it passes on what it is asked to gVisor. */
+export const GVISOR_SCRIPT = 'longshore-runsc';
+
+const ANSWER_MS = 5000;
+
+/** @param isHere whether the engine starts programs of this machine */
+export async function askGvisorProgram(path: string, isHere: boolean): Promise<GvisorProgram> {
+  const version = isHere ? await versionOf(path) : undefined;
+  return { path, ...(version !== undefined && { version }), isOurs: basename(path) === GVISOR_SCRIPT };
+}
+
+async function versionOf(path: string): Promise<string | undefined> {
+  const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: ANSWER_MS }).catch(() => ({ stdout: '' }));
+  // Without its build tool gVisor is built as VERSION_MISSING.
+  return /^runsc version (.*\d.*)$/m.exec(stdout)?.[1];
+}

@@ -1,0 +1,146 @@
+"""Content of files: read and written, whole or in pieces."""
+
+import os
+import stat
+import time
+
+from lean_json import encode
+from protocol import Refused, to_bytes
+
+_CHUNK = 262144
+_AT_ONCE = 1 << 20
+_CHANGED = 'was changed meanwhile'
+
+
+def read_file(fields, source, sink):
+    # Non-blocking, so that opening a named pipe does not wait for its writer.
+    fd = os.open(to_bytes(fields['path']), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused('FILE_FAILED', 'is a directory' if stat.S_ISDIR(status.st_mode) else 'is not a regular file')
+    if fields['offset']:
+        os.lseek(fd, fields['offset'], os.SEEK_SET)
+    left = fields['maxBytes']
+    while left > 0:
+        moved = _move(fd, sink, left)
+        if not moved:
+            break
+        left -= moved
+    return {'size': max(status.st_size, fields['offset'] + fields['maxBytes'] - left), 'version': _version(status)}
+
+
+def write_file(fields, source, sink):
+    path = _target(fields)
+    if 'expected' in fields and fields['expected'] != _version_of(path):
+        raise Refused('FILE_FAILED', _CHANGED)
+    mode = fields['mode'] if 'mode' in fields else _present_mode(path)
+    write_atomically(path, mode, lambda fd: _copy(source, fd, fields['size']))
+    return {}
+
+
+def write_part(fields, source, sink):
+    """One piece of a file that comes as a stream; the pieces gather beside the place where the file will be."""
+    part = _part_of(_target(fields), fields)
+    flags = os.O_WRONLY | os.O_NOFOLLOW | (os.O_CREAT if fields['offset'] == 0 else 0)
+    fd = os.open(part, flags, 0o600)
+    os.lseek(fd, fields['offset'], os.SEEK_SET)
+    _copy(source, fd, fields['size'])
+    return {}
+
+
+def commit_parts(fields, source, sink):
+    path = _target({**fields, 'parents': False})
+    part = _part_of(path, fields)
+    if os.stat(part).st_size != fields['size']:
+        raise Refused('FILE_FAILED', 'the pieces of the upload do not make up the whole')
+    os.chmod(part, fields['mode'] if 'mode' in fields else _present_mode(path))
+    os.rename(part, path)
+    return {}
+
+
+def drop_parts(fields, source, sink):
+    try:
+        os.unlink(_part_of(os.path.realpath(to_bytes(fields['path'])), fields))
+    except FileNotFoundError:
+        pass
+    return {}
+
+
+def _present_mode(path):
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return 0o644
+
+
+def _version(status):
+    """Differs when the content may."""
+    return f'{status.st_dev}-{status.st_ino}-{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}'
+
+
+def _version_of(path):
+    """Empty when there is nothing."""
+    try:
+        return _version(os.stat(path))
+    except FileNotFoundError:
+        return ''
+
+
+def _target(fields):
+    """Where a file is to be written: a link is written through, as every editor does."""
+    path = os.path.realpath(to_bytes(fields['path']))
+    if os.path.isdir(path):
+        raise Refused('FILE_FAILED', 'is a directory')
+    if fields['parents']:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    return path
+
+
+def _part_of(path, fields):
+    directory, name = os.path.split(path)
+    return os.path.join(directory, b'.%s.%s.part' % (name[:100], fields['uploadId'].encode()))
+
+
+def write_atomically(path, mode, fill):
+    """`fill` is given a descriptor to write to; on any failure nothing is left beside the file."""
+    directory, name = os.path.split(path)
+    temporary = os.path.join(directory, b'.%s.%d-%d' % (name[:100], os.getpid(), time.monotonic_ns()))
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        fill(fd)
+        os.fchmod(fd, mode)
+        os.rename(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _copy(source, fd, left):
+    while left > 0:
+        moved = _move(source, fd, left)
+        if not moved:
+            raise Refused('FILE_FAILED', 'the upload was cut')
+        left -= moved
+
+
+def _move(source, sink, most):
+    """Some bytes between a file and a pipe, within the kernel where it can; returns how many, 0 at the end."""
+    try:
+        return os.splice(source, sink, min(_AT_ONCE, most))
+    except (AttributeError, OSError):  # Python has it since 3.10; what cannot be written fails below as well
+        pass
+    data = os.read(source, min(_CHUNK, most))
+    write_all(sink, data)
+    return len(data)
+
+
+def write_line(sink, value):
+    write_all(sink, encode(value).encode() + b'\n')
+
+
+def write_all(fd, data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
