@@ -76,12 +76,7 @@ test('arguments that come back from the database otherwise than they were given 
 
 test.each([
   ['do not fit the tool', '1', { to: 'Ann', amount: 11 }, '/amount: must be <= 10, got 11'],
-  [
-    'the agent denies',
-    '1',
-    { to: 'Mallory' },
-    "the agent's policy denies them, whoever gives them (rule 1 of the agent: bank:pay with to Mallory is denied)",
-  ],
+  ['the agent denies', '1', { to: 'Mallory' }, "the agent's policy denies them, whoever gives them (rule 1 of the agent: bank:pay with to Mallory is denied)"],
   [
     'are for another version of the plugin',
     '2',
