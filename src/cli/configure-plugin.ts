@@ -60,7 +60,11 @@ function assign(config: JsonObject, assignment: string): void {
 function remove(config: JsonObject, path: string[]): void {
   const last = path.pop() ?? '';
   const holder = path.reduce((holding, key) => stepInto(holding, key, false), config);
-  delete holder[known(last)];
+  if (!Object.hasOwn(holder, known(last))) {
+    const problem = `the configuration has no "${[...path, last].join('.')}"`;
+    throw failure('INVALID_ARGUMENT', { what: '--unset', problem, fix: 'Look at it: longshore plugins config <id>' });
+  }
+  delete holder[last];
 }
 
 function stepInto(holding: JsonObject, key: string, make: boolean): JsonObject {

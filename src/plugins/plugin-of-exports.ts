@@ -21,7 +21,7 @@ function asModule(exports: Record<string, unknown>): Record<string, unknown> {
   if (typeof createPlugin === 'function') return exports;
   if (inner === undefined && typeof exports['id'] === 'string' && Array.isArray(exports['tools'])) return { default: exports };
   const isModule = inner !== null && typeof inner === 'object' && ('createPlugin' in inner || 'default' in inner);
-  return isModule ? (inner as Record<string, unknown>) : exports;
+  return isModule ? inner : exports;
 }
 
 function objectOf(value: unknown, problem: string): Record<string | symbol, unknown> {
