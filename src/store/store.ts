@@ -207,6 +207,15 @@ export interface PluginReport {
   error?: string;
 }
 
+/** A report as it is kept. */
+export interface KeptPluginReport extends PluginReport {
+  hostId: string;
+  /** Since when it is so. */
+  at: string;
+  /** No worker of that host has told of itself for some minutes, so nobody knows how it is now. */
+  away?: true;
+}
+
 export interface Store {
   conversations: {
     /** Inserts the row and the `conversation.started` event; does nothing when the id exists. */
@@ -361,9 +370,11 @@ export interface Store {
     takeBackConfig(pluginId: string, version: number, problem: string): Promise<void>;
     reload(pluginId: string): Promise<PluginSettings>;
     report(hostId: string, report: PluginReport): Promise<void>;
-    /** Removes a host's reports but those of these names. */
+    /** Keeps a host's reports from being taken for those of one that is gone; to be called again within a minute. */
+    stillHere(hostId: string): Promise<void>;
+    /** Removes a host's reports but those of these names, and all of hosts that nothing was heard of for a week. */
     forget(hostId: string, names: string[]): Promise<void>;
-    reports(): Promise<(PluginReport & { hostId: string; at: string })[]>;
+    reports(): Promise<KeptPluginReport[]>;
     /** Yields at once, and then whenever the settings may have changed, until `signal` aborts or the store closes. */
     follow(signal: AbortSignal): AsyncIterable<void>;
   };
