@@ -58,7 +58,7 @@ export const ERRORS = {
   },
   APPROVAL_OUTDATED: {
     message:
-      '{tool} has changed since a person was asked about this call (its plugin has version {version} now); it was not run. Call it again to have it asked about as it is.',
+      '{tool} has changed since a person was asked about this call (its plugin has version {version} now); it was not run. Look at it as it is now, and call it again.',
     httpStatus: 409,
     retryable: false,
   },

@@ -51,7 +51,7 @@ test('a call that was approved does not run with another version of its plugin, 
     content: [
       {
         type: 'text',
-        text: 'bank:pay has changed since a person was asked about this call (its plugin has version 2 now); it was not run. Call it again to have it asked about as it is.',
+        text: 'bank:pay has changed since a person was asked about this call (its plugin has version 2 now); it was not run. Look at it as it is now, and call it again.',
       },
     ],
   });
