@@ -78,6 +78,10 @@ test('check shows tools, permissions and the digest, or what is wrong', async ()
     code: 2,
     err: expect.stringContaining('(no licence)') as string,
   });
+  expect(await runLine(undefined, ['plugins', 'check', 'no/where'])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining(`there is no directory ${resolve('no/where')}`) as string,
+  });
 });
 
 test('ls and show tell how the workers have their plugins', async () => {
