@@ -55,6 +55,22 @@ test.each(DIALECTS)('a new plugin of the dialect %s is whole, and its test passe
   expect({ code: tested.code, out: tested.stdout }).toMatchObject({ code: 0, out: expect.stringMatching(/# pass [1-9]\d*\n# fail 0/) as string });
 });
 
+test('what new writes passes the strict compiler', async () => {
+  const entries = { plugins: 'define-plugin', maibot: 'dialects/maibot/maibot', nekro: 'dialects/nekro/nekro-plugin', pandora: 'dialects/pandora/sdk/tools' };
+  const own = Object.entries(entries).map(([name, path]) => [`longshore/${name}`, [resolve(`src/plugins/${path}.ts`)]]);
+  const paths = { ...(Object.fromEntries(own) as Record<string, string[]>), zod: [resolve('node_modules/zod')] };
+  const language = {
+    target: 'es2023',
+    lib: ['es2023', 'esnext.disposable'],
+    module: 'nodenext',
+    allowImportingTsExtensions: true,
+    exactOptionalPropertyTypes: true,
+  };
+  const compilerOptions = { ...language, strict: true, noEmit: true, skipLibCheck: true, paths, types: ['node'], typeRoots: [resolve('node_modules/@types')] };
+  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['made-*/*.ts'] }));
+  expect(await runCommand(resolve('node_modules/.bin/tsc'), ['--project', directory])).toMatchObject({ code: 0, stdout: '' });
+});
+
 test('new refuses a name that is taken or not usable, and an unknown dialect', async () => {
   const taken = await runLine(undefined, ['plugins', 'new', 'longshore', 'words', '--directory', directory]);
   expect(taken).toMatchObject({ code: 2, err: expect.stringContaining('there is something in') as string });
