@@ -16,6 +16,7 @@ import { createToolsPlugin } from './plugins/builtin/tools.ts';
 import { createPluginServices } from './plugins/create-plugin-services.ts';
 import { openPluginManager, type PluginManager } from './plugins/manager/plugin-manager.ts';
 import { sourcesOf } from './plugins/manager/plugin-source.ts';
+import { unmatchedRules } from './plugins/unmatched-rules.ts';
 import { watchPlugins } from './plugins/manager/watch-plugins.ts';
 import { createLister } from './plugins/mcp/list-in-sandbox.ts';
 import { openMcpServers, type McpServers } from './plugins/mcp/open-servers.ts';
@@ -46,6 +47,10 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const listInSandbox = createLister({ sandboxes, standard: { backend, image }, directory: join(config.LONGSHORE_HOME, 'mcp') });
   await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, listInSandbox, log });
   addServers(plugins, mcp, log);
+  for (const agent of agents.values()) {
+    const problems = unmatchedRules(agent, registry.tools);
+    if (problems.length > 0) log.warn({ agent: agent.id, problems }, 'rules of an agent are for nothing that there is');
+  }
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const models = createModels({ readEnvironment, log });
   const runtime = installRuntime(log);

@@ -1,5 +1,6 @@
 import type { ConversationActivities, ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { createAcceptMessage } from './accept-message.ts';
+import { boundToApproval } from './bound-to-approval.ts';
 import { createCallModel } from './call-model.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 import { createEditArguments } from './edit-arguments.ts';
@@ -24,7 +25,7 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
   const parts = { ...dependencies, opened: createConversationSandboxes(dependencies) };
   const lifecycle = createSandboxLifecycle(parts);
   return {
-    default: translated(measured(createExecuteTool(parts), dependencies)),
+    default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies)),
     callModel: translated(createCallModel(parts)),
     settleCall: translated(createSettleCall(parts)),
     recordApproval: translated(createRecordApproval(parts)),

@@ -2,26 +2,39 @@ import type { EditArgumentsArgs, EditArgumentsResult } from '../contracts/activi
 import { MAX_INLINE_ARGUMENTS } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import { decide } from '../plugins/decide.ts';
 import { hashCall } from '../plugins/hash-call.ts';
 import type { RegisteredTool } from '../plugins/registry.ts';
+import { isOutdated } from './bound-to-approval.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 
-/** Checks arguments that an operator changed, stores them in place of the model's and tells the model. */
-export function createEditArguments({ store, registry }: Pick<ActivityDependencies, 'store' | 'registry'>) {
-  return async function editArguments({ conversationId, callId, tool: toolId, editedArguments }: EditArgumentsArgs): Promise<EditArgumentsResult> {
+type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents'>;
+
+/** Checks arguments that an operator changed, by the tool's schema and by what the agent denies, stores them in place of the model's and tells the model. */
+export function createEditArguments({ store, registry, agents }: Parts) {
+  return async function editArguments({ conversationId, agentId, callId, tool: toolId, editedArguments }: EditArgumentsArgs): Promise<EditArgumentsResult> {
     const tool = registry.get(toolId);
     if (!tool) return refuse(failure('TOOL_NOT_FOUND', { tool: toolId, known: registry.tools.map(({ id }) => id).join(', ') }).message);
     const problems = tool.problemsOf(editedArguments);
-    if (problems.length > 0) return refuse(failure('TOOL_ARGUMENTS_INVALID', { tool: toolId, problems: problems.join('; ') }).message);
-    return edit(conversationId, callId, tool, tool.accept(editedArguments));
+    if (problems.length > 0) return refuse(problems.join('; '));
+    const edited = tool.accept(editedArguments);
+    const agent = agents.get(agentId);
+    const { decision, why } = agent ? decide(agent, tool, edited) : { decision: 'ask', why: '' };
+    if (decision === 'deny') return refuse(`the agent's policy denies them, whoever gives them (${why})`);
+    return edit(conversationId, callId, tool, edited);
   };
 
   async function edit(conversationId: string, callId: string, tool: RegisteredTool, edited: JsonObject): Promise<EditArgumentsResult> {
     const hash = hashCall(tool, edited);
+    const before = await store.toolCalls.get(callId);
+    // A repeated attempt finds its own edit, which is of this version.
+    if (before && isOutdated(tool, before)) {
+      return refuse(`its plugin has version ${tool.pluginVersion} now, which is not the one that was asked about. Deny the call; the agent may call again`);
+    }
     const done = await store.toolCalls.edit(callId, edited, hash);
     const call = await store.toolCalls.get(callId);
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId });
-    if (!done && call.hash !== hash) return refuse(`Call "${callId}" is ${call.state} already; its arguments cannot be changed any more.`);
+    if (!done && call.hash !== hash) return refuse(`call "${callId}" is ${call.state} already; its arguments cannot be changed any more`);
     const json = JSON.stringify(edited);
     const text = `The arguments of call ${callId} (${tool.id}) were changed by the person who approved it. It runs with: ${json}`;
     await store.transcript.append(conversationId, call.turnId, call.stepId, `edited-${callId}-${hash}`, { role: 'note', text });
@@ -29,6 +42,7 @@ export function createEditArguments({ store, registry }: Pick<ActivityDependenci
   }
 }
 
+/** Ends a sentence about the arguments. */
 function refuse(message: string): EditArgumentsResult {
   return { outcome: 'invalid', message };
 }

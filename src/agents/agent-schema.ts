@@ -74,7 +74,10 @@ const approvalRule = z
     plugin: z.string().min(1).optional().describe('Plugin id or pattern: weather'),
     annotation: z.enum(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']).optional().describe('A hint that the tool has to have.'),
     when: z
-      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .record(
+        z.string(),
+        z.union([z.string(), z.number(), z.boolean()], 'has to be a text, a number, true or false; lists and objects are compared as their JSON text'),
+      )
       .optional()
       .describe('Arguments that have to fit; * in a text stands for anything.'),
     decide: z.enum(['allow', 'ask', 'deny']),
@@ -82,14 +85,17 @@ const approvalRule = z
   .refine(({ tool, plugin, annotation }) => tool ?? plugin ?? annotation, 'has to name a tool, a plugin or an annotation');
 
 const approvalTimeout = z
-  .union([
-    duration,
-    z.strictObject({
-      after: duration.describe('0 waits for ever.'),
-      // oxlint-disable-next-line unicorn/no-thenable -- a word of the policy; nobody awaits it
-      then: z.enum(['deny', 'allow', 'pause']).default('deny').describe('pause: the conversation pauses and the approval waits on.'),
-    }),
-  ])
+  .union(
+    [
+      duration,
+      z.strictObject({
+        after: duration.describe('0 waits for ever.'),
+        // oxlint-disable-next-line unicorn/no-thenable -- a word of the policy; nobody awaits it
+        then: z.enum(['deny', 'allow', 'pause']).default('deny').describe('pause: the conversation pauses and the approval waits on.'),
+      }),
+    ],
+    'has to be a time, such as 30s or 1h, or { after: 1h, then: deny }, with deny, allow or pause',
+  )
   .default(604_800_000)
   .describe('How long an approval waits until it counts as denied, or { after: 1h, then: deny | allow | pause }. 0 waits for ever. Default 7d.');
 

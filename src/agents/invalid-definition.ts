@@ -37,16 +37,18 @@ function unknownKey(schema: z.ZodType, issue: Extract<z.core.$ZodIssue, { code: 
 
 /** Keys that the schema knows at a path; zod's issue names only those it does not know. */
 function knownKeys(schema: z.ZodType, path: PropertyKey[]): string[] {
-  let at: unknown = schema;
-  for (const part of path) {
-    const type = unwrap(at);
-    at = typeof part === 'number' ? (type as { element?: unknown }).element : shapeOf(type)[String(part)];
-  }
-  return Object.keys(shapeOf(unwrap(at)));
+  return Object.keys(shapeOf(path.reduce<unknown>(partOf, schema)));
 }
 
-function shapeOf(type: unknown): Record<string, unknown> {
-  return (type as { shape?: Record<string, unknown> } | undefined)?.shape ?? {};
+function partOf(of: unknown, part: PropertyKey): unknown {
+  const type = unwrap(of) as { element?: unknown; def?: { valueType?: unknown } } | undefined;
+  return type?.element ?? shapeOf(type)[String(part)] ?? type?.def?.valueType;
+}
+
+/** Of several that may stand there, the keys of all. */
+function shapeOf(of: unknown): Record<string, unknown> {
+  const type = unwrap(of) as { shape?: Record<string, unknown>; def?: { options?: unknown[] } } | undefined;
+  return type?.shape ?? Object.assign({}, ...(type?.def?.options ?? []).map(shapeOf));
 }
 
 /** Takes off defaults and the like. */

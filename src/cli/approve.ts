@@ -2,6 +2,7 @@ import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { ApprovalAnswer } from '../contracts/conversation.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import { printLine, withClient, type Cli } from './cli.ts';
+import { loginName } from './login-name.ts';
 
 interface ApproveCommandOptions {
   reason?: string;
@@ -17,7 +18,7 @@ export function approveCommand(cli: Cli): Command {
     .argument('<callId>', 'the call that waits')
     .addArgument(new Argument('<answer>', 'allow also allows the tool for the rest of the conversation').choices(['allow', 'allow-once', 'deny']))
     .option('--reason <text>', 'told to the agent')
-    .option('--by <name>', 'who answers; shown in the events')
+    .option('--by <name>', 'who answers; shown in the events', loginName())
     .option('--arguments <json>', 'arguments to run with instead of those the agent gave', jsonObject)
     .option('--hash <hash>', 'answer only if the call is still the one with this hash')
     .action((id: string, callId: string, answer: ApprovalAnswer, options: ApproveCommandOptions) =>

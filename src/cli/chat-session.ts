@@ -3,6 +3,7 @@ import type { Chat } from '../client.ts';
 import { createChatState, type ChatState } from './chat-state.ts';
 import { EXIT, printLine, type Cli } from './cli.ts';
 import { createEventPrinter } from './event-printer.ts';
+import { loginName } from './login-name.ts';
 
 const PROMPTS = { message: '> ', approval: 'Allow it? y(es, once), a(lways), n(o) > ', paused: 'Paused. Enter goes on, Ctrl-C leaves > ', nothing: '' };
 /** A burst of events asks the person once, when it is over. */
@@ -78,7 +79,7 @@ async function answer(chat: Chat, state: ChatState, text: string): Promise<void>
   const approval = state.nextApproval();
   if (!given || !approval) return;
   state.forget(approval.callId);
-  await chat.approve({ ...approval, answer: given, by: 'chat' });
+  await chat.approve({ ...approval, answer: given, by: loginName() ?? 'chat' });
 }
 
 function createPrompt({ out }: Cli, readline: Interface, state: ChatState, terminal: boolean): { ask(): void; clear(): void; entered(): void } {

@@ -1,8 +1,7 @@
-import { isAbsolute } from 'node:path';
 import { createLogger } from '../log.ts';
 import type { Plugin } from '../plugins/define-plugin.ts';
 import { openIsolates } from '../plugins/isolates/load-isolated.ts';
-import { rootOf } from '../plugins/load-plugins.ts';
+import { isPath, rootOf } from '../plugins/locate-plugin.ts';
 import { digestOf } from '../plugins/manager/pins.ts';
 import { permissionsOf } from '../plugins/manager/permissions-of.ts';
 import { loadSource } from '../plugins/manager/plugin-source.ts';
@@ -13,7 +12,7 @@ export async function checkPlugin(cli: Cli, name: string, json: boolean): Promis
   const directory = process.cwd();
   await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }) });
   // What looks like a path is one; agents write it with ./ before it.
-  const located = name.startsWith('.') || isAbsolute(name) || name.startsWith('@') ? name : await pathOrPackage(name, directory);
+  const located = isPath(name) || name.startsWith('@') ? name : name.includes('/') ? `./${name}` : await pathOrPackage(name, directory);
   await using loaded = await loadSource({ name: located, pins: [] }, { directory, hostPlugins: [], isolates });
   const digest = await digestOf(await rootOf(located, directory)).catch((error: unknown) => `none: ${(error as Error).message}`);
   const problems = loaded.problems.map(({ message }) => message);

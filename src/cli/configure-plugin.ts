@@ -2,6 +2,7 @@ import type { Longshore, PluginState } from '../client.ts';
 import { failure } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { printJson, printLine, type Cli } from './cli.ts';
+import { whoFollows } from './show-plugins.ts';
 
 export interface ConfigOptions {
   set?: string[];
@@ -21,7 +22,7 @@ export async function configurePlugin(cli: Cli, longshore: Longshore, id: string
   const configVersion = await longshore.plugins.configure(id, config, versionFor(state, options));
   if (json) return printJson(cli, { config, configVersion });
   const next = `A refusal shows in: longshore plugins show ${id}`;
-  printLine(cli, `${id} has version ${configVersion} of its configuration; the workers follow within seconds. ${next}`);
+  printLine(cli, `${id} has version ${configVersion} of its configuration; ${whoFollows(state)}. ${next}`);
 }
 
 function showConfig(cli: Cli, { config, configVersion, configProblem }: PluginState, json: boolean): void {
@@ -60,7 +61,11 @@ function assign(config: JsonObject, assignment: string): void {
 function remove(config: JsonObject, path: string[]): void {
   const last = path.pop() ?? '';
   const holder = path.reduce((holding, key) => stepInto(holding, key, false), config);
-  delete holder[known(last)];
+  if (!Object.hasOwn(holder, known(last))) {
+    const problem = `the configuration has no "${[...path, last].join('.')}"`;
+    throw failure('INVALID_ARGUMENT', { what: '--unset', problem, fix: 'Look at it: longshore plugins config <id>' });
+  }
+  delete holder[last];
 }
 
 function stepInto(holding: JsonObject, key: string, make: boolean): JsonObject {

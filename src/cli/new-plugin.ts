@@ -1,5 +1,5 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { printLine, type Cli } from './cli.ts';
 import { longshorePlugin } from './plugin-templates/longshore.ts';
@@ -30,33 +30,61 @@ export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, paren
     const problem = `"${id}" is not usable`;
     throw failure('INVALID_ARGUMENT', { what: 'name', problem, fix: 'Use a lower-case letter, then letters, digits and -, 40 at most' });
   }
+  const { LONGSHORE_AGENTS: agents } = cli.config();
   const directory = join(parent, id);
   if ((await namesIn(directory)).length > 0) {
     throw failure('INVALID_ARGUMENT', { what: 'name', problem: `there is something in ${directory} already`, fix: 'Take another name or --directory' });
   }
-  await mkdir(directory, { recursive: true });
   const files = Object.entries(TEMPLATES[dialect](id));
-  for (const [name, text] of files) await writeFile(join(directory, name), text);
+  try {
+    await mkdir(directory, { recursive: true });
+    for (const [name, text] of files) await writeFile(join(directory, name), text);
+  } catch (error) {
+    throw failure('INVALID_ARGUMENT', { what: '--directory', problem: (error as Error).message, fix: 'Name a directory that you may write to' }, error);
+  }
   printLine(cli, `Wrote ${files.map(([name]) => join(directory, name)).join(', ')}.`);
-  for (const line of dialect === 'mcp' ? serverHints(id, directory) : pluginHints(id, directory)) printLine(cli, line);
+  const made: Made = {
+    id,
+    directory,
+    // Named by its path, since newer versions of Node take no directory there.
+    test: join(directory, files.map(([name]) => name).find((name) => name.includes('.test.')) ?? ''),
+    fromAgents: asPath(relative(agents, directory)),
+  };
+  for (const line of dialect === 'mcp' ? serverHints(made) : pluginHints(made)) printLine(cli, line);
 }
 
-function pluginHints(id: string, directory: string): string[] {
+interface Made {
+  id: string;
+  directory: string;
+  /** File of its test. */
+  test: string;
+  /** The directory, as the files of agents name it. */
+  fromAgents: string;
+}
+
+function pluginHints({ id, directory, test, fromAgents }: Made): string[] {
   return [
     `Look at it:  longshore plugins check ${directory}`,
-    `Test it:     node --test ${directory}`,
-    `Use it:      name ${directory} under "plugins" of an agent, as a path from the agent's file, and "${id}:*" under "tools"`,
+    `Test it:     node --test ${test}`,
+    `Use it:      in the file of an agent: plugins: [${fromAgents}]`,
+    `                                      tools: ['${id}:*']`,
   ];
 }
 
-function serverHints(id: string, directory: string): string[] {
-  const server = `${id}: { command: node, args: [server.mjs], directory: ${directory}, where: host }`;
+function serverHints({ id, directory, test, fromAgents }: Made): string[] {
   return [
     `Install it:  npm install --prefix ${directory}`,
-    `Test it:     node --test ${directory}`,
-    `Use it:      write "${server}" under "mcp" of an agent, with the directory as a path from the agent's file, and "${id}:*" under "tools"`,
+    `Test it:     node --test ${test}`,
+    `Use it:      in the file of an agent: mcp: { ${id}: { command: node, args: [server.mjs], directory: ${fromAgents}, where: host } }`,
+    `                                      tools: ['${id}:*']`,
     `Allow it:    LONGSHORE_HOST_PLUGINS=mcp:${id} for the worker`,
   ];
+}
+
+/** As agents write it: what begins with neither ./ nor ../ is a package there. */
+function asPath(path: string): string {
+  const written = path.split(sep).join('/');
+  return /^\.{0,2}\//.test(written) ? written : `./${written}`;
 }
 
 function namesIn(directory: string): Promise<string[]> {

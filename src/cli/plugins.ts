@@ -4,7 +4,7 @@ import { checkPlugin } from './check-plugin.ts';
 import { printJson, printLine, withClient, type Cli } from './cli.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
 import { DIALECTS, newPlugin, type NewDialect } from './new-plugin.ts';
-import { describePlugin, listPlugins } from './show-plugins.ts';
+import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
 import { wholeNumber } from './whole-number.ts';
 
 interface Json {
@@ -58,7 +58,7 @@ function addChanges(command: Command, cli: Cli): void {
       .action((id: string, { json = false }: Json) =>
         lazily(cli, async (longshore) => {
           await longshore.plugins.enable(id, enabled);
-          tell(cli, json, { plugin: id, enabled }, `${id} is ${name}d; the workers follow within seconds.`);
+          tell(cli, json, { plugin: id, enabled }, `${id} is ${name}d; ${whoFollows(await longshore.plugins.get(id))}.`);
         }),
       );
   }
@@ -79,8 +79,11 @@ function addChanges(command: Command, cli: Cli): void {
     .option('--json', 'as JSON')
     .action((ids: string[], { json = false }: Json) =>
       lazily(cli, async (longshore) => {
+        // All of them are known before the first is touched.
+        const states = await Promise.all(ids.map((id) => longshore.plugins.get(id)));
         for (const id of ids) await longshore.plugins.reload(id);
-        tell(cli, json, { reloaded: ids }, `The workers load ${ids.join(', ')} again. See what came of it: longshore plugins ls`);
+        const names = ids.join(', ');
+        tell(cli, json, { reloaded: ids }, `${names}: to be loaded again; ${whoFollows(...states)}. See what came of it: longshore plugins ls`);
       }),
     );
 }

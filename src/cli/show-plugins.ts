@@ -7,22 +7,40 @@ export async function listPlugins(cli: Cli, longshore: Longshore, json: boolean)
   if (json) return printJson(cli, states);
   if (states.length === 0) return printLine(cli, 'No plugins. Workers tell of those that agents name when they start.');
   const rows = states.map((state) => {
-    const [report] = state.reports;
-    const healths = new Set(state.reports.map(stateOf));
+    const heard = heardOf(state);
+    const [report] = heard;
+    const healths = new Set(heard.map(stateOf));
     const permissions = Object.keys(report?.permissions ?? {}).join(' ') || 'none';
     return [state.id, report?.version ?? '', report?.dialect ?? '', [...healths].join('/'), String(report?.tools.length ?? 0), permissions, noteOf(state)];
   });
   printTable(cli, ['PLUGIN', 'VERSION', 'DIALECT', 'HEALTH', 'TOOLS', 'PERMISSIONS', 'NOTE'], rows);
 }
 
-function stateOf({ health, asleep }: PluginState['reports'][number]): string {
+/** What workers say that are there; where none is, what they said last. */
+function heardOf({ reports }: PluginState): PluginState['reports'] {
+  const present = reports.filter(({ away }) => !away);
+  return present.length > 0 ? present : reports;
+}
+
+function stateOf({ health, asleep, away }: PluginState['reports'][number]): string {
+  if (away) return 'away';
   return asleep ? 'sleeping' : health;
+}
+
+/** What becomes of a change, for the end of a sentence. */
+export function whoFollows(...states: PluginState[]): string {
+  return states.some(({ reports }) => reports.some(({ away }) => !away))
+    ? 'the workers follow within seconds'
+    : 'no worker has told of itself for some minutes, so it holds when one starts';
 }
 
 const NOTE_LENGTH = 100;
 
 /** The first thing that is worth looking at. */
-function noteOf({ reports, configProblem }: PluginState): string {
+function noteOf(state: PluginState): string {
+  const { configProblem } = state;
+  const reports = heardOf(state);
+  if (reports.every(({ away }) => away)) return `no worker of ${reports.map(({ hostId }) => hostId).join(', ')} tells of itself; start one: longshore worker`;
   const error = reports.map((report) => report.error).find((text) => text !== undefined);
   const alert = reports.flatMap(({ alerts }) => alerts).find(({ level }) => level !== 'info')?.text;
   const text = (error ?? (configProblem === undefined ? alert : `configuration taken back: ${configProblem}`) ?? '').split('\n')[0] ?? '';

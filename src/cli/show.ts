@@ -41,10 +41,11 @@ function statusLines(status: ConversationStatus): string[] {
   ];
 }
 
-function approvalLines(conversationId: string, { callId, tool, why, arguments: given }: PendingApproval): string[] {
+function approvalLines(conversationId: string, { callId, tool, why, arguments: given, expiresAtMs }: PendingApproval): string[] {
   return [
     `waits for approval: ${tool} ${given ? JSON.stringify(given) : '(long arguments: see --transcript)'}`,
     `  why: ${why}`,
+    ...(expiresAtMs > 0 ? [`  until: ${new Date(expiresAtMs).toISOString().slice(0, 19).replace('T', ' ')}`] : []),
     `  answer: longshore approve ${conversationId} ${callId} allow|allow-once|deny`,
   ];
 }

@@ -74,5 +74,6 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
 async function hashOf(store: Store, conversationId: string, callId: string): Promise<string> {
   const call = await store.toolCalls.get(callId);
   if (call?.conversationId === conversationId) return call.hash;
+  if (!(await store.conversations.get(conversationId))) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
   throw failure('APPROVAL_NOT_FOUND', { callId, conversationId });
 }

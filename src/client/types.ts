@@ -13,7 +13,7 @@ import type { ConversationEvent } from '../contracts/events.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Logger } from '../log.ts';
-import type { PluginReport } from '../store/plugin-rows.ts';
+import type { KeptPluginReport } from '../store/plugin-rows.ts';
 import type { ConversationRow } from '../store/store.ts';
 import type { Schedules } from './schedule-types.ts';
 
@@ -122,7 +122,7 @@ export interface PluginState {
   /** Why the newest change of the configuration was taken back. */
   configProblem?: string;
   /** What the workers of each host say of it. */
-  reports: (PluginReport & { hostId: string; at: string })[];
+  reports: KeptPluginReport[];
 }
 
 /** Plugins of the installation. Workers follow a change within seconds. A plugin that no worker has told of is a `PLUGIN_NOT_FOUND`. */

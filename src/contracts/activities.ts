@@ -61,6 +61,8 @@ export interface ExecuteToolArgs {
   needsSandbox: boolean;
   /** Calls of its code that the workflow looks after already; absent when there are none. */
   openMethods?: string[];
+  /** A person was asked about it, or its policy for that person: it runs as it was shown, or not at all. */
+  approved?: true;
 }
 /**
  * How an attach to a tool call ended. `finished`: the result is stored, whatever it says. `detached`: the command goes on (or stays frozen) without us.

@@ -67,6 +67,12 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  APPROVAL_OUTDATED: {
+    message:
+      '{tool} has changed since a person was asked about this call (its plugin has version {version} now); it was not run. Look at it as it is now, and call it again.',
+    httpStatus: 409,
+    retryable: false,
+  },
   TOOL_NOT_FOUND: { message: 'Unknown tool "{tool}". Available: {known}.', httpStatus: 404, retryable: false },
   TOOL_ARGUMENTS_INVALID: { message: 'Arguments of {tool} are not valid: {problems}', httpStatus: 400, retryable: false },
   TOOL_RESULT_INVALID: { message: '{tool} returned {problem}. The plugin has to be mended.', httpStatus: 502, retryable: false },

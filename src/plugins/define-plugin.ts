@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
-import { detailsOf, problemOfDetails, VARIABLE, type PluginDetails } from './plugin-details.ts';
+import { detailsOf, problemOfDetails, UNVERSIONED, VARIABLE, type PluginDetails } from './plugin-details.ts';
 import type { ToolContext, ToolSandbox } from './tool-context.ts';
 
 export type { FileSource, PluginStore, StoreEntry, StoreScope, ToolFiles } from './tool-context.ts';
@@ -100,7 +100,7 @@ export interface Plugin extends PluginDetails {
 
 export interface PluginDefinition extends Partial<PluginDetails> {
   id: string;
-  /** Part of the hash that approvals are bound to; change it with the behaviour. Default `0.0.0`. */
+  /** Part of the hash that approvals are bound to; change it with the behaviour. Default that of its package.json, else `0.0.0`. */
   version?: string;
   description?: string;
   tools: Tool[];
@@ -144,7 +144,7 @@ export function defineTool<Parameters extends z.ZodType | JsonObject>(definition
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
 export function definePlugin(definition: PluginDefinition): Plugin {
-  const { id, version = '0.0.0', description = '', tools } = definition;
+  const { id, version = UNVERSIONED, description = '', tools } = definition;
   const invalid = (problem: string, fix: string): Error => failure('PLUGIN_INVALID', { plugin: JSON.stringify(id) ?? '(without id)', problem, fix });
   if (typeof id !== 'string' || !PLUGIN_ID.test(id)) {
     throw invalid(

@@ -66,6 +66,8 @@ export interface PluginDetails {
   isAsleep?(): boolean;
 }
 
+/** Version of a plugin that does not say it. */
+export const UNVERSIONED = '0.0.0';
 export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const HOOKS = ['promptText', 'selectTools', 'load', 'unload', 'updateConfig'] as const;
 

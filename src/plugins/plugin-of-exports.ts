@@ -5,13 +5,23 @@ export const AS_PLUGIN = Symbol.for('longshore.plugin');
  * The plugin that a module provides: its default export, or what its `createPlugin` gives.
  * @throws an Error that says what is missing.
  */
-export function pluginOfExports(exports: Record<string, unknown> | undefined): Record<string, unknown> {
+export function pluginOfExports(given: Record<string, unknown> | undefined): Record<string, unknown> {
+  const exports = given && asModule(given);
   const create = exports?.['createPlugin'];
   if (typeof create !== 'function') return objectOf(exports?.['default'], 'it has no plugin as its default export; write: export default definePlugin({ … })');
   const made = objectOf((create as () => unknown)(), 'its createPlugin() gave no object');
   const convert = made[AS_PLUGIN];
   if (typeof convert !== 'function') throw new Error("what its createPlugin() gave is no MaiBotPlugin of 'longshore/maibot'");
   return convert.call(made) as Record<string, unknown>;
+}
+
+/** CommonJS puts the plugin itself where a module has its exports, or, imported by Node, all exports into the default one. */
+function asModule(exports: Record<string, unknown>): Record<string, unknown> {
+  const { default: inner, createPlugin } = exports;
+  if (typeof createPlugin === 'function') return exports;
+  if (inner === undefined && typeof exports['id'] === 'string' && Array.isArray(exports['tools'])) return { default: exports };
+  const isModule = inner !== null && typeof inner === 'object' && ('createPlugin' in inner || 'default' in inner);
+  return isModule ? inner : exports;
 }
 
 function objectOf(value: unknown, problem: string): Record<string | symbol, unknown> {

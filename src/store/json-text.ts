@@ -1,9 +1,13 @@
 /**
  * JSON text that Postgres accepts. It refuses NUL and lone surrogates, and both come out of real tools and models;
- * each becomes U+FFFD. Working on the finished text spares a walk through the value.
+ * each becomes U+FFFD.
  */
 export function toJsonText(value: unknown): string {
-  const text = JSON.stringify(value);
+  return asKept(JSON.stringify(value));
+}
+
+/** JSON text as Postgres gives it back. Working on the finished text spares a walk through the value. */
+export function asKept(text: string): string {
   // Every escape is matched, so that the `u0000` of an escaped backslash (`\\u0000`) is not taken for one.
   return text.includes('\\u') ? text.replaceAll(/\\(?:u0000|ud[89a-f][0-9a-f]{2}|.)/g, (found) => (REFUSED.test(found) ? '\uFFFD' : found)) : text;
 }

@@ -46,3 +46,12 @@ export interface PluginReport {
   alerts: { level: 'info' | 'warning' | 'error'; text: string; at: string }[];
   error?: string;
 }
+
+/** A report as it is kept. */
+export interface KeptPluginReport extends PluginReport {
+  hostId: string;
+  /** Since when it is so. */
+  at: string;
+  /** No worker of that host has told of itself for some minutes, so nobody knows how it is now. */
+  away?: true;
+}

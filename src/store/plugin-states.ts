@@ -3,7 +3,7 @@ import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
 import { toJsonText } from './json-text.ts';
 import { delay, type Listener } from './listener.ts';
-import type { PluginReport, PluginSettings } from './plugin-rows.ts';
+import type { KeptPluginReport, PluginReport, PluginSettings } from './plugin-rows.ts';
 import type { Store } from './store.ts';
 
 /** Announced like a conversation's events; no conversation has such an id. */
@@ -32,7 +32,15 @@ const RELOAD = `insert into plugin_settings (plugin_id, reloads) values ($1, 1)
 const REPORT = `insert into plugin_reports (host_id, name, plugin_id, health, report) values ($1, $2, $3, $4, $5)
   on conflict (host_id, name) do update set plugin_id = excluded.plugin_id, health = excluded.health, report = excluded.report, reported_at = clock_timestamp()`;
 
-const FORGET = 'delete from plugin_reports where host_id = $1 and not name = any($2::text[])';
+/** The time is that of the last sign of life; since when a report is so stands in the report. */
+const STILL_HERE = 'update plugin_reports set reported_at = clock_timestamp() where host_id = $1';
+
+const REPORTS = `select *, extract(epoch from clock_timestamp() - reported_at)::float8 * 1000 as "silentMs" from plugin_reports order by plugin_id, name, host_id`;
+
+const FORGET = `delete from plugin_reports where (host_id = $1 and not name = any($2::text[])) or reported_at < clock_timestamp() - interval '7 days'`;
+
+/** Workers tell of themselves far more often. */
+const AWAY_MS = 3 * 60_000;
 
 interface SettingsRow extends Omit<PluginSettings, 'updatedAt' | 'configProblem'> {
   configProblem: string | null;
@@ -61,13 +69,16 @@ export function createPluginStates({ database, announcer, listener }: { database
     },
     reload: async (pluginId) => changed(await change('plugins.reload', RELOAD, [pluginId])),
     async report(hostId, { name, pluginId, health, ...report }) {
-      await database.query('plugins.report', REPORT, [hostId, name, pluginId ?? null, health, toJsonText(report)]);
+      await database.query('plugins.report', REPORT, [hostId, name, pluginId ?? null, health, toJsonText({ ...report, since: new Date().toISOString() })]);
+    },
+    async stillHere(hostId) {
+      await database.query('plugins.stillHere', STILL_HERE, [hostId]);
     },
     async forget(hostId, names) {
       await database.query('plugins.forget', FORGET, [hostId, names]);
     },
     async reports() {
-      const rows = await database.query<ReportRow>('plugins.reports', 'select * from plugin_reports order by plugin_id, name, host_id', []);
+      const rows = await database.query<ReportRow>('plugins.reports', REPORTS, []);
       return rows.map(toReport);
     },
     async *follow(signal) {
@@ -97,14 +108,23 @@ interface ReportRow {
   health: PluginReport['health'];
   report: JsonObject;
   reported_at: Date;
+  silentMs: number;
 }
 
 function toSettings({ updatedAt, configProblem, ...row }: SettingsRow): PluginSettings {
   return { ...row, ...(configProblem !== null && { configProblem }), updatedAt: updatedAt.toISOString() };
 }
 
-function toReport(row: ReportRow): PluginReport & { hostId: string; at: string } {
+function toReport(row: ReportRow): KeptPluginReport {
   const { name, health } = row;
-  const report = row.report as unknown as Omit<PluginReport, 'name' | 'health' | 'pluginId'>;
-  return { ...report, hostId: row.host_id, name, health, ...(row.plugin_id !== null && { pluginId: row.plugin_id }), at: row.reported_at.toISOString() };
+  const { since, ...report } = row.report as unknown as Omit<PluginReport, 'name' | 'health' | 'pluginId'> & { since?: string };
+  return {
+    ...report,
+    hostId: row.host_id,
+    name,
+    health,
+    ...(row.plugin_id !== null && { pluginId: row.plugin_id }),
+    at: since ?? row.reported_at.toISOString(),
+    ...(row.silentMs > AWAY_MS && { away: true }),
+  };
 }

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxSample } from '../sandbox/host-facts.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
-import type { PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';
+import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';
 import type { SandboxChange, SandboxRow, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
 /** What an append gives; the store adds `seq`, `at` and the conversation. */
@@ -235,9 +235,11 @@ export interface Store {
     takeBackConfig(pluginId: string, version: number, problem: string): Promise<void>;
     reload(pluginId: string): Promise<PluginSettings>;
     report(hostId: string, report: PluginReport): Promise<void>;
-    /** Removes a host's reports but those of these names. */
+    /** Keeps a host's reports from being taken for those of one that is gone; to be called again within a minute. */
+    stillHere(hostId: string): Promise<void>;
+    /** Removes a host's reports but those of these names, and all of hosts that nothing was heard of for a week. */
     forget(hostId: string, names: string[]): Promise<void>;
-    reports(): Promise<(PluginReport & { hostId: string; at: string })[]>;
+    reports(): Promise<KeptPluginReport[]>;
     /** Yields at once, and then whenever the settings may have changed, until `signal` aborts or the store closes. */
     follow(signal: AbortSignal): AsyncIterable<void>;
   };

@@ -10,6 +10,7 @@ import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 
 const UNATTENDED = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
+const EXPIRED = 'Nobody answered in time.';
 const LET_RUN = 'Nobody answered in time, and the agent lets such calls run then.';
 const WITHDRAWN = 'The turn was ended before anybody answered.';
 
@@ -80,7 +81,7 @@ export async function expire(running: RunningConversation, due: Approval[], paus
   const { data } = running;
   switch (data.limits.approvalExpiry ?? 'deny') {
     case 'deny':
-      await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'expired' })));
+      await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'expired', reason: EXPIRED }, 'policy')));
       return;
     case 'allow':
       await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'allow-once', reason: LET_RUN }, 'policy')));

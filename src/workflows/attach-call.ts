@@ -40,7 +40,7 @@ export function attach(
   const { callId, tool, hash, timeoutMs, needsSandbox } = call;
   const attached: Attached = { call, scope: round.scopes?.pop() ?? new CancellationScope(), round };
   const identity = { conversationId, agentId, userId, tenantId, turnId, stepId, callId, tool, hash, timeoutMs, needsSandbox };
-  const args = openMethods.length === 0 ? identity : { ...identity, openMethods };
+  const args = { ...identity, ...(openMethods.length > 0 && { openMethods }), ...(call.decision === 'ask' && { approved: true as const }) };
   const answer = attached.scope.run(() => executeTool(call, args));
   const unwatch = running.watch(() => heed(running, attached));
   return answer.then(

@@ -137,6 +137,26 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
       'model: a/b\napproval:\n  - tool: x\n    decide: ask\n    wen: {}\n',
       'fixer.yaml:5: approval[0].wen: this key is not known. Did you mean "when"? Known here: tool, plugin, annotation, when, decide',
     ],
+    [
+      'an unknown key where several shapes may stand',
+      'model: a/b\nplugins: [{ package: x, versoin: 1.0.0 }]\n',
+      'fixer.yaml:2: plugins[0].versoin: this key is not known. Did you mean "version"? Known here: package, version, digest, permissions, path',
+    ],
+    [
+      'an unknown key of something named',
+      'model: a/b\nmcp:\n  files: { command: node, where: host, arg: [] }\n',
+      'fixer.yaml:3: mcp.files.arg: this key is not known. Did you mean "args"? Known here: command, args,',
+    ],
+    [
+      'a condition on a list',
+      'model: a/b\napproval: [{ tool: x, when: { paths: [a] }, decide: ask }]\n',
+      'fixer.yaml:2: approval[0].when.paths: ["a"] is not usable. "paths": has to be a text, a number, true or false; lists and objects are compared as their JSON text',
+    ],
+    [
+      'an expiry that says no time',
+      'model: a/b\napprovalTimeout: { then: allow }\n',
+      'fixer.yaml:2: approvalTimeout: {"then":"allow"} is not usable. "approvalTimeout": has to be a time, such as 30s or 1h, or { after: 1h, then: deny }',
+    ],
     ['a key that resembles none', 'model: a/b\nxyzzy: 1\n', 'fixer.yaml:2: xyzzy: this key is not known. Known here: id,'],
     ['no model', 'instructions: x\n', 'fixer.yaml: model: is missing. "model": '],
     ['a model without provider', 'model: gpt\n', 'fixer.yaml:1: model: "gpt" is not usable. "model": has to be provider/model'],

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { install, until, untilEvent, type Installation } from '../e2e/support.ts';
 import { runLine, type CliResult } from './support.ts';
 
@@ -62,11 +63,17 @@ test('an approval is shown with the command that answers it, and answered once',
   await until(async () => (await chat.status()).pendingApprovals.length > 0, 'the status tells of the approval');
   expect(await line('show', chat.id)).toMatchObject({
     code: 0,
-    out: expect.stringContaining(`longshore approve ${chat.id} ${callId} allow|allow-once|deny`) as string,
+    out: expect.stringMatching(new RegExp(`until: \\d{4}-.*\n +answer: longshore approve ${chat.id} ${callId} allow\\|allow-once\\|deny`)) as string,
   });
   expect(await line(...answer, '--arguments', '[]')).toMatchObject({ code: 2, err: expect.stringContaining('JSON object') as string });
-  expect(await line(...answer, '--by', 'tester')).toEqual({ code: 0, out: `${callId}: allow-once.\n`, err: '' });
+  expect(await line('approve', 'conv_nowhere', callId, 'allow')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('No conversation "conv_nowhere"') as string,
+  });
+  expect(await line(...answer)).toEqual({ code: 0, out: `${callId}: allow-once.\n`, err: '' });
   expect(await chat.reply(turnId)).toBe('It is gone.');
+  const answered = await untilEvent(chat, (event) => event.type === 'tool.approval-resolved');
+  expect(answered.data).toMatchObject({ callId, by: userInfo().username });
   expect(await line(...answer)).toMatchObject({ code: 1, err: expect.stringContaining('No pending approval') as string });
   const shown = await line('show', chat.id, '--transcript');
   expect(shown.out).toMatch(/user: Remove it[^]*calls shell:run[^]*shell:run answered[^]*agent: It is gone\./);

@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DIALECTS } from '../../src/cli/new-plugin.ts';
 import { runCommand } from '../../src/dev/run-command.ts';
@@ -39,22 +39,36 @@ test.each(DIALECTS)('a new plugin of the dialect %s is whole, and its test passe
   const id = `made-${dialect}`;
   const made = await runLine(undefined, ['plugins', 'new', dialect, id, '--directory', directory]);
   expect(made).toMatchObject({ code: 0, err: '' });
+  const fromAgents = relative('agents', join(directory, id));
   if (dialect === 'mcp') {
-    expect(made.out).toContain(`${id}: { command: node, args: [server.mjs], directory: ${join(directory, id)}, where: host }`);
+    expect(made.out).toContain(`mcp: { ${id}: { command: node, args: [server.mjs], directory: ${fromAgents}, where: host } }\n`);
     await symlink(resolve('node_modules'), join(directory, id, 'node_modules'));
   } else {
+    expect(made.out).toContain(`plugins: [${fromAgents}]\n`);
     const checked = await runLine(undefined, ['plugins', 'check', join(directory, id), '--json']);
     expect(checked).toMatchObject({ code: 0, err: '' });
     expect(JSON.parse(checked.out)).toMatchObject({ plugins: [{ id, dialect }], problems: [] });
   }
-  const file = (await readdir(join(directory, id))).find((name) => name.includes('.test.')) ?? '';
-  const tested = await runCommand(process.execPath, [
-    '--import',
-    pathToFileURL(resolve('node_modules/tsx/dist/loader.mjs')).href,
-    '--test',
-    join(directory, id, file),
-  ]);
+  const [program, ...args] = /^Test it: +(.*)$/m.exec(made.out)?.[1]?.split(' ') ?? [];
+  expect(program).toBe('node');
+  const tested = await runCommand(process.execPath, ['--import', pathToFileURL(resolve('node_modules/tsx/dist/loader.mjs')).href, ...args]);
   expect({ code: tested.code, out: tested.stdout }).toMatchObject({ code: 0, out: expect.stringMatching(/# pass [1-9]\d*\n# fail 0/) as string });
+});
+
+test('what new writes passes the strict compiler', async () => {
+  const entries = { plugins: 'define-plugin', maibot: 'dialects/maibot/maibot', nekro: 'dialects/nekro/nekro-plugin', pandora: 'dialects/pandora/sdk/tools' };
+  const own = Object.entries(entries).map(([name, path]) => [`longshore/${name}`, [resolve(`src/plugins/${path}.ts`)]]);
+  const paths = { ...(Object.fromEntries(own) as Record<string, string[]>), zod: [resolve('node_modules/zod')] };
+  const language = {
+    target: 'es2023',
+    lib: ['es2023', 'esnext.disposable'],
+    module: 'nodenext',
+    allowImportingTsExtensions: true,
+    exactOptionalPropertyTypes: true,
+  };
+  const compilerOptions = { ...language, strict: true, noEmit: true, skipLibCheck: true, paths, types: ['node'], typeRoots: [resolve('node_modules/@types')] };
+  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['made-*/*.ts'] }));
+  expect(await runCommand(resolve('node_modules/.bin/tsc'), ['--project', directory])).toMatchObject({ code: 0, stdout: '' });
 });
 
 test('new refuses a name that is taken or not usable, and an unknown dialect', async () => {
@@ -64,6 +78,10 @@ test('new refuses a name that is taken or not usable, and an unknown dialect', a
   const odd = await runLine(undefined, ['plugins', 'new', 'longshore', '../x', '--directory', directory]);
   expect(odd).toMatchObject({ code: 2, err: expect.stringContaining('"../x" is not usable') as string });
   expect(await runLine(undefined, ['plugins', 'new', 'klingon', 'x'])).toMatchObject({ code: 2 });
+  expect(await runLine(undefined, ['plugins', 'new', 'longshore', 'x', '--directory', join(directory, 'words/index.ts')])).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/^--directory: ENOTDIR.*Name a directory that you may write to\n$/) as string,
+  });
 });
 
 test('check shows tools, permissions and the digest, or what is wrong', async () => {
@@ -75,6 +93,10 @@ test('check shows tools, permissions and the digest, or what is wrong', async ()
   expect(await runLine(undefined, ['plugins', 'check', join(directory, 'broken')])).toMatchObject({
     code: 2,
     err: expect.stringContaining('(no licence)') as string,
+  });
+  expect(await runLine(undefined, ['plugins', 'check', 'no/where'])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining(`there is no directory ${resolve('no/where')}`) as string,
   });
 });
 
@@ -110,6 +132,10 @@ test('a running worker follows what is configured, disabled and enabled', async 
   expect(JSON.stringify(entries)).toContain('{\\"words\\":2,\\"total\\":2}');
   expect(JSON.parse((await line('config', 'words', '--unset', 'atLeast', '--json')).out)).toEqual({ config: {}, configVersion: 2 });
   expect(JSON.parse((await line('config', 'words')).out)).toEqual({});
+  expect(await line('config', 'words', '--unset', 'atLeats')).toMatchObject({
+    code: 2,
+    err: '--unset: the configuration has no "atLeats". Look at it: longshore plugins config <id>\n',
+  });
   expect(await line('config', 'words', '--replace', '{}', '--if-version', '1')).toMatchObject({
     code: 2,
     err: expect.stringContaining('changed by somebody else') as string,

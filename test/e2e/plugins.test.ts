@@ -2,7 +2,7 @@ import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { installAgents, resultsOf, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from './support.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from './support.ts';
 
 let installation: Installation;
 let directory: string;
@@ -17,6 +17,12 @@ beforeAll(async () => {
   };
   const call = (expect: string) => ({ call: 'changing:tell', expect: { text: expect } });
   const caller: ScriptedAgent = { plugins: [directory], tools: ['changing:*'], steps: [call('one'), { say: 'First.' }, call('two'), { say: 'Second.' }] };
+  const asker: ScriptedAgent = {
+    plugins: [directory],
+    tools: ['changing:*'],
+    approval: [{ plugin: 'changing', decide: 'ask' }],
+    steps: [{ call: 'changing:tell', expect: { isError: true } }, call('three'), { say: 'Third.' }],
+  };
   const planned = await read('planner.yaml');
   const { steps: plan } = (await read('scripts/planner.yaml')) as { steps: ScriptedStep[] };
   const { calendar } = planned['mcp'] as Record<string, Record<string, unknown>>;
@@ -28,6 +34,7 @@ beforeAll(async () => {
     surveyor: await example('surveyor'),
     planner,
     caller,
+    asker,
   });
   installation.environment['LONGSHORE_HOST_PLUGINS'] = 'mcp:calendar';
   installation.environment['LONGSHORE_WATCH'] = 'yes';
@@ -90,4 +97,18 @@ test('a plugin that changes on disk is loaded again under a conversation that us
   await until(async () => (await longshore.plugins.get('changing')).reports[0]?.version === 'two', 'the worker has the new version');
   const { turnId } = await chat.send('Again.');
   expect(await chat.reply(turnId)).toBe('Second.');
+});
+
+test('a call that was asked about is not run by another version of its plugin', async () => {
+  const { longshore } = installation;
+  const chat = await longshore.start({ agent: 'asker', user: 'user-1', message: 'Tell.' });
+  const asked = await untilEvent(chat, ({ type }) => type === 'tool.approval-requested');
+  await writeFile(join(directory, 'index.ts'), plugin('three'));
+  await until(async () => (await longshore.plugins.get('changing')).reports[0]?.version === 'three', 'the worker has the new version');
+  await chat.approve({ callId: textIn(asked.data, 'callId'), answer: 'allow' });
+  expect(await chat.reply()).toBe('Third.');
+  expect((await resultsOf(chat))[0]).toEqual({
+    isError: true,
+    text: expect.stringContaining('changing:tell has changed since a person was asked about this call (its plugin has version three now)') as string,
+  });
 });

@@ -65,7 +65,7 @@ test('a plugin that fails is reported with its error and does not stop the other
   expect(problems.map(({ error }) => error.message)).toEqual([
     expect.stringMatching(/^Plugin "\.\/throws": .*index\.mjs cannot be imported \(no licence\)\. Mend that file$/),
     expect.stringContaining('there is no directory'),
-    expect.stringContaining('has none of index.js, index.mjs, index.ts'),
+    expect.stringContaining('has none of index.js, index.mjs, index.cjs, index.ts'),
     expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … }). Mend that file'),
     expect.stringContaining('"tools" is not a list'),
     expect.stringContaining('package.json is not JSON'),

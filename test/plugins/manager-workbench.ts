@@ -38,6 +38,8 @@ export class FakeStates {
     for (const name of this.written.keys()) if (!names.includes(name)) this.written.delete(name);
   }
 
+  async stillHere(): Promise<void> {}
+
   // The tests call the manager's own follow.
   async *follow(): AsyncGenerator<void> {}
 }

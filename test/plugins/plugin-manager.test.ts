@@ -5,7 +5,6 @@ import { definePlugin } from '../../src/plugins/define-plugin.ts';
 import { bundlePlugin } from '../../src/plugins/isolates/bundle-plugin.ts';
 import { openIsolates, type Isolates } from '../../src/plugins/isolates/load-isolated.ts';
 import { digestOf } from '../../src/plugins/manager/pins.ts';
-import { watchPlugins } from '../../src/plugins/manager/watch-plugins.ts';
 import { until } from '../e2e/support.ts';
 import { problemOf } from './isolates/support.ts';
 import { call, openManagerBench, sourceOf, type Workbench } from './manager-workbench.ts';
@@ -227,13 +226,4 @@ test('a plugin that wants more than an agent lets it have is not loaded, nor a n
     'Plugin "p": its tool "run" wants the permission network for "evil.example", and an agent lets it have none at most. ' +
       'If it is to have that, add "evil.example" to permissions.network at the plugin\'s entry of "plugins" in the agent\'s file',
   );
-});
-
-test('a watched directory that changes is loaded again, once it is quiet', async () => {
-  await bench.write('p/index.ts', sourceOf('p', `return 'old';`));
-  const manager = await bench.open(['./p']);
-  const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
-  await using _watch = await watchPlugins({ names: ['./p'], directory: bench.directory, plugins: manager, log, quietMs: 20 });
-  await bench.write('p/index.ts', sourceOf('p', `return 'new';`));
-  await until(async () => (await call(manager, 'p:run')) === 'new', 'the new version is at work');
 });

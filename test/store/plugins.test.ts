@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import type { PluginReport } from '../../src/store/plugin-rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -8,6 +9,7 @@ let url: string;
 useTestStore((opened) => ({ store, url } = opened));
 
 const settingsOf = async (id: string) => (await store.plugins.settings()).find(({ pluginId }) => pluginId === id);
+const reportsOf = async (id: string) => (await store.plugins.reports()).filter(({ pluginId }) => pluginId === id);
 
 test('a wish makes the row of a plugin; without one there is none', async () => {
   expect(await settingsOf('wished')).toBeUndefined();
@@ -49,6 +51,28 @@ test('each host reports for itself, and what it does not name any more is forgot
   ]);
   await store.plugins.forget('host-1', ['./p']);
   expect((await store.plugins.reports()).map(({ hostId, name }) => `${hostId} ${name}`)).toEqual(['host-1 ./p', 'host-2 ./p']);
+});
+
+test('a host that nothing was heard of for some minutes is away, and forgotten after a week; a sign of life changes nothing else', async () => {
+  const report: PluginReport = { name: './q', health: 'loaded', pluginId: 'q', tools: [], permissions: {}, alerts: [] };
+  for (const host of ['host-3', 'host-4', 'host-5']) await store.plugins.report(host, report);
+  const client = new Client(url);
+  await client.connect();
+  const silent = (host: string, time: string) => client.query(`update plugin_reports set reported_at = now() - $2::interval where host_id = $1`, [host, time]);
+  await silent('host-3', '4 minutes');
+  await silent('host-4', '4 minutes');
+  await silent('host-5', '8 days');
+  await client.end();
+  const before = await reportsOf('q');
+  expect(before.map(({ hostId, away }) => [hostId, away])).toEqual([
+    ['host-3', true],
+    ['host-4', true],
+    ['host-5', true],
+  ]);
+  await store.plugins.stillHere('host-3');
+  await store.plugins.forget('host-3', ['./q']);
+  const { away, ...present } = before[0]!;
+  expect(await reportsOf('q')).toEqual([present, { ...before[1], away }]);
 });
 
 test('a change by another process wakes those who follow, and an abort ends them', async () => {

@@ -2,7 +2,12 @@ import { COUNTING_TEST } from './counting-test.ts';
 
 /** A plugin in the style of Pandora that counts words. */
 export function pandoraPlugin(id: string): Record<string, string> {
-  return { 'pandora.manifest.json': `${JSON.stringify(manifest(id), undefined, 2)}\n`, 'index.ts': CODE, 'index.test.mjs': COUNTING_TEST };
+  return {
+    'pandora.manifest.json': `${JSON.stringify(manifest(id), undefined, 2)}\n`,
+    'index.ts': CODE,
+    'pandora.d.ts': TYPES,
+    'index.test.mjs': COUNTING_TEST,
+  };
 }
 
 const manifest = (id: string) => ({
@@ -35,4 +40,10 @@ const count: Tool = {
 };
 
 export const tools = [count];
+`;
+
+/** For the editor and the compiler alone: nothing of it is loaded. */
+const TYPES = `declare module '@pandorakit/sdk/tools' {
+  export * from 'longshore/pandora';
+}
 `;

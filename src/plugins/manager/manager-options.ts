@@ -14,7 +14,7 @@ export interface ManagerOptions {
   isolates: Isolates | undefined;
   /** Plugins that are part of the worker; they may ask the registry that they become part of. */
   builtins: (registry: Registry) => Plugin[];
-  store: Pick<Store['plugins'], 'settings' | 'takeBackConfig' | 'report' | 'forget' | 'follow'>;
+  store: Pick<Store['plugins'], 'settings' | 'takeBackConfig' | 'report' | 'stillHere' | 'forget' | 'follow'>;
   hostId: string;
   environment: (name: string) => string | undefined;
   log: Logger;

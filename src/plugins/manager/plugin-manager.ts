@@ -30,6 +30,7 @@ export interface PluginManager extends AsyncDisposable {
 }
 
 const DRAIN_MS = 3_600_000;
+const TELL_MS = 30_000;
 
 /** Loads all sources and keeps them as the settings say. A source that fails is told and stops no other. */
 export async function openPluginManager(options: ManagerOptions): Promise<PluginManager> {
@@ -56,6 +57,7 @@ class Manager implements PluginManager, Household {
   private queue: Promise<unknown> = Promise.resolve();
   private following: Promise<void> = Promise.resolve();
   private unfollow = () => {};
+  private toldAt = 0;
 
   constructor(options: ManagerOptions) {
     this.options = options;
@@ -203,8 +205,17 @@ class Manager implements PluginManager, Household {
 
   private async followSettings(): Promise<void> {
     for await (const _ of this.options.store.follow(this.closing.signal)) {
-      await this.follow().catch((error: unknown) => this.options.log.warn({ err: error }, 'the settings of plugins could not be followed'));
+      await this.follow()
+        .then(() => this.tellOfUs())
+        .catch((error: unknown) => this.options.log.warn({ err: error }, 'the settings of plugins could not be followed'));
     }
+  }
+
+  /** Reports are written when something changes; that we are there to write them has to be told besides. */
+  private async tellOfUs(): Promise<void> {
+    if (Date.now() - this.toldAt < TELL_MS) return;
+    this.toldAt = Date.now();
+    await this.options.store.stillHere(this.options.hostId);
   }
 
   private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

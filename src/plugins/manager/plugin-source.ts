@@ -2,7 +2,8 @@ import type { Agent, PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Plugin } from '../define-plugin.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
-import { loadPlugins, rootOf, type LoadOptions } from '../load-plugins.ts';
+import { loadPlugins, type LoadOptions } from '../load-plugins.ts';
+import { rootOf } from '../locate-plugin.ts';
 import { checkPin } from './pins.ts';
 
 /** A plugin as agents name it. */

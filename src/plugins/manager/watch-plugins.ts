@@ -1,7 +1,9 @@
-import { watch, type FSWatcher } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Logger } from '../../log.ts';
-import { rootOf } from '../load-plugins.ts';
+import { isPath, modulesAbove, rootOf } from '../locate-plugin.ts';
 import type { PluginManager } from './plugin-manager.ts';
+import { watchDirectory, type WatchedDirectory } from './watch-directory.ts';
 
 export interface WatchOptions {
   /** Names of sources, as agents give them. */
@@ -15,16 +17,16 @@ export interface WatchOptions {
 }
 
 const QUIET_MS = 200;
-/** What a build or an installation writes by the thousand. */
-const IGNORED = /(^|[\\/])(node_modules|\.git)([\\/]|$)/;
 
-/** Loads plugins again whose directories change. Disposing it ends the watch, once what it set off is done. */
+/** Loads plugins again whose directories change, come or are replaced. Disposing it ends the watch, once what it set off is done. */
 export async function watchPlugins({ names, directory, plugins, log, quietMs = QUIET_MS }: WatchOptions): Promise<AsyncDisposable> {
-  const watchers: FSWatcher[] = [];
+  const watched = new Map<string, WatchedDirectory>();
   const timers = new Map<string, NodeJS.Timeout>();
   const reloads = new Set<Promise<void>>();
   const reload = (name: string) => {
     timers.delete(name);
+    // First, so that nothing that changes while it is loaded is missed.
+    watched.get(name)?.renew();
     log.info({ plugin: name }, 'the directory of a plugin has changed; it is loaded again');
     const reloading = plugins
       .reload(name)
@@ -32,24 +34,32 @@ export async function watchPlugins({ names, directory, plugins, log, quietMs = Q
       .finally(() => reloads.delete(reloading));
     reloads.add(reloading);
   };
+  const changed = (name: string) => {
+    clearTimeout(timers.get(name));
+    timers.set(name, setTimeout(reload, quietMs, name));
+  };
   for (const name of names) {
-    try {
-      const watcher = watch(await rootOf(name, directory), { recursive: true }, (_event, file) => {
-        if (file !== null && IGNORED.test(file)) return;
-        clearTimeout(timers.get(name));
-        timers.set(name, setTimeout(reload, quietMs, name));
-      });
-      watcher.on('error', (error) => log.warn({ plugin: name, err: error }, 'the directory of a plugin is not watched any more'));
-      watchers.push(watcher);
-    } catch (error) {
-      log.warn({ plugin: name, err: error }, 'the directory of a plugin cannot be watched');
-    }
+    const root = await placeOf(name, directory);
+    watched.set(
+      name,
+      watchDirectory(root, () => changed(name), log),
+    );
   }
   return {
     async [Symbol.asyncDispose]() {
-      for (const watcher of watchers) watcher.close();
+      for (const each of watched.values()) each[Symbol.dispose]();
       for (const timer of timers.values()) clearTimeout(timer);
       await Promise.all(reloads);
     },
   };
+}
+
+/** The directory of a plugin, or where it would be. */
+async function placeOf(name: string, directory: string): Promise<string> {
+  try {
+    return await rootOf(name, directory);
+  } catch {
+    const above = modulesAbove(directory);
+    return isPath(name) ? resolve(directory, name) : resolve(directory, above.find(existsSync) ?? 'node_modules', name);
+  }
 }
