@@ -89,9 +89,9 @@ test('two plugins of one id are a problem of the second, a built-in one included
 
 test('a plugin that the operator did not name for the host runs in a process of its own, and is not loaded where there are none', async () => {
   await write('own/index.ts', source('own').replace('async (input) => input', 'async (input: object) => typeof process'));
-  await write('files/index.ts', `import { tail } from './deep/tail.ts';\nexport default tail;`);
+  await write('files/index.ts', `import { tail } from './deep/tail.ts';\n${source('files')}\nvoid tail;`);
   await write('files/deep/tail.ts', `import { readFileSync } from 'node:fs';\nexport const tail = readFileSync;`);
-  await write('child/index.ts', `import 'child_process';`);
+  await write('child/index.ts', `import 'child_process';\n${source('child')}`);
   await write('late/index.ts', `const name = 'a'; export default await import(name);`);
   await write('lost/index.ts', `import { x } from './nowhere.ts'; export default x;`);
   await write('throws/index.ts', `throw new Error('no licence');`);
