@@ -4,6 +4,7 @@ import type { Logger } from '../../log.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { useCapability, type Caller } from './capabilities.ts';
 import type { PluginProcess } from './plugin-process.ts';
+import { createPromptAnswers } from './prompt-answers.ts';
 import type { CallTarget, FromGuest, Grants, ToGuest } from './protocol.ts';
 
 export interface CallRequest {
@@ -44,8 +45,10 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
   const calls = createCalls(process, limits.graceMs);
   const watchdog = createWatchdog(process, limits);
   const serve = createServant(process, calls);
+  const answers = createPromptAnswers();
   process.listen((message) => {
     watchdog.listen(message);
+    if (message.type === 'done' || message.type === 'failed') answers.answered();
     if (message.type === 'done') calls.finish(message.id, () => message.value);
     if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message));
     if (message.type === 'ask') void serve(message);
@@ -73,6 +76,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
       signal?.throwIfAborted();
       const { id, answer } = calls.begin(name, caller);
       process.send({ type: 'call', id, target, conversation, grants, args, facts: caller ? factsOf(caller) : null });
+      answers.asked();
       const overdue = () => calls.giveUp(id, failure('TOOL_FAILED', { tool: name, problem: `it took longer than ${timeoutMs} ms and was aborted` }));
       const timer = setTimeout(overdue, timeoutMs);
       const abort = () => calls.giveUp(id, signal?.reason as Error);
