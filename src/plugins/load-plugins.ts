@@ -9,6 +9,7 @@ import { adoptModule } from './adopt-module.ts';
 import { checkNekroPlugin } from './dialects/nekro/check-loaded.ts';
 import { bundlePlugin } from './isolates/bundle-plugin.ts';
 import type { Isolates } from './isolates/load-isolated.ts';
+import { whatWasMissed } from './isolates/not-in-a-compartment.ts';
 import { createRegistry, type RegisteredTool } from './registry.ts';
 
 export interface LoadedPlugins {
@@ -78,7 +79,8 @@ async function isolatePlugin(name: string, entry: string, isolates: Isolates | u
     return await isolates.load({ name, code, defaults });
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
-    throw invalid(name, `${entry} cannot be loaded (${(error as Error).message})`, 'Mend that file', error);
+    const { message } = error as Error;
+    throw invalid(name, `${entry} cannot be loaded (${message}${whatWasMissed(message, code)})`, 'Mend that file', error);
   }
 }
 

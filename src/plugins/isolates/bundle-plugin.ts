@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
 import { keepComments } from '../dialects/nekro/keep-comments.ts';
+import { absentModule, refusalOf } from './not-in-a-compartment.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
@@ -18,24 +19,6 @@ const OWN: [name: RegExp, path: string][] = [
 const GLOBAL = 'longshorePlugin';
 /** What a compartment refuses to evaluate, wherever it stands: in strings and comments too. */
 const REFUSED = /\bimport\s*(?:\(|\/[/*])|<!--|-->|(?<![.\w$])eval\s*\(/;
-
-/** What to use instead of a module of Node, by its name without `node:`. */
-const INSTEAD: Record<string, string> = {
-  fs: 'readFile(path) with permissions.fs, or context.files',
-  'fs/promises': 'readFile(path) with permissions.fs, or context.files',
-  http: 'context.fetch with permissions.network',
-  https: 'context.fetch with permissions.network',
-  net: 'context.fetch with permissions.network',
-  tls: 'context.fetch with permissions.network',
-  dns: 'context.fetch with permissions.network',
-  child_process: 'context.sandbox.exec',
-  process: 'context.env with permissions.env',
-  os: 'context.env with permissions.env',
-  timers: 'the global setTimeout and setInterval',
-  url: 'the global URL',
-  util: 'the global TextEncoder and TextDecoder',
-  buffer: 'Uint8Array, atob and btoa',
-};
 
 /**
  * Bundles a plugin, written in TypeScript or JavaScript, with all that it imports into one script whose value is an object with its exports.
@@ -61,12 +44,8 @@ export async function bundlePlugin(name: string, entry: string, wrapper?: string
     define: { 'process.env.NODE_ENV': '"production"' },
     plugins: [resolveOwn, leaveOutTranslations, keepMethodComments, refuseBuiltins],
   }).catch((error: { errors?: Message[] } & Error) => {
-    throw invalid(
-      name,
-      describeMessage(entry, error.errors?.[0]) ?? error.message,
-      'Mend it, or ask the operator to load this plugin with isolation host',
-      error,
-    );
+    const { problem, fix } = refusalOf(error.errors?.[0]?.text ?? error.message);
+    throw invalid(name, `${placeOf(entry, error.errors?.[0])}: ${problem}`, fix, error);
   });
   const bundled = `${built.outputFiles[0]?.text ?? ''}\n${GLOBAL};`;
   if (!REFUSED.test(bundled)) return bundled;
@@ -120,16 +99,13 @@ const refuseBuiltins: EsbuildPlugin = {
   setup(bundler) {
     bundler.onResolve({ filter: /^(node:)?[a-z_]+(\/[a-z_]+)*$/ }, ({ path }) => {
       if (!isBuiltin(path)) return undefined;
-      const instead = INSTEAD[path.replace(/^node:/, '')];
-      return { errors: [{ text: `"${path}" does not exist in a compartment${instead ? `; use ${instead}` : ''}` }] };
+      return { errors: [{ text: absentModule(path) }] };
     });
   },
 };
 
-function describeMessage(entry: string, message: Message | undefined): string | undefined {
-  if (!message) return undefined;
-  const { location, text } = message;
-  return location ? `${location.file}:${location.line}: ${text}` : `${entry}: ${text}`;
+function placeOf(entry: string, message: Message | undefined): string {
+  return message?.location ? `${message.location.file}:${message.location.line}` : entry;
 }
 
 function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
