@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OWN_USER, ownUser, SHARED_USER, type Prefix } from './own-user.ts';
+import { OWN_USER, ownUser, sameUser, SHARED_USER, type Prefix } from './own-user.ts';
 
 /**
  * How far a plugin's process is shut in. `A`: no network, a user of its own, limits of memory and files, Node's permission model. `B`: without one of the
@@ -39,7 +39,7 @@ export async function probeFence(folders: string[] = FOLDERS): Promise<Fence> {
     unshare ? [{ gives: NETWORK, words: [unshare, ...(root ? [] : ['--user']), '--net', '--ipc', '--'] }] : [],
     // The number of processes is counted per user, so it can only be limited where the user is its own.
     prlimit ? [{ gives: BOUNDS, words: [prlimit, ...LIMITS, ...(root ? ['--nproc=64'] : []), '--'] }] : [],
-    sh && setpriv && root ? await ownUser(sh, setpriv) : [],
+    setpriv ? [...(root && sh ? await ownUser(sh, setpriv) : []), sameUser(setpriv)] : [],
   ];
   const working = (await Promise.all(parts.map(firstWorking))).filter((prefix) => prefix !== undefined);
   const has = working.map(({ gives }) => gives);

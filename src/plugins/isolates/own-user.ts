@@ -16,7 +16,9 @@ const BESIDE_ALL_ACCOUNTS = 0x7000_0000;
 /** Of user ids below 65,536 those that no account has by convention; systemd takes its short-lived ones from there. */
 const BELOW_65536 = { first: 61_184, count: 4_336 };
 const MACHINES_OWN = 'pid:[4026531836]';
-const POWERS = ['--clear-groups', '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all', '--pdeathsig=KILL'];
+/** What loops does not notice that its worker is gone. */
+const NO_MORE = ['--no-new-privs', '--pdeathsig=KILL'];
+const POWERS = ['--clear-groups', '--inh-caps=-all', '--bounding-set=-all', ...NO_MORE];
 
 /**
  * Ways to give a process a user that no other process has, the better first; all need root. The user's id is made of the id of the process, which nobody
@@ -33,4 +35,9 @@ export async function ownUser(sh: string, setpriv: string): Promise<Prefix[]> {
     { gives: OWN_USER, words: [sh, '-c', become(`${first} + $$`), setpriv] },
     { gives: SHARED_USER, words: [sh, '-c', become(`${BELOW_65536.first} + $$ % ${BELOW_65536.count}`), setpriv] },
   ];
+}
+
+/** What can be taken from a process without root. */
+export function sameUser(setpriv: string): Prefix {
+  return { gives: 'an end with its worker', words: [setpriv, ...NO_MORE, '--'] };
 }

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { describeFence, probeFence, type Fence } from '../../../src/plugins/isolates/fence.ts';
 import { startPluginProcess, type PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
 import { until } from '../../e2e/support.ts';
-import { isRunning } from './support.ts';
 
 const asRoot = process.getuid?.() === 0 ? test : test.skip;
 const READY = `process.stdout.write(JSON.stringify({ type: 'ready' }) + '\\n'); setInterval(() => 0, 1000);`;
@@ -37,12 +36,17 @@ async function userOf(pid: number | undefined): Promise<string | undefined> {
   return /^Uid:\t(\d+)\t\1\t\1\t\1$/m.exec(status)?.[1];
 }
 
+/** It may wait a while until it is buried by a process that is not ours. */
+async function isDead(pid: number): Promise<boolean> {
+  return !/^State:\t[^ZX]/m.test(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''));
+}
+
 /** A process that starts plugins' processes as a worker does, and says their ids once they run. */
-async function otherWorker(fence: Fence, count: number) {
+async function otherWorker(fence: Fence, count: number, program = script) {
   const source = `const [count, program, ...args] = process.argv.slice(1); const pids = [];
     for (let i = 0; i < count; i += 1) { const child = require('child_process').spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
       child.stdout.once('data', () => pids.push(child.pid) === Number(count) && console.log(JSON.stringify(pids))); }`;
-  const worker = spawn(process.execPath, ['-e', source, '--', String(count), ...fence.command(script)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const worker = spawn(process.execPath, ['-e', source, '--', String(count), ...fence.command(program)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [said] = (await once(worker.stdout, 'data')) as [Buffer];
   return { worker, pids: JSON.parse(said.toString()) as number[] };
 }
@@ -55,8 +59,31 @@ asRoot('100 processes of two workers have 100 users, and a worker that is killed
   const users = await Promise.all([...other.pids, ...own.map(({ pid }) => pid)].map(userOf));
   expect([new Set(users).size, users.includes(undefined), users.includes('0')]).toEqual([100, false, false]);
   other.worker.kill('SIGKILL');
-  await until(async () => !other.pids.some(isRunning), 'the processes of the killed worker are gone');
+  await until(async () => (await Promise.all(other.pids.map(isDead))).every(Boolean), 'the processes of the killed worker are dead');
 });
+
+test('a plugin that loops ends with its worker, with root and without', async () => {
+  const loops = join(directory, 'loops.cjs');
+  await writeFile(loops, `${READY.split(';')[0]}; for (;;);`);
+  const root = await probeFence();
+  const other = await withoutRoot(probeFence);
+  expect(other.has).toContain('an end with its worker');
+  for (const fence of [root, other]) {
+    const { worker, pids } = await otherWorker(fence, 1, loops);
+    worker.kill('SIGKILL');
+    await until(async () => isDead(pids[0] as number), 'it is dead');
+  }
+});
+
+async function withoutRoot<Result>(work: () => Promise<Result>): Promise<Result> {
+  const { getuid } = process;
+  process.getuid = () => 1_000;
+  try {
+    return await work();
+  } finally {
+    Object.assign(process, { getuid });
+  }
+}
 
 /** A machine that has these programs and no others; each is one of the machine's own or a script. */
 async function machineWith(name: string, programs: Record<string, string>): Promise<Fence> {

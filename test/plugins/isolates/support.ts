@@ -108,7 +108,7 @@ export async function childrenOf(pid: number): Promise<string[]> {
     .filter((child) => child !== '' && isRunning(Number(child)));
 }
 
-export function isRunning(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {
