@@ -131,6 +131,15 @@ describe('what a process says for which nobody asked gets nothing', () => {
   });
 });
 
+test('questions of more than 64 MB at a time are refused: they would all lie in the memory of the worker', async () => {
+  const { loaded } = await speak(`let call; const text = 'x'.repeat(14_000_000);
+    const ask = (id) => id <= 5 && process.stdout.write(JSON.stringify({ type: 'ask', id, call, what: 'message', args: [text] }) + '\\n', () => ask(id + 1));
+    onMessage((m) => { if (m.type === 'refuse') write({ type: 'done', id: call, value: [m.id, m.message] }); else { call = m.id; ask(1); } });`);
+  const caller = { context: contextOf('conv-1', { message: () => new Promise(() => undefined) }), permissions: {} };
+  const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'conv-1', grants: GRANTS, args: [], timeoutMs: 10_000, caller };
+  expect(await loaded.call(request)).toEqual([5, 'more than 67108864 characters of questions at a time']);
+});
+
 test.each([
   ['a line that is no message', `write({ type: 'order' })`, 'it sent something that is no message'],
   ['a line that is no JSON', `process.stdout.write('{"type":\\n')`, 'it sent something that is no message'],

@@ -57,6 +57,7 @@ test('a call uses what it was given, through the worker', async () => {
             answer: [response.status, response.ok, response.headers.get('X-A'), await response.text()], bytes: [...bytes],
             put: await context.files.put({ bytes: new Uint8Array(3), name: 'a' }), exec: await context.sandbox.exec('ls') };`,
         handle: 'return context.sandbox.handle();',
+        verbose: `context.logger.info('x'.repeat(20_000_000)); console.log(['y'.repeat(20_000_000)]); context.heartbeat('z'.repeat(20_000_000))`,
         throws: `throw new TypeError('no such city');`,
         nothing: '',
         cycle: 'const a: any = {}; a.a = a; return a;',
@@ -83,6 +84,9 @@ test('a call uses what it was given, through the worker', async () => {
   expect(await problemOf(run(plugin, 'throws'))).toBe('no such city');
   expect(await run(plugin, 'nothing')).toBeNull();
   expect(await problemOf(run(plugin, 'cycle'))).toContain('circular');
+  const verbose = contextOf('conv-1');
+  await run(plugin, 'verbose', {}, verbose);
+  expect(verbose.told.map((line) => line.length)).toEqual(['info '.length + 4_000, 'info '.length + 4_000, 'heartbeat '.length + 200]);
   const late = contextOf('conv-1');
   await run(plugin, 'after', {}, late);
   await run(plugin, 'nothing');
@@ -204,6 +208,15 @@ describe('a plugin that misbehaves is cut while another answers', () => {
       expect(order).toEqual(['cut', 'next call: pong']);
     },
   );
+
+  test('what keeps a processor busy after its call has ended', async () => {
+    const busy = 'setInterval(() => { for (let i = 0; i < 3e7; i += 1); }, 0)';
+    const plugin = await bench.load('busy', sourceOf('busy', { busy, ping: 'return "pong"' }));
+    await run(plugin, 'busy');
+    await until(async () => bench.isolates.health().plugins.some(({ plugin: id, restarts }) => id === 'busy' && restarts === 1), 'it is replaced');
+    expect(bench.logged.at(-1)).toContain('it kept a processor busy for 1000 ms while nobody called it');
+    expect(await run(plugin, 'ping')).toBe('pong');
+  });
 
   test('a call that takes too long or is cancelled is answered at once; one that goes on nevertheless ends with its process', async () => {
     const waits = `return new Promise((resolve, reject) => { if (!input.deaf) context.signal.addEventListener('abort', () => reject(new Error('stopped'))); })`;
