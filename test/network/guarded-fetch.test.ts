@@ -17,7 +17,9 @@ const NOT_PUBLIC = [
 test('only public unicast addresses may be reached', () => {
   const { refusalOf } = createAddressPolicy();
   expect(NOT_PUBLIC.filter((address) => refusalOf(address) === undefined)).toEqual([]);
-  expect(['8.8.8.8', '1.1.1.1', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001::1', '2a00:1::100:5efe:a00:1'].map(refusalOf)).toEqual(Array(6).fill(undefined));
+  expect(['8.8.8.8', '1.1.1.1', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001::1', '2a00:1::100:5efe:a00:1'].map(refusalOf)).toEqual(
+    Array(6).fill(undefined),
+  );
 });
 
 test('an operator may add addresses, and only these are added', () => {
@@ -86,6 +88,11 @@ describe('requests', () => {
       `http://good.example:${port}/path`,
     ]);
     expect(seen[0]!.headers).toMatchObject({ host: `good.example:${port}`, 'x-own': 'yes', 'content-type': 'text/plain;charset=UTF-8' });
+  });
+
+  test('a host that is listed with capitals is the same host', async () => {
+    answer = (_request, response) => response.end('hello');
+    expect((await guarded({ hosts: [`Good.Example:${port}`] })(`http://GOOD.example:${port}/`)).status).toBe(200);
   });
 
   test('what is not listed, not http or written oddly is refused before anything is sent', async () => {
