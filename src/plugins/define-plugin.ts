@@ -188,7 +188,7 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has a visibility that is none of visible, deferred and hidden', ({ visibility = 'visible' }) => ['visible', 'deferred', 'hidden'].includes(visibility)],
   [
     'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths, time and random true or false, and there are no others',
-    ({ permissions = {} }) => areUsable(permissions),
+    ({ permissions = {} }) => areUsable(permissions) && areKnown(permissions),
   ],
 ];
 
@@ -196,12 +196,15 @@ export const HOST = /^(?=.{1,253}(:|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9](
 
 function areUsable(permissions: Permissions): boolean {
   if (permissions === null || typeof permissions !== 'object') return false;
-  const { network = [], env = [], fs = [], time = false, random = false, ...unknown } = permissions;
-  // One that is misspelt would else just not be there.
-  if (Object.keys(unknown).length > 0) return false;
+  const { network = [], env = [], fs = [], time = false, random = false } = permissions;
   if (typeof time !== 'boolean' || typeof random !== 'boolean') return false;
   const fit = (list: unknown, pattern: RegExp) => Array.isArray(list) && list.every((item) => typeof item === 'string' && pattern.test(item));
   return fit(network, HOST) && fit(env, VARIABLE) && fit(fs, /^\//);
+}
+
+/** One that is misspelt would else just not be there. */
+function areKnown(permissions: Permissions): boolean {
+  return Object.keys(permissions).every((name) => ['network', 'env', 'fs', 'time', 'random'].includes(name));
 }
 
 function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' | 'output'): JsonObject {

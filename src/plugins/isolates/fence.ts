@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BOUNDS, limits } from './limits.ts';
 import { OWN_USER, ownUser, sameUser, SHARED_USER, type Prefix } from './own-user.ts';
 
 /**
@@ -20,12 +21,8 @@ export interface Fence {
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
 const PROBE_TIMEOUT_MS = 5_000;
-/** Node 24 reserves much address space for its code at the start and fails with less. */
-const MEGABYTES = nodeMajor() >= 23 ? 768 : 256;
 const HEAP_MEGABYTES = 128;
-const LIMITS = [`--data=${MEGABYTES * 1024 * 1024}`, '--core=0', '--nofile=64', '--fsize=0'];
 const NETWORK = 'no network';
-const BOUNDS = 'limits of memory and files';
 
 /**
  * Tries what this machine offers; takes some milliseconds.
@@ -37,8 +34,7 @@ export async function probeFence(folders: string[] = FOLDERS): Promise<Fence> {
   /** In the order in which they run; of each the better candidates first. */
   const parts: Prefix[][] = [
     unshare ? [{ gives: NETWORK, words: [unshare, ...(root ? [] : ['--user']), '--net', '--ipc', '--'] }] : [],
-    // The number of processes is counted per user, so it can only be limited where the user is its own.
-    prlimit ? [{ gives: BOUNDS, words: [prlimit, ...LIMITS, ...(root ? ['--nproc=64'] : []), '--'] }] : [],
+    limits({ prlimit, sh }, root),
     setpriv ? [...(root && sh ? await ownUser(sh, setpriv) : []), sameUser(setpriv)] : [],
   ];
   const working = (await Promise.all(parts.map(firstWorking))).filter((prefix) => prefix !== undefined);
@@ -95,8 +91,4 @@ async function find(name: string, folders: string[]): Promise<string | undefined
     if (found) return path;
   }
   return undefined;
-}
-
-function nodeMajor(): number {
-  return Number(process.versions.node.split('.')[0]);
 }

@@ -41,6 +41,13 @@ async function isDead(pid: number): Promise<boolean> {
   return !/^State:\t[^ZX]/m.test(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''));
 }
 
+/** Of data, open files, sizes of files and core dumps. */
+async function limitsOf(pid: number | undefined): Promise<(string | undefined)[]> {
+  const text = await readFile(`/proc/${pid}/limits`, 'utf8');
+  const limit = (name: string) => new RegExp(`^Max ${name} +\\S+ +(\\S+)`, 'm').exec(text)?.[1];
+  return [limit('data size') === 'unlimited' ? 'unlimited' : 'bounded', limit('open files'), limit('file size'), limit('core file size')];
+}
+
 /** A process that starts plugins' processes as a worker does, and says their ids once they run. */
 async function otherWorker(fence: Fence, count: number, program = script) {
   const source = `const [count, program, ...args] = process.argv.slice(1); const pids = [];
@@ -112,11 +119,14 @@ asRoot.each([
     { unshare, prlimit, sh, setpriv: FEW_USERS },
     'level B (no network, limits of memory and files, a user that it may share with another plugin, {model}; missing: a user of its own)',
   ],
+  ['a shell in place of prlimit', { unshare, sh, setpriv }, 'level A (no network, limits of memory and files, a user of its own, {model})'],
+  ['a shell and nothing else', { sh }, 'level C (limits of memory and files, {model}; missing: no network, a user of its own)'],
   ['nothing at all', {}, 'level C ({model}; missing: no network, limits of memory and files, a user of its own)'],
 ])('on a machine with %s, plugins run, and the level says what is missing', async (name, programs, level) => {
   const fence = await machineWith(name.replaceAll(' ', '-'), programs);
   expect(describeFence(fence)).toBe(level.replace('{model}', "Node's permission model"));
   const made = start(fence);
   await made.ready;
+  expect(await limitsOf(made.pid)).toEqual(fence.has.includes('limits of memory and files') ? ['bounded', '64', '0', '0'] : expect.anything());
   expect((await userOf(made.pid)) === '0').toBe(!fence.has.some((part) => part.startsWith('a user')));
 });
