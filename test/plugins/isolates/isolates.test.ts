@@ -1,7 +1,6 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deferred } from '../../../src/deferred.ts';
-import { openProcesses } from '../../../src/plugins/isolates/processes.ts';
 import { until } from '../../e2e/support.ts';
 import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
@@ -246,22 +245,6 @@ describe('a plugin that misbehaves is cut while another answers', () => {
   });
 });
 
-test('a process is ready before it is needed, and the next one is begun when it is taken', async () => {
-  const before = await childrenOf(process.pid);
-  await using processes = await openProcesses();
-  const spare = await newChildren(before);
-  const taken = await processes.take();
-  expect(spare).toEqual([String(taken.pid)]);
-  expect(await newChildren([...before, ...spare])).toHaveLength(1);
-});
-
-test('a plugin that cannot be loaded leaves no process', async () => {
-  const before = await childrenOf(process.pid);
-  expect(await problemOf(bench.load('unloadable', `throw new Error('no licence');`))).toBe('no licence');
-  await until(async () => (await childrenOf(process.pid)).length === before.length, 'its process is gone');
-  expect(bench.isolates.health().plugins.map(({ plugin }) => plugin)).not.toContain('unloadable');
-});
-
 test('health tells the level of the fence and of each plugin whether it runs, how often it was replaced, and when it is left alone', async () => {
   const plugin = await bench.load('ailing', sourceOf('ailing', { flood: 'for (;;) console.log("x");', ping: 'return "pong"' }));
   const healthOf = () => bench.isolates.health().plugins.find(({ plugin: id }) => id === 'ailing');
@@ -305,7 +288,3 @@ test('no process and no file is left when the isolates are disposed of', async (
   expect(pids.length).toBeGreaterThan(1);
   expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
 });
-
-async function newChildren(known: string[]): Promise<string[]> {
-  return (await childrenOf(process.pid)).filter((pid) => !known.includes(pid));
-}
