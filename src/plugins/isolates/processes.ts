@@ -27,18 +27,20 @@ export async function openProcesses(): Promise<Processes> {
   };
   let spare: PluginProcess | undefined = start();
   let timer: NodeJS.Timeout | undefined;
-  const startSpareLater = (): void => {
+  const startSpare = (afterMs: number): void => {
     clearTimeout(timer);
-    timer = setTimeout(() => (spare ??= start()), HEAD_START_MS);
+    timer = setTimeout(() => (spare = start()), afterMs);
   };
   return {
     level: fence.level,
     fence: describeFence(fence),
     async take() {
       if (!open) throw new Error('the worker is stopping');
-      const taken = spare?.alive() ? spare : start();
+      const kept = spare?.alive() ? spare : undefined;
+      const taken = kept ?? start();
       spare = undefined;
-      startSpareLater();
+      // Where one is taken after the other, as when many plugins are loaded, each that is begun early is wanted soon.
+      startSpare(kept ? HEAD_START_MS : 0);
       await taken.ready;
       return taken;
     },
