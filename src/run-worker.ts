@@ -85,11 +85,17 @@ interface Loading {
   log: Logger;
 }
 
+function tellFence(isolates: Isolates, log: Logger): void {
+  const { fence } = isolates;
+  if (isolates.health().level === 'C') log.warn({ fence }, 'plugins run in processes that are hardly fenced; load only those that you trust');
+  else log.info({ fence }, 'plugins run in fenced processes');
+}
+
 /** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
 function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
   const sources = sourcesOf(agents.values());
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
-  if (isolates) log.info({ fence: isolates.fence }, 'plugins run in fenced processes');
+  if (isolates) tellFence(isolates, log);
   const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
   return openPluginManager({
     sources,

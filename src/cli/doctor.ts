@@ -141,7 +141,11 @@ async function fenceLine(): Promise<DoctorLine> {
   const fence = await probeFence();
   const line = { name: 'Plugin fence', found: describeFence(fence) };
   if (fence.level === 'A') return { ...line, ok: 'ok' };
-  return { ...line, ok: 'warning', todo: 'Run workers as root on Linux with util-linux (unshare, setpriv, prlimit), or load only plugins you trust' };
+  const cure =
+    process.getuid?.() === 0
+      ? 'Let workers use unshare and setpriv of util-linux, which in a container takes the capability SYS_ADMIN'
+      : 'Run workers as root on Linux with util-linux (unshare, setpriv)';
+  return { ...line, ok: 'warning', todo: `${cure}; or load only plugins you trust` };
 }
 
 async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<DoctorLine> {

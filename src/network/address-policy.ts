@@ -40,7 +40,8 @@ export function createAddressPolicy({ allowAddresses = [], resolve = resolveBySy
     if (METADATA.has(text)) return 'is an address of cloud metadata';
     const range = address.range();
     if (range !== 'unicast') return `is not public (${range})`;
-    if (address.kind() === 'ipv6' && !address.match(V6_GLOBAL)) return 'is not public (outside 2000::/3)';
+    if (address instanceof ipaddr.IPv6 && !address.match(V6_GLOBAL)) return 'is not public (outside 2000::/3)';
+    if (address instanceof ipaddr.IPv6 && carriesIpv4(address)) return 'is not public (isatap)';
     return undefined;
   };
   return {
@@ -54,6 +55,11 @@ export function createAddressPolicy({ allowAddresses = [], resolve = resolveBySy
       return addresses;
     },
   };
+}
+
+/** The last half of an address of ISATAP, which some machines send on to the IPv4 address that stands in it; it may have any first half. */
+function carriesIpv4({ parts: [, , , , flags = 0, mark] }: ipaddr.IPv6): boolean {
+  return mark === 0x5efe && (flags & ~0x0200) === 0;
 }
 
 /** What is odd about a host as written, in words: only plain lower-case names and plain addresses are taken, so that nothing is read in two ways. */

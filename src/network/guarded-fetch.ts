@@ -41,7 +41,9 @@ interface Hop {
  * so that a name that changes its mind in between gains nothing; every redirect is judged like a first request.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { hosts, timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
+  // As URLs have them.
+  const hosts = options.hosts.map((host) => host.toLowerCase());
   const policy = createAddressPolicy(options);
   const agent = new Agent({ connect: { lookup: checkedLookup(policy), timeout: timeoutMs }, keepAliveTimeout: 4_000 });
   return {

@@ -189,8 +189,8 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['was not made by defineTool', ({ kind, annotations, isolation }) => Boolean(kind && annotations && isolation)],
   ['has a visibility that is none of visible, deferred and hidden', ({ visibility = 'visible' }) => ['visible', 'deferred', 'hidden'].includes(visibility)],
   [
-    'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths, time and random true or false',
-    ({ permissions = {} }) => areUsable(permissions),
+    'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths, time and random true or false, and there are no others',
+    ({ permissions = {} }) => areUsable(permissions) && areKnown(permissions),
   ],
 ];
 
@@ -202,6 +202,11 @@ function areUsable(permissions: Permissions): boolean {
   if (typeof time !== 'boolean' || typeof random !== 'boolean') return false;
   const fit = (list: unknown, pattern: RegExp) => Array.isArray(list) && list.every((item) => typeof item === 'string' && pattern.test(item));
   return fit(network, HOST) && fit(env, VARIABLE) && fit(fs, /^\//);
+}
+
+/** One that is misspelt would else just not be there. */
+function areKnown(permissions: Permissions): boolean {
+  return Object.keys(permissions).every((name) => ['network', 'env', 'fs', 'time', 'random'].includes(name));
 }
 
 function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' | 'output'): JsonObject {

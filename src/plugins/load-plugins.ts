@@ -9,6 +9,7 @@ import { adoptModule } from './adopt-module.ts';
 import { checkNekroPlugin } from './dialects/nekro/check-loaded.ts';
 import { bundlePlugin } from './isolates/bundle-plugin.ts';
 import type { Isolates } from './isolates/load-isolated.ts';
+import { whatWasMissed } from './isolates/not-in-a-compartment.ts';
 import { defaultsOf, locatePlugin, type PluginPlace } from './locate-plugin.ts';
 import { UNVERSIONED } from './plugin-details.ts';
 import { createRegistry, type RegisteredTool } from './registry.ts';
@@ -81,7 +82,8 @@ async function isolatePlugin(name: string, { entry }: PluginPlace, defaults: Par
     return await isolates.load({ name, ...bundle, defaults });
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
-    throw invalid(name, `${entry} cannot be loaded (${(error as Error).message})`, 'Mend that file', error);
+    const { message } = error as Error;
+    throw invalid(name, `${entry} cannot be loaded (${message}${whatWasMissed(message, bundle.code)})`, 'Mend that file', error);
   }
 }
 

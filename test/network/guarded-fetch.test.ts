@@ -11,12 +11,15 @@ const NOT_PUBLIC = [
   ['::', '::1', '::127.0.0.1', '::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:10.0.0.1', '::ffff:8.8.8.8', '::ffff:0:127.0.0.1', '64:ff9b::127.0.0.1'],
   ['64:ff9b::7f00:1', '64:ff9b:1::a00:1', '100::1', '2001::1', '2001:db8::1', '2002:7f00:1::', '2002:a00:1::1', 'fc00::1', 'fd00::1', 'fd00:ec2::254'],
   ['fe80::1', 'febf::1', 'fec0::1', 'ff02::1', 'ff0e::1', 'fe80::1%lo', '4000::1', '', 'localhost', '127.1', '0x7f.1'],
+  ['2001:2::1', '2001:10::1', '2001:20::1', '3fff::1', '5f00::1', '192.88.99.1', '2a00:1::5efe:10.0.0.1', '2a00:1::200:5efe:7f00:1'],
 ].flat();
 
 test('only public unicast addresses may be reached', () => {
   const { refusalOf } = createAddressPolicy();
   expect(NOT_PUBLIC.filter((address) => refusalOf(address) === undefined)).toEqual([]);
-  expect(['8.8.8.8', '1.1.1.1', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001::1'].map(refusalOf)).toEqual(Array(5).fill(undefined));
+  expect(['8.8.8.8', '1.1.1.1', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001::1', '2a00:1::100:5efe:a00:1'].map(refusalOf)).toEqual(
+    Array(6).fill(undefined),
+  );
 });
 
 test('an operator may add addresses, and only these are added', () => {
@@ -85,6 +88,11 @@ describe('requests', () => {
       `http://good.example:${port}/path`,
     ]);
     expect(seen[0]!.headers).toMatchObject({ host: `good.example:${port}`, 'x-own': 'yes', 'content-type': 'text/plain;charset=UTF-8' });
+  });
+
+  test('a host that is listed with capitals is the same host', async () => {
+    answer = (_request, response) => response.end('hello');
+    expect((await guarded({ hosts: [`Good.Example:${port}`] })(`http://GOOD.example:${port}/`)).status).toBe(200);
   });
 
   test('what is not listed, not http or written oddly is refused before anything is sent', async () => {

@@ -65,6 +65,11 @@ describe('a plugin that cannot be used is refused with the plugin, the problem a
       /tool "a" has permissions that are not usable/,
     ],
     ['a relative directory', { id: 'weather', tools: [echoTool('a', { permissions: { fs: ['data'] } })] }, /fs absolute paths/],
+    [
+      'a permission that there is not',
+      { id: 'weather', tools: [echoTool('a', { permissions: { networks: ['a.example'] } as object })] },
+      /and there are no others/,
+    ],
     ['a visibility of its own', { id: 'weather', tools: [{ ...echoTool('a'), visibility: 'shy' }] }, /none of visible, deferred and hidden/],
     [
       'a variable without a name',

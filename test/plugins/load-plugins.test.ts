@@ -87,6 +87,41 @@ test('two plugins of one id are a problem of the second, a built-in one included
   ]);
 });
 
+test('what cannot be bundled or evaluated is told with its place, the reason and what to do instead', async () => {
+  const refused: [code: string, message: string | RegExp][] = [
+    [`import x from 'left-padx'; export default x;`, 'index.ts:1: "left-padx" is not installed. Install it beside the plugin: npm install left-padx'],
+    [
+      `import { connect } from 'longshore/client'; export default connect;`,
+      'index.ts:1: "longshore/client" is nothing for plugins. They have longshore/plugins, longshore/maibot and longshore/nekro',
+    ],
+    [
+      `import x from './data.node'; export default x;`,
+      'index.ts:1: data.node is native code, which does not run in a compartment. Mend it, or ask the operator to load this plugin with isolation host',
+    ],
+    [
+      `import x from './data.wasm'; export default x;`,
+      'index.ts:1: data.wasm is WebAssembly, which a compartment does not have. Mend it, or ask the operator to load this plugin with isolation host',
+    ],
+    [`import './data.css'; export default 1;`, 'index.ts:1: data.css cannot be imported. Import TypeScript, JavaScript and JSON only'],
+    [`\nexport default await Promise.resolve(1);`, "index.ts:2: await does not work outside of functions. Await it in the tool, or in the plugin's load"],
+    [`\n\nconst = 3;`, 'index.ts:3: Expected identifier but found "=". Mend it'],
+    [`export default eval('1');`, /uses eval\(…, which a compartment does not have\. Import what it needs by a fixed name; do without eval$/],
+    [
+      `export default process.env.HOME;`,
+      /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\); process does not exist in a compartment, use context\.env with permissions\.env\)\. Mend that file$/,
+    ],
+    [`export default structuredClone({});`, /structuredClone does not exist in a compartment, use JSON\.parse\(JSON\.stringify\(value\)\)\)\. Mend that file$/],
+    [`const none: any = undefined; export default none.env;`, /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\)\)\. Mend that file$/],
+  ];
+  await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
+  for (const [index, [code, message]] of refused.entries()) {
+    await write(`refused-${index}/index.ts`, code);
+    for (const kind of ['node', 'wasm', 'css']) await write(`refused-${index}/data.${kind}`, 'x');
+    const { problems } = await loadPlugins([`./refused-${index}`], { directory, isolates });
+    expect(problems[0]?.error.message).toEqual(typeof message === 'string' ? `Plugin "./refused-${index}": ${message}` : expect.stringMatching(message));
+  }
+});
+
 test('a plugin that the operator did not name for the host runs in a process of its own, and is not loaded where there are none', async () => {
   await write('own/index.ts', source('own').replace('async (input) => input', 'async (input: object) => typeof process'));
   await write('files/index.ts', `import { tail } from './deep/tail.ts';\n${source('files')}\nvoid tail;`);
@@ -106,7 +141,7 @@ test('a plugin that the operator did not name for the host runs in a process of 
     'Plugin "./files": deep/tail.ts:1: "node:fs" does not exist in a compartment; use readFile(path) with permissions.fs, or context.files. Mend it, or ask the operator to load this plugin with isolation host',
     expect.stringContaining('index.ts:1: "child_process" does not exist in a compartment; use context.sandbox.exec'),
     expect.stringMatching(/^Plugin "\.\/late": .*index\.ts/),
-    expect.stringContaining('index.ts:1: Could not resolve "./nowhere.ts"'),
+    'Plugin "./lost": index.ts:1: there is no "./nowhere.ts". Mend the path',
     expect.stringMatching(/index\.ts cannot be loaded \(no licence\)\. Mend that file$/),
     expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … })'),
   ]);

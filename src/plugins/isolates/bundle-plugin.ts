@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
 import { keepComments } from '../dialects/nekro/keep-comments.ts';
+import { absentModule, refusalOf } from './not-in-a-compartment.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
@@ -20,24 +21,6 @@ const GLOBAL = 'longshorePlugin';
 const BUILTIN = /^(node:)?[a-z_]+(\/[a-z_]+)*$/;
 /** What a compartment refuses to evaluate, wherever it stands: in strings and comments too. */
 const REFUSED = /\bimport\s*(?:\(|\/[/*])|<!--|-->|(?<![.\w$])eval\s*\(/;
-
-/** What to use instead of a module of Node, by its name without `node:`. */
-const INSTEAD: Record<string, string> = {
-  fs: 'readFile(path) with permissions.fs, or context.files',
-  'fs/promises': 'readFile(path) with permissions.fs, or context.files',
-  http: 'context.fetch with permissions.network',
-  https: 'context.fetch with permissions.network',
-  net: 'context.fetch with permissions.network',
-  tls: 'context.fetch with permissions.network',
-  dns: 'context.fetch with permissions.network',
-  child_process: 'context.sandbox.exec',
-  process: 'context.env with permissions.env',
-  os: 'context.env with permissions.env',
-  timers: 'the global setTimeout and setInterval',
-  url: 'the global URL',
-  util: 'the global TextEncoder and TextDecoder',
-  buffer: 'Uint8Array, atob and btoa',
-};
 
 /** A plugin's code with all that it imports, in the forms in which it runs. */
 export interface PluginBundle {
@@ -121,12 +104,8 @@ async function bundle(name: string, entry: string, options: BuildOptions): Promi
     define: PRODUCTION,
     ...options,
   }).catch((error: { errors?: Message[] } & Error) => {
-    throw invalid(
-      name,
-      describeMessage(entry, error.errors?.[0]) ?? error.message,
-      'Mend it, or ask the operator to load this plugin with isolation host',
-      error,
-    );
+    const { problem, fix } = refusalOf(error.errors?.[0]?.text ?? error.message);
+    throw invalid(name, `${placeOf(entry, error.errors?.[0])}: ${problem}`, fix, error);
   });
   return built.outputFiles?.[0]?.text ?? '';
 }
@@ -168,8 +147,7 @@ const refuseBuiltins: EsbuildPlugin = {
   setup(bundler) {
     bundler.onResolve({ filter: BUILTIN }, ({ path }) => {
       if (!isBuiltin(path)) return undefined;
-      const instead = INSTEAD[path.replace(/^node:/, '')];
-      return { errors: [{ text: `"${path}" does not exist in a compartment${instead ? `; use ${instead}` : ''}` }] };
+      return { errors: [{ text: absentModule(path) }] };
     });
   },
 };
@@ -186,10 +164,8 @@ const replaceBuiltins: EsbuildPlugin = {
   },
 };
 
-function describeMessage(entry: string, message: Message | undefined): string | undefined {
-  if (!message) return undefined;
-  const { location, text } = message;
-  return location ? `${location.file}:${location.line}: ${text}` : `${entry}: ${text}`;
+function placeOf(entry: string, message: Message | undefined): string {
+  return message?.location ? `${message.location.file}:${message.location.line}` : entry;
 }
 
 function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {

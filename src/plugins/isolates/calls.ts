@@ -22,6 +22,9 @@ export interface Calls {
   giveUp(id: number, error: Error): void;
   /** Who asks, when the call is under way and may still use what it was granted. */
   callerOf(id: number): Caller | undefined;
+  /** How many there have been, and how many the process still works on. */
+  begun(): number;
+  underWay(): number;
 }
 
 export function createCalls(process: PluginProcess, graceMs: number): Calls {
@@ -61,5 +64,7 @@ export function createCalls(process: PluginProcess, graceMs: number): Calls {
       const call = pending.get(id);
       return call?.given === false ? call.caller : undefined;
     },
+    begun: () => last,
+    underWay: () => pending.size,
   };
 }

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BOUNDS, limits } from './limits.ts';
+import { OWN_USER, ownUser, sameUser, SHARED_USER, type Prefix } from './own-user.ts';
 
 /**
  * How far a plugin's process is shut in. `A`: no network, a user of its own, limits of memory and files, Node's permission model. `B`: without one of the
@@ -20,46 +21,30 @@ export interface Fence {
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
 const PROBE_TIMEOUT_MS = 5_000;
-/** Node 24 reserves much address space for its code at the start and fails with less. */
-const MEGABYTES = nodeMajor() >= 23 ? 768 : 256;
 const HEAP_MEGABYTES = 128;
-/** Users that no account of a machine has by convention; systemd takes its short-lived ones from there. */
-const [FIRST_USER, LAST_USER] = [61_184, 65_519];
-const LIMITS = [`--data=${MEGABYTES * 1024 * 1024}`, '--core=0', '--nofile=64', '--fsize=0'];
-const POWERS = ['--clear-groups', '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all', '--pdeathsig=KILL'];
+const NETWORK = 'no network';
 
-type Prefix = () => string[];
-interface Part {
-  name: string;
-  /** Candidates, the better first. */
-  prefixes: Prefix[];
-}
-
-/** Tries what this machine offers; takes some milliseconds. */
-export async function probeFence(): Promise<Fence> {
+/**
+ * Tries what this machine offers; takes some milliseconds.
+ * @param folders where its programs are.
+ */
+export async function probeFence(folders: string[] = FOLDERS): Promise<Fence> {
   const root = process.getuid?.() === 0;
-  const [unshare, prlimit, setpriv] = await Promise.all(['unshare', 'prlimit', 'setpriv'].map(find));
-  const parts: Part[] = [
-    { name: 'no network', prefixes: unshare ? (root ? [[]] : [['--user']]).map((more) => () => [unshare, ...more, '--net', '--ipc', '--']) : [] },
-    {
-      name: 'limits of memory and files',
-      // The number of processes is counted per user, so it can only be limited where the user is its own.
-      prefixes: prlimit ? [() => [prlimit, ...LIMITS, ...(root ? ['--nproc=64'] : []), '--']] : [],
-    },
-    {
-      name: 'a user of its own',
-      prefixes: setpriv && root ? [() => [setpriv, ...ownUser(), ...POWERS, '--']] : [],
-    },
+  const [unshare, prlimit, sh, setpriv] = await Promise.all(['unshare', 'prlimit', 'sh', 'setpriv'].map((name) => find(name, folders)));
+  /** In the order in which they run; of each the better candidates first. */
+  const parts: Prefix[][] = [
+    unshare ? [{ gives: NETWORK, words: [unshare, ...(root ? [] : ['--user']), '--net', '--ipc', '--'] }] : [],
+    limits({ prlimit, sh }, root),
+    setpriv ? [...(root && sh ? await ownUser(sh, setpriv) : []), sameUser(setpriv)] : [],
   ];
-  const working = await Promise.all(parts.map(({ prefixes }) => firstWorking(prefixes)));
-  const has = parts.filter((_, index) => working[index]).map(({ name }) => name);
-  const missing = parts.filter((_, index) => !working[index]).map(({ name }) => name);
+  const working = (await Promise.all(parts.map(firstWorking))).filter((prefix) => prefix !== undefined);
+  const has = working.map(({ gives }) => gives);
   return {
     level: levelOf(has),
     has: [...has, "Node's permission model"],
-    missing,
+    missing: [NETWORK, BOUNDS, OWN_USER].filter((name) => !has.includes(name)),
     command(script) {
-      const [program, ...args] = [...working.flatMap((prefix) => prefix?.() ?? []), process.execPath, ...nodeFlags(script), script];
+      const [program, ...args] = [...working.flatMap(({ words }) => words), process.execPath, ...nodeFlags(script), script];
       return [program ?? process.execPath, ...args];
     },
   };
@@ -71,14 +56,9 @@ export function describeFence({ level, has, missing }: Fence): string {
 }
 
 function levelOf(has: string[]): FenceLevel {
-  const [network, limits, user] = ['no network', 'limits of memory and files', 'a user of its own'].map((name) => has.includes(name));
+  const [network, limits, user, shared] = [NETWORK, BOUNDS, OWN_USER, SHARED_USER].map((name) => has.includes(name));
   if (network && limits && user) return 'A';
-  return limits && (network || user) ? 'B' : 'C';
-}
-
-function ownUser(): string[] {
-  const user = randomInt(FIRST_USER, LAST_USER + 1);
-  return [`--reuid=${user}`, `--regid=${user}`];
+  return limits && (network || user || shared) ? 'B' : 'C';
 }
 
 function nodeFlags(script: string): string[] {
@@ -87,10 +67,10 @@ function nodeFlags(script: string): string[] {
   return [permission, `--allow-fs-read=${script}`, '--no-warnings', '--no-deprecation', `--max-old-space-size=${HEAP_MEGABYTES}`];
 }
 
-async function firstWorking(prefixes: Prefix[]): Promise<Prefix | undefined> {
-  for (const prefix of prefixes) {
-    const [program = '', ...args] = prefix();
-    if (await succeeds(program, [...args, '/bin/true'])) return prefix;
+async function firstWorking(candidates: Prefix[]): Promise<Prefix | undefined> {
+  for (const candidate of candidates) {
+    const [program = '', ...args] = candidate.words;
+    if (await succeeds(program, [...args, '/bin/true'])) return candidate;
   }
   return undefined;
 }
@@ -101,8 +81,8 @@ function succeeds(program: string, args: string[]): Promise<boolean> {
   });
 }
 
-async function find(name: string): Promise<string | undefined> {
-  for (const folder of FOLDERS) {
+async function find(name: string, folders: string[]): Promise<string | undefined> {
+  for (const folder of folders) {
     const path = join(folder, name);
     const found = await access(path, constants.X_OK).then(
       () => true,
@@ -111,8 +91,4 @@ async function find(name: string): Promise<string | undefined> {
     if (found) return path;
   }
   return undefined;
-}
-
-function nodeMajor(): number {
-  return Number(process.versions.node.split('.')[0]);
 }

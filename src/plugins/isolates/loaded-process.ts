@@ -4,8 +4,10 @@ import type { Logger } from '../../log.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { useCapability, type Caller } from './capabilities.ts';
+import { createIdleWatch } from './idle-watch.ts';
 import type { PluginProcess } from './plugin-process.ts';
-import type { CallFacts, CallTarget, FromGuest, Grants, ToGuest } from './protocol.ts';
+import { createPromptAnswers } from './prompt-answers.ts';
+import { MAX_TOLD, type CallFacts, type CallTarget, type FromGuest, type Grants, type ToGuest } from './protocol.ts';
 
 export interface CallRequest {
   /** Full id, for messages. */
@@ -38,18 +40,21 @@ export interface Limits {
 
 const LOAD_TIMEOUT_MS = 10_000;
 const MAX_ASKS = 256;
-const MAX_LINE = 4_000;
+/** Characters of the questions that are under way. */
+const MAX_ASKED = 64 * 1024 * 1024;
 
 /** Speaks with a process about its calls. When it ends, whatever is under way fails with the reason. */
 export function speakWith(process: PluginProcess, { plugin, limits, log }: { plugin: string; limits: Limits; log: Logger }): LoadedProcess {
   const calls = createCalls(process, limits.graceMs);
-  const watchdog = createWatchdog(process, limits);
+  const watchdog = createWatchdog(process, calls, limits);
   const serve = createServant(process, calls);
-  process.listen((message) => {
+  const answers = createPromptAnswers();
+  process.listen((message, length) => {
     watchdog.listen(message);
+    if (message.type === 'done' || message.type === 'failed') answers.answered();
     if (message.type === 'done') calls.finish(message.id, () => message.value);
     if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message));
-    if (message.type === 'ask') void serve(message);
+    if (message.type === 'ask') void serve(message, length);
     if (message.type === 'tell') write(message, calls, (line) => log[message.what === 'warn' ? 'warn' : 'info']({ plugin }, line));
   });
   const load = async (what: Omit<Extract<ToGuest, { type: 'load' }>, 'type' | 'id'>): Promise<Json> => {
@@ -74,6 +79,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
       signal?.throwIfAborted();
       const { id, answer } = calls.begin(name, caller);
       process.send({ type: 'call', id, target, conversation, grants, args, facts: caller ? factsOf(caller.context) : null });
+      answers.asked();
       const overdue = () => calls.giveUp(id, failure('TOOL_FAILED', { tool: name, problem: `it took longer than ${timeoutMs} ms and was aborted` }));
       const timer = setTimeout(overdue, timeoutMs);
       const abort = () => calls.giveUp(id, signal?.reason as Error);
@@ -89,36 +95,42 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
 }
 
 /** Answers what calls ask for. */
-function createServant(process: PluginProcess, calls: Calls): (question: Extract<FromGuest, { type: 'ask' }>) => Promise<void> {
+function createServant(process: PluginProcess, calls: Calls): (question: Extract<FromGuest, { type: 'ask' }>, length: number) => Promise<void> {
   let asks = 0;
-  return async ({ id, call, what, args }) => {
+  let asked = 0;
+  return async ({ id, call, what, args }, length) => {
     asks += 1;
+    asked += length;
     try {
       const caller = calls.callerOf(call);
       if (!caller) throw new Error(`${what.slice(0, 40)} was used by a call that is not under way`);
       if (asks > MAX_ASKS) throw new Error(`more than ${MAX_ASKS} questions at a time`);
+      if (asked > MAX_ASKED) throw new Error(`more than ${MAX_ASKED} characters of questions at a time`);
       process.send({ type: 'answer', id, value: await useCapability(what, args, caller) });
     } catch (error) {
       process.send({ type: 'refuse', id, message: (error as Partial<Error> | undefined)?.message ?? String(error) });
     } finally {
       asks -= 1;
+      asked -= length;
     }
   };
 }
 
 function write({ call, what, text }: Extract<FromGuest, { type: 'tell' }>, calls: Calls, writeForPlugin: (line: string) => void): void {
   const context = calls.callerOf(call)?.context;
-  const line = text.slice(0, MAX_LINE);
+  const line = text.slice(0, MAX_TOLD);
   if (what === 'heartbeat') context?.heartbeat(line.slice(0, 200));
   else if (context) context.logger[what](line);
   else writeForPlugin(line);
 }
 
 /** Ends a process that does not answer: an endless loop answers no ping. While the code is loaded, it has more time. */
-function createWatchdog(process: PluginProcess, { unresponsiveMs }: Limits) {
+function createWatchdog(process: PluginProcess, calls: Calls, { unresponsiveMs }: Limits) {
   let asked: number | undefined;
   let id = 0;
+  const watchIdle = createIdleWatch(process, calls, unresponsiveMs);
   const look = (): void => {
+    void watchIdle();
     if (asked === undefined) {
       asked = performance.now();
       id += 1;

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { deferred } from '../../deferred.ts';
+import { createAllowance } from './allowance.ts';
 import { createLineReader } from './line-reader.ts';
 import type { Fence } from './fence.ts';
 import type { GuestScript } from './guest-script.ts';
 import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type ToGuest } from './protocol.ts';
+import { readSteadily } from './read-steadily.ts';
 
 export interface PluginProcess {
   /** Process id of the script itself. */
@@ -15,17 +17,19 @@ export interface PluginProcess {
   /** Resolves when there is nothing left of it. */
   gone: Promise<void>;
   alive(): boolean;
-  /** Says who is told what the process says from now on. */
-  listen(onMessage: (message: FromGuest) => void): void;
+  /** Says who is told what the process says from now on, and with how many characters it did. */
+  listen(onMessage: (message: FromGuest, length: number) => void): void;
   send(message: ToGuest): void;
   /** Ends it at once; `why` is what `ended` gives. */
   kill(why: string): void;
 }
 
-/** Messages that nobody asked for: a burst, and so many per second after it. */
-const BURST = 2_000;
-const PER_SECOND = 1_000;
-const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
+/** Messages that nobody asked for. */
+const MESSAGES = { burst: 2_000, perSecond: 1_000 };
+const MEGABYTE = 1024 * 1024;
+/** Reading as much takes about a tenth of the worker's time. */
+const BYTES = { burst: 64 * MEGABYTE, perSecond: 64 * MEGABYTE };
+const MAX_UNREAD_BYTES = 64 * MEGABYTE;
 const MAX_STDERR = 4_000;
 
 /** Starts a process behind the fence, with nothing of this one: no environment, no files but its pipes, an empty directory. */
@@ -33,7 +37,7 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
   const [program, ...args] = fence.command(script.path);
   const child = spawn(program, args, { cwd: script.directory, env: { TZ: 'UTC', LANG: 'C' }, stdio: ['pipe', 'pipe', 'pipe'] });
   const { ready, setReady, notReady } = promiseOfReady();
-  let listener: ((message: FromGuest) => void) | undefined;
+  let listener: ((message: FromGuest, length: number) => void) | undefined;
   let cause: string | undefined;
   let complaints = '';
   const ended = deferred<string>();
@@ -46,19 +50,17 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
     end(why);
     child.kill('SIGKILL');
   };
-  const allowance = createAllowance();
+  const allow = createAllowance(MESSAGES);
   const onLine = (line: string): void => {
     if (cause !== undefined) return;
     const message = readFromGuest(line);
     if (!message) return kill('it sent something that is no message');
     if (message.type === 'ready') return setReady();
-    if ((message.type === 'ask' || message.type === 'tell') && !allowance()) return kill(`it sent more than ${PER_SECOND} messages a second`);
-    listener?.(message);
+    if ((message.type === 'ask' || message.type === 'tell') && allow(1) < 0) return kill(`it sent more than ${MESSAGES.perSecond} messages a second`);
+    listener?.(message, line.length);
   };
-  child.stdout.on(
-    'data',
-    createLineReader({ maxBytes: MAX_LINE_BYTES, onLine, onTooLong: () => kill(`it sent a message of more than ${MAX_LINE_BYTES} bytes`) }),
-  );
+  const toLines = createLineReader({ maxBytes: MAX_LINE_BYTES, onLine, onTooLong: () => kill(`it sent a message of more than ${MAX_LINE_BYTES} bytes`) });
+  const hurry = readSteadily(child.stdout, BYTES, toLines);
   child.stderr.on('data', (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-MAX_STDERR)));
   // A process that is gone cannot be written to; that it is gone is told by `ended`.
   child.stdin.on('error', () => undefined);
@@ -67,6 +69,8 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
       end(`it could not be started (${error.message})`);
       resolve();
     });
+    // Nobody may look at the rest, but only when it has been read the process is gone.
+    child.once('exit', hurry);
     child.once('close', (code, signal) => {
       end(whyOf(code, signal, complaints));
       resolve();
@@ -97,18 +101,6 @@ function promiseOfReady() {
   // Who waits for it is told; who does not learns it from `ended`.
   ready.catch(() => undefined);
   return { ready, setReady, notReady };
-}
-
-/** A token bucket; false when it is empty. */
-function createAllowance(): () => boolean {
-  let left = BURST;
-  let at = performance.now();
-  return () => {
-    const now = performance.now();
-    left = Math.min(BURST, left + ((now - at) / 1_000) * PER_SECOND) - 1;
-    at = now;
-    return left >= 0;
-  };
 }
 
 function whyOf(code: number | null, signal: NodeJS.Signals | null, complaints: string): string {

@@ -70,6 +70,8 @@ export interface Description {
 
 /** Longest line in both directions; larger things go in pieces or not at all. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+/** Characters of what is told without an answer; the rest is cut off. */
+export const MAX_TOLD = 4_000;
 const MAX_TEXT = 100_000;
 
 /** Reads a line of a plugin's process; undefined for whatever is not one of the messages. */

@@ -70,7 +70,7 @@ test('behind the fence there is no file, no network, no environment, no other pr
   server.close();
   const levels = { A: { got: [], connected: false }, B: { got: expect.anything() as unknown }, C: { got: expect.anything() as unknown } };
   expect(plugin).toMatchObject({ cwd: 'empty', ...levels[fence.level] });
-  if (fence.level === 'A') expect(plugin['user']).toBeGreaterThanOrEqual(61_184);
+  if (fence.level === 'A') expect(plugin['user']).toBeGreaterThanOrEqual(0x7000_0000);
   expect(plugin['got']).not.toEqual(expect.arrayContaining(['read']));
 });
 
@@ -129,6 +129,15 @@ describe('what a process says for which nobody asked gets nothing', () => {
       expect.stringContaining('Argument 2: '),
     ]);
   });
+});
+
+test('questions of more than 64 MB at a time are refused: they would all lie in the memory of the worker', async () => {
+  const { loaded } = await speak(`let call; const text = 'x'.repeat(14_000_000);
+    const ask = (id) => id <= 5 && process.stdout.write(JSON.stringify({ type: 'ask', id, call, what: 'message', args: [text] }) + '\\n', () => ask(id + 1));
+    onMessage((m) => { if (m.type === 'refuse') write({ type: 'done', id: call, value: [m.id, m.message] }); else { call = m.id; ask(1); } });`);
+  const caller = { context: contextOf('conv-1', { message: () => new Promise(() => undefined) }), permissions: {} };
+  const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'conv-1', grants: GRANTS, args: [], timeoutMs: 10_000, caller };
+  expect(await loaded.call(request)).toEqual([5, 'more than 67108864 characters of questions at a time']);
 });
 
 test.each([

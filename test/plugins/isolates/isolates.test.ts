@@ -1,7 +1,6 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deferred } from '../../../src/deferred.ts';
-import { openProcesses } from '../../../src/plugins/isolates/processes.ts';
 import { until } from '../../e2e/support.ts';
 import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
@@ -57,6 +56,7 @@ test('a call uses what it was given, through the worker', async () => {
             answer: [response.status, response.ok, response.headers.get('X-A'), await response.text()], bytes: [...bytes],
             put: await context.files.put({ bytes: new Uint8Array(3), name: 'a' }), exec: await context.sandbox.exec('ls') };`,
         handle: 'return context.sandbox.handle();',
+        verbose: `context.logger.info('x'.repeat(20_000_000)); console.log(['y'.repeat(20_000_000)]); context.heartbeat('z'.repeat(20_000_000))`,
         throws: `throw new TypeError('no such city');`,
         nothing: '',
         cycle: 'const a: any = {}; a.a = a; return a;',
@@ -83,6 +83,9 @@ test('a call uses what it was given, through the worker', async () => {
   expect(await problemOf(run(plugin, 'throws'))).toBe('no such city');
   expect(await run(plugin, 'nothing')).toBeNull();
   expect(await problemOf(run(plugin, 'cycle'))).toContain('circular');
+  const verbose = contextOf('conv-1');
+  await run(plugin, 'verbose', {}, verbose);
+  expect(verbose.told.map((line) => line.length)).toEqual(['info '.length + 4_000, 'info '.length + 4_000, 'heartbeat '.length + 200]);
   const late = contextOf('conv-1');
   await run(plugin, 'after', {}, late);
   await run(plugin, 'nothing');
@@ -202,6 +205,15 @@ describe('a plugin that misbehaves is cut while another answers', () => {
     },
   );
 
+  test('what keeps a processor busy after its call has ended', async () => {
+    const busy = 'setInterval(() => { for (let i = 0; i < 3e7; i += 1); }, 0)';
+    const plugin = await bench.load('busy', sourceOf('busy', { busy, ping: 'return "pong"' }));
+    await run(plugin, 'busy');
+    await until(async () => bench.isolates.health().plugins.some(({ plugin: id, restarts }) => id === 'busy' && restarts === 1), 'it is replaced');
+    expect(bench.logged.at(-1)).toContain('it kept a processor busy for 1000 ms while nobody called it');
+    expect(await run(plugin, 'ping')).toBe('pong');
+  });
+
   test('a call that takes too long or is cancelled is answered at once; one that goes on nevertheless ends with its process', async () => {
     const waits = `return new Promise((resolve, reject) => { if (!input.deaf) context.signal.addEventListener('abort', () => reject(new Error('stopped'))); })`;
     const plugin = await bench.load(
@@ -228,22 +240,6 @@ describe('a plugin that misbehaves is cut while another answers', () => {
     expect(problems.at(-1)).toMatch(/^dies:flood failed: its process was ended too often; it is tried again in \d+ s$/);
     expect(problems.slice(0, 5).every((problem) => problem.startsWith('dies:flood failed: its process was ended: '))).toBe(true);
   });
-});
-
-test('a process is ready before it is needed, and the next one is begun when it is taken', async () => {
-  const before = await childrenOf(process.pid);
-  await using processes = await openProcesses();
-  const spare = await newChildren(before);
-  const taken = await processes.take();
-  expect(spare).toEqual([String(taken.pid)]);
-  expect(await newChildren([...before, ...spare])).toHaveLength(1);
-});
-
-test('a plugin that cannot be loaded leaves no process', async () => {
-  const before = await childrenOf(process.pid);
-  expect(await problemOf(bench.load('unloadable', `throw new Error('no licence');`))).toBe('no licence');
-  await until(async () => (await childrenOf(process.pid)).length === before.length, 'its process is gone');
-  expect(bench.isolates.health().plugins.map(({ plugin }) => plugin)).not.toContain('unloadable');
 });
 
 test('health tells the level of the fence and of each plugin whether it runs, how often it was replaced, and when it is left alone', async () => {
@@ -289,7 +285,3 @@ test('no process and no file is left when the isolates are disposed of', async (
   expect(pids.length).toBeGreaterThan(1);
   expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
 });
-
-async function newChildren(known: string[]): Promise<string[]> {
-  return (await childrenOf(process.pid)).filter((pid) => !known.includes(pid));
-}

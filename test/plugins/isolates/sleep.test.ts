@@ -111,3 +111,29 @@ test('the manager reports who sleeps, and stops without waking anybody', async (
   expect(linesOf('./p').slice(before)).not.toContain(WOKEN);
   expect(linesOf('./p').at(-1)).toBe('unloaded');
 });
+
+test('a plugin that sleeps is reloaded, disabled and enabled without being woken for it, whenever calls arrive', async () => {
+  await using managed = await openManagerBench(bench.isolates);
+  const write = (version: number) =>
+    managed.write('q/index.ts', sourceOf('changing', { run: `return ${version}` }).replace('definePlugin({', 'definePlugin({ unload: async () => undefined,'));
+  await write(1);
+  const manager = await managed.open(['./q']);
+  const asleep = () => untilAsleep(manager.registry.plugin('changing'));
+  await asleep();
+  await write(2);
+  const [during] = await Promise.all([call(manager, 'changing:run'), manager.reload('./q')]);
+  expect([during, await call(manager, 'changing:run')]).toEqual([1, 2]);
+  for (const enabled of [false, true]) {
+    await asleep();
+    managed.states.want('changing', { enabled });
+    const [first] = await Promise.allSettled([call(manager, 'changing:run'), manager.follow()]);
+    expect(first.status).toBe(enabled ? 'rejected' : 'fulfilled');
+  }
+  expect(await call(manager, 'changing:run')).toBe(2);
+  await asleep();
+  const before = linesOf('./q').length;
+  await write(3);
+  await manager.reload('./q');
+  expect(linesOf('./q').slice(before)).not.toContain(WOKEN);
+  expect(await call(manager, 'changing:run')).toBe(3);
+});

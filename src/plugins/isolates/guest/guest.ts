@@ -3,7 +3,7 @@ import './lockdown.ts';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { createLineReader } from '../line-reader.ts';
-import { MAX_LINE_BYTES, type CallTarget, type Description, type FromGuest, type ToGuest } from '../protocol.ts';
+import { MAX_LINE_BYTES, MAX_TOLD, type CallTarget, type Description, type FromGuest, type ToGuest } from '../protocol.ts';
 import { abortSignal, GuestAbortController } from './abort.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createContext, fetchThrough, type Line } from './context.ts';
@@ -53,7 +53,8 @@ function lineOf(call: number): Line {
         writePipe(`${question}\n`);
       });
     },
-    tell: (what, text) => send({ type: 'tell', call, what, text }),
+    // The worker keeps no more of it.
+    tell: (what, text) => send({ type: 'tell', call, what, text: text.slice(0, MAX_TOLD) }),
   };
 }
 

@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises';
+import type { Calls } from './calls.ts';
+import type { PluginProcess } from './plugin-process.ts';
+
+/**
+ * Gives a function, to be called now and then, that ends a process which wanted a processor for more than half of `windowMs` while none of its calls was
+ * under way: what it does then is for nobody. Where the system does not tell what a process wants, it does nothing.
+ */
+export function createIdleWatch(process: PluginProcess, calls: Pick<Calls, 'begun' | 'underWay'>, windowMs: number): () => Promise<void> {
+  let since: { at: number; wantedMs: number; begun: number } | undefined;
+  return async () => {
+    const wantedMs = await processorTimeOf(process.pid);
+    if (wantedMs === undefined) return;
+    const now = { at: performance.now(), wantedMs, begun: calls.begun() };
+    if (!since || calls.underWay() > 0 || since.begun !== now.begun) {
+      since = now;
+      return;
+    }
+    const ms = now.at - since.at;
+    if (ms < windowMs) return;
+    if (wantedMs - since.wantedMs > ms / 2) process.kill(`it kept a processor busy for ${windowMs} ms while nobody called it`);
+    since = now;
+  };
+}
+
+/** Milliseconds for which its main thread, which is the one that runs the plugin's code, was on a processor or waited for one. */
+async function processorTimeOf(pid: number | undefined): Promise<number | undefined> {
+  const numbers = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => undefined);
+  const [ran, waited] = numbers?.split(' ') ?? [];
+  return ran === undefined || waited === undefined ? undefined : (Number(ran) + Number(waited)) / 1_000_000;
+}

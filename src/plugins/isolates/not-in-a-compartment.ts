@@ -1,0 +1,82 @@
+/** What to use instead of a module of Node, by its name without `node:`. */
+const INSTEAD_OF_MODULES: Record<string, string> = {
+  fs: 'readFile(path) with permissions.fs, or context.files',
+  'fs/promises': 'readFile(path) with permissions.fs, or context.files',
+  http: 'context.fetch with permissions.network',
+  https: 'context.fetch with permissions.network',
+  net: 'context.fetch with permissions.network',
+  tls: 'context.fetch with permissions.network',
+  dns: 'context.fetch with permissions.network',
+  child_process: 'context.sandbox.exec',
+  process: 'context.env with permissions.env',
+  os: 'context.env with permissions.env',
+  timers: 'the global setTimeout and setInterval',
+  url: 'the global URL',
+  util: 'the global TextEncoder and TextDecoder',
+  buffer: 'Uint8Array, atob and btoa',
+};
+
+/** The same for global names. In a compartment they are undefined, and what fails then does not tell of what. */
+const INSTEAD_OF_NAMES: Record<string, string> = {
+  process: 'context.env with permissions.env',
+  Buffer: 'Uint8Array, atob and btoa',
+  global: 'globalThis',
+  crypto: 'nothing, as there is no randomness for cryptography',
+  performance: 'Date.now() with permissions.time',
+  structuredClone: 'JSON.parse(JSON.stringify(value))',
+};
+const ASK_FOR_HOST = 'Mend it, or ask the operator to load this plugin with isolation host';
+
+const ABSENT = 'does not exist in a compartment';
+
+/** What the bundler is to say of a module of Node. */
+export function absentModule(path: string): string {
+  const instead = INSTEAD_OF_MODULES[path.replace(/^node:/, '')];
+  return `"${path}" ${ABSENT}${instead ? `; use ${instead}` : ''}`;
+}
+
+/** Why something cannot be bundled, and what to do about it. */
+export interface Refusal {
+  problem: string;
+  fix: string;
+}
+
+const REFUSALS: [pattern: RegExp, refusal: (found: string) => Refusal][] = [
+  [
+    /^Could not resolve "(longshore[^"]*)"/,
+    (name) => ({ problem: `"${name}" is nothing for plugins`, fix: 'They have longshore/plugins, longshore/maibot and longshore/nekro' }),
+  ],
+  [/^Could not resolve "([./][^"]*)"/, (path) => ({ problem: `there is no "${path}"`, fix: 'Mend the path' })],
+  [/^Could not resolve "([^"]*)"/, (name) => ({ problem: `"${name}" is not installed`, fix: `Install it beside the plugin: npm install ${name}` })],
+  [/^Top-level await/, () => ({ problem: 'await does not work outside of functions', fix: "Await it in the tool, or in the plugin's load" })],
+  [
+    /^No loader is configured for "\.node" files: (.*)/,
+    (file) => ({ problem: `${file} is native code, which does not run in a compartment`, fix: ASK_FOR_HOST }),
+  ],
+  [
+    /^No loader is configured for "\.wasm" files: (.*)/,
+    (file) => ({ problem: `${file} is WebAssembly, which a compartment does not have`, fix: ASK_FOR_HOST }),
+  ],
+  [
+    /^(?:No loader is configured for .* files: |Cannot import ")([^"]*)/,
+    (file) => ({ problem: `${file} cannot be imported`, fix: 'Import TypeScript, JavaScript and JSON only' }),
+  ],
+];
+
+/** Says what the bundler says, where that is known, in terms of plugins. */
+export function refusalOf(text: string): Refusal {
+  for (const [pattern, refusal] of REFUSALS) {
+    const found = pattern.exec(text);
+    if (found) return refusal(found[1] ?? '');
+  }
+  return { problem: text, fix: text.includes(ABSENT) ? ASK_FOR_HOST : 'Mend it' };
+}
+
+/** What code missed that failed with `message`, as far as that can be told: a global name of Node, with what to use instead; empty for anything else. */
+export function whatWasMissed(message: string, code: string): string {
+  const property = /^Cannot read properties of undefined \(reading '(\w+)'\)$/.exec(message)?.[1];
+  const missed = Object.entries(INSTEAD_OF_NAMES).find(
+    ([name]) => message.startsWith(`${name} is not `) || (property !== undefined && new RegExp(`(?<![.\\w$])${name}\\.${property}\\b`).test(code)),
+  );
+  return missed ? `; ${missed[0]} ${ABSENT}, use ${missed[1]}` : '';
+}
