@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { failure } from '../contracts/errors.ts';
 import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
-import { identityFieldsOf, identityOf, withoutFields, withoutKeys } from './identity-fields.ts';
+import { identityFieldsOf, identityOf, unnamedFieldsOf, withoutFields, withoutKeys } from './identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
 import { createCompiler, type Compile } from './validate-arguments.ts';
 
@@ -49,6 +49,17 @@ export interface RegistryOptions {
   register?: (plugin: Plugin) => RegisteredTool[];
   /** Ids of plugins that an operator took away: agents that name their tools go on without them. */
   disabled?: string[];
+  /** Asked when a tool is missed. */
+  notAtWork?: () => NotAtWork[];
+}
+
+/** Plugins that agents name and that could not be loaded. */
+export interface NotAtWork {
+  /** As agents name it. */
+  source: string;
+  /** Of its plugins; empty where it has not even told them. */
+  ids: string[];
+  problem: string;
 }
 
 /** Registers plugins, each once. */
@@ -66,7 +77,7 @@ export function createRegistrar(compile: Compile = createCompiler()): (plugin: P
  * Puts the tools of plugins under their full ids.
  * @throws PLUGIN_COLLISION when two plugins have the same id, PLUGIN_INVALID when a tool's JSON Schema cannot be compiled.
  */
-export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [] }: RegistryOptions = {}): Registry {
+export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [], notAtWork = () => [] }: RegistryOptions = {}): Registry {
   refuseCollisions(plugins);
   const byPlugin = new Map(plugins.map((plugin) => [plugin.id, register(plugin)]));
   const tools = [...byPlugin.values()].flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -87,7 +98,7 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
         const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
         const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
         const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
-        if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
+        if (!mayBeThere && found.length === 0) throw unknownPattern(agent, pattern, within, notAtWork());
         for (const tool of found) given.add(tool);
       }
       return within.filter((tool) => given.has(tool));
@@ -138,10 +149,12 @@ function nameOf(plugin: Plugin): string {
 function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
   return plugin.tools.map((tool) => {
     // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
-    const fields = plugin.dialect === 'mcp' || plugin.dialect === 'nekro' ? [] : identityFieldsOf(tool.parameters);
+    const ownAffair = plugin.dialect === 'mcp' || plugin.dialect === 'nekro';
+    const fields = ownAffair ? [] : identityFieldsOf(tool.parameters);
+    const dropped = ownAffair ? [] : [...fields, ...unnamedFieldsOf(tool.parameters)];
     const parameters = withoutFields(tool.parameters, fields);
     const argumentProblems = compile(plugin.id, tool.id, 'parameters', parameters);
-    const accept = (input: JsonObject) => withoutKeys(input, fields);
+    const accept = (input: JsonObject) => withoutKeys(input, dropped);
     return {
       ...tool,
       id: `${plugin.id}:${tool.id}`,
@@ -173,11 +186,14 @@ function indexAliases(tools: RegisteredTool[]): Map<string, string> {
   return byAlias;
 }
 
-function unknownPattern(agentId: string, pattern: string, tools: RegisteredTool[]): Error {
+function unknownPattern({ id, plugins }: Pick<Agent, 'id' | 'plugins'>, pattern: string, tools: RegisteredTool[], notAtWork: NotAtWork[]): Error {
+  const [plugin = ''] = pattern.split(':');
+  const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.length === 0 || ids.includes(plugin)));
+  const told = `"${pattern}" matches no tool`;
   return failure('AGENT_INVALID', {
-    file: `agent "${agentId}"`,
+    file: `agent "${id}"`,
     path: 'tools',
-    problem: `"${pattern}" matches no tool`,
-    fix: `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`,
+    problem: cause ? `${told}, since a plugin of the agent is not at work` : told,
+    fix: cause?.problem ?? `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`,
   });
 }
