@@ -7,6 +7,7 @@ import { MAX_LINE_BYTES, type CallTarget, type Description, type FromGuest, type
 import { abortSignal, GuestAbortController } from './abort.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createContext, fetchThrough, type Line } from './context.ts';
+import { explain } from './explain.ts';
 import { textOf, type Outside } from './globals.ts';
 import { readPipe, writePipe } from './pipes.ts';
 
@@ -158,7 +159,7 @@ async function answer(id: number, work: () => Json | Promise<Json>): Promise<voi
 function messageOf(error: unknown): string {
   try {
     const { name, message } = error as { name?: unknown; message?: unknown };
-    if (typeof message === 'string' && message !== '') return message;
+    if (typeof message === 'string' && message !== '') return explain(message);
     if (typeof name === 'string') return name;
   } catch {
     // What it threw cannot even be looked at.
