@@ -26,6 +26,8 @@ export interface CallSandbox extends ToolSandbox {
   concludedBy(): string | undefined;
   /** True while a command of the call runs or the sandbox is being opened. */
   isBusy(): boolean;
+  /** Ends what the tool had waited for, and starts nothing more; what it started to run on by itself runs on. */
+  endCommands(): Promise<void>;
 }
 
 export interface CallSandboxParts {
@@ -50,13 +52,15 @@ interface Hold {
   concludedBy?: string;
   /** For code without a limit of its own. */
   timeoutMs: number;
+  /** What somebody waits for, with its sandbox. */
+  awaited: Map<string, SandboxHandle>;
 }
 
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
 export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
-  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs };
+  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, awaited: new Map() };
   let named = 0;
   let busy = 0;
   const nextId = () => `${callId}-${++named}`;
@@ -86,6 +90,10 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
       hold.release.abort();
     },
     isBusy: () => busy > 0,
+    async endCommands() {
+      fate.end({ kind: 'detached' });
+      await Promise.all([...hold.awaited].map(([execId, handle]) => handle.kill(execId)));
+    },
   };
 
   async function guarded<Result>(use: (handle: SandboxHandle) => Promise<Result>): Promise<Result> {
@@ -116,13 +124,15 @@ async function runOnce(
     ...(methods && { isBegun: hold.isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }),
     ...(!quiet && { onStdout: (chunk: Buffer) => hold.onOutput('stdout', chunk), onStderr: (chunk: Buffer) => hold.onOutput('stderr', chunk) }),
   };
-  const result = await handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
+  hold.awaited.set(execId, handle);
+  const ran = handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
     if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
     // The id is taken: by the mark of an interruption, or by what an earlier attempt of a tool that is not repeatable word for word started.
     const first = (await handle.execs()).find((exec) => exec.execId === execId);
     if (first?.command === INTERRUPTED_MARK) throw hold.fate.end({ kind: 'interrupted' });
     return handle.attach(execId, undefined, follow);
   });
+  const result = await ran.finally(() => hold.awaited.delete(execId));
   if (result.status === 'killed') throw hold.fate.end({ kind: 'interrupted', result });
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
@@ -135,13 +145,15 @@ async function runCodeOnce(
   code: string,
   { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
 ): Promise<CodeResult> {
-  const { fate, isBegun, release, onOutput, timeoutMs } = hold;
+  const { fate, isBegun, release, onOutput, timeoutMs, awaited } = hold;
+  awaited.set(execId, handle);
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
   const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
-  const result = await handle.runCode(code, { timeoutMs, ...options, ...follow, execId }).catch((error: unknown) => {
+  const ran = handle.runCode(code, { timeoutMs, ...options, ...follow, execId }).catch((error: unknown) => {
     // Only the mark of an interruption can have this id: a piece of code is the same for each attempt.
     throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
   });
+  const result = await ran.finally(() => awaited.delete(execId));
   if (result.status === 'interrupted') throw fate.end({ kind: 'interrupted' });
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;

@@ -10,7 +10,7 @@ interface ErrorRow {
 export const ERRORS = {
   INVALID_ARGUMENT: { message: '{what}: {problem}. {fix}', httpStatus: 400, retryable: false },
   AGENT_NOT_FOUND: {
-    message: 'No agent named "{agent}". Known: {known}. Put {agent}.yaml into {directory} or name one that exists.',
+    message: 'No agent named "{agent}". Known: {known}. Put {agent}.yaml into {directory}, set LONGSHORE_AGENTS to where it is, or name one that exists.',
     httpStatus: 404,
     retryable: false,
   },

@@ -3,6 +3,7 @@ import type { Json } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { useCapability, type Caller } from './capabilities.ts';
+import { explain } from './explain.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import type { CallTarget, FromGuest, Grants, ToGuest } from './protocol.ts';
 
@@ -143,5 +144,5 @@ function factsOf({ context: { conversationId, userId, tenantId, agentId, turnId,
 }
 
 function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>): Error {
-  return problems === undefined ? new Error(message) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
+  return problems === undefined ? new Error(explain(message)) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
 }

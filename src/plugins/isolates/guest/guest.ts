@@ -7,7 +7,6 @@ import { MAX_LINE_BYTES, type CallTarget, type Description, type FromGuest, type
 import { abortSignal, GuestAbortController } from './abort.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createContext, fetchThrough, type Line } from './context.ts';
-import { explain } from './explain.ts';
 import { textOf, type Outside } from './globals.ts';
 import { readPipe, writePipe } from './pipes.ts';
 
@@ -146,8 +145,9 @@ function descriptionOf(plugin: Record<string, unknown>): Description {
 
 async function answer(id: number, work: () => Json | Promise<Json>): Promise<void> {
   try {
-    const value = await work();
-    const line = JSON.stringify({ type: 'done', id, value });
+    const value = JSON.stringify(await work()) as string | undefined;
+    if (value === undefined) throw new Error('its result is a function or a symbol, which JSON does not know');
+    const line = `{"type":"done","id":${id},"value":${value}}`;
     if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
     writePipe(`${line}\n`);
   } catch (error) {
@@ -159,7 +159,7 @@ async function answer(id: number, work: () => Json | Promise<Json>): Promise<voi
 function messageOf(error: unknown): string {
   try {
     const { name, message } = error as { name?: unknown; message?: unknown };
-    if (typeof message === 'string' && message !== '') return explain(message);
+    if (typeof message === 'string' && message !== '') return message;
     if (typeof name === 'string') return name;
   } catch {
     // What it threw cannot even be looked at.
