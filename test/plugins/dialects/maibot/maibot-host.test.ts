@@ -81,6 +81,22 @@ describe('the life of a plugin', () => {
   });
 });
 
+test('what ctx does not have is an error that says what to use instead', async () => {
+  await write(
+    'porting',
+    `@tool('query', { description: 'Asks' }) query() { return this.ctx.db.query('x'); }
+     @tool('smile', { description: 'Smiles' }) smile() { return this.ctx.send.emoji('x'); }
+     @tool('think', { description: 'Thinks' }) think() { return this.ctx.llm.generate('x'); }`,
+  );
+  const manager = await household.open(['./porting']);
+  const problems = ['query', 'smile', 'think'].map((id) => problemOf(call(manager, `porting:${id}`)));
+  expect(await Promise.all(problems)).toEqual([
+    'ctx.db is not there; use ctx.store',
+    'ctx.send.emoji is not there; use ctx.send.image',
+    'ctx.llm is not there',
+  ]);
+});
+
 describe('what is known to go wrong in the original', () => {
   test('does not grant a tool what it does not declare, and shows operators what each plugin has', async () => {
     const fetching = `async () => (await this.ctx.fetch('https://api.example/')).status`;
