@@ -73,6 +73,7 @@ export const ERRORS = {
   PLUGIN_INVALID: { message: 'Plugin {plugin}: {problem}. {fix}', httpStatus: 400, retryable: false },
   PLUGIN_NOT_FOUND: { message: 'No plugin "{plugin}" is known to the workers. Known: {known}.', httpStatus: 404, retryable: false },
   PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
+  PLUGIN_ENDED: { message: '{tool} failed: its process was ended: {why}', httpStatus: 502, retryable: false },
   PLUGIN_STORE_REFUSED: { message: 'The store of plugin "{plugin}" refused "{key}": {problem}. {fix}', httpStatus: 400, retryable: false },
   NETWORK_REFUSED: { message: 'Request to "{target}" refused: {problem}', httpStatus: 403, retryable: false },
   NETWORK_FAILED: { message: 'Request to "{target}" failed: {problem}', httpStatus: 502, retryable: true },
