@@ -150,18 +150,18 @@ export function definePlugin(definition: PluginDefinition): Plugin {
   }
   if (typeof version !== 'string' || typeof description !== 'string') throw invalid('version and description have to be texts', 'Put them in quotes');
   if (!Array.isArray(tools)) throw invalid('"tools" is not a list', 'Give it as tools: [defineTool({ … })]');
-  const wrong = problemOfTools(tools);
+  const wrong = problemOfTools(tools, definition.dialect);
   if (wrong) throw invalid(...wrong);
   const problem = problemOfDetails(definition);
   if (problem) throw invalid(problem, 'See docs/guides/tools.md for what may stand there');
   return { id, version, description, tools: tools.map((tool) => ({ ...UNSAID, ...tool })), ...detailsOf(definition) };
 }
 
-function problemOfTools(tools: Tool[]): [problem: string, fix: string] | undefined {
+function problemOfTools(tools: Tool[], dialect = 'longshore'): [problem: string, fix: string] | undefined {
   const seen = new Set<string>();
   for (const tool of tools) {
     const problem = problemOfTool(tool);
-    if (problem) return [problem, 'Make each tool with defineTool({ id, description, parameters, execute })'];
+    if (problem) return [problem, dialect === 'longshore' ? 'Make each tool with defineTool({ id, description, parameters, execute })' : 'Mend that tool'];
     if (seen.has(tool.id)) return [`two tools have the id "${tool.id}"`, 'Rename one'];
     seen.add(tool.id);
   }

@@ -183,6 +183,12 @@ test('a configuration reaches the plugin and its calls with secrets filled in; o
   expect(bench.logged.join('\n')).not.toContain('hidden');
 });
 
+test('a plugin whose configSchema is none is not loaded, and the error says so', async () => {
+  await bench.write('c/index.ts', sourceOf('c', 'return 1;', `configSchema: { type: 'object', properties: { a: { type: 'txt' } } },`));
+  await bench.open(['./c']);
+  expect(reportOf('./c')?.error).toMatch(/^Plugin "c": its configSchema is not a valid JSON Schema \(/);
+});
+
 test('a plugin without a variable that it requires is not loaded, and an agent that needs its tools is told why', async () => {
   await bench.write('p/index.ts', sourceOf('p', 'return context.env.TOKEN;', `environment: [{ name: 'TOKEN', required: true }],`));
   const { registry } = await bench.open(['./p', './gone']);

@@ -82,7 +82,7 @@ function composed({ options: { name }, manifest, entries, parts, overrides }: Wh
         if (scope === 'self' && host) await load({ ...host, config: data });
       },
     });
-  const problemsOf = createCompiler()(id, 'config', 'parameters', configSchema);
+  const problemsOf = createCompiler()(id, 'config', 'configuration', configSchema);
   const load = async (given: PluginHost): Promise<void> => {
     const problems = [...missingVariables(manifest, given), ...problemsOf(given.config).map((problem) => `its configuration: ${problem}`)];
     if (problems.length > 0) throw invalid(name, problems.join('; '), 'Set what is missing, then load it again');

@@ -12,6 +12,7 @@ import type {
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { showOffer } from '../../../../src/activities/offer-tools.ts';
 import { defineAgent } from '../../../../src/agents/define-agent.ts';
 import { createGuardedFetch } from '../../../../src/network/guarded-fetch.ts';
 import { availableTools } from '../../../../src/plugins/available-tools.ts';
@@ -398,6 +399,15 @@ describe('reference', () => {
     }
     const twice = await problemOf(loadPandoraFrom(bench, 'wrong', { 'index.ts': `export const tools = [{ ${whole} }, { ${whole} }];` }));
     expect(twice).toBe('Plugin "./wrong": two tools have the id "a". Rename one');
+  });
+
+  test('description is shown to the model, with the parameters', () => {
+    const registry = createRegistry([plugin]);
+    const { tools } = showOffer({ agent, available: registry.tools, texts: [] }, registry, []);
+    expect(tools.find(({ tool }) => tool === '@pandorakit/weather:weather')).toMatchObject({
+      description: 'Get current weather for a city',
+      parameters: { properties: { city: { type: 'string', description: 'City name' } }, required: ['city'] },
+    });
   });
 
   test('parameters are a JSON Schema that the input is checked by; a tool without them is given nothing', async () => {
