@@ -111,6 +111,12 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
   }
 }
 
+/** Until the note is disposed of. */
+function noteAwaited({ awaited }: Hold, execId: string, handle: SandboxHandle): Disposable {
+  awaited.set(execId, handle);
+  return { [Symbol.dispose]: () => void awaited.delete(execId) };
+}
+
 async function runOnce(
   hold: Hold,
   handle: SandboxHandle,
@@ -118,21 +124,20 @@ async function runOnce(
   command: string,
   { quiet, methods = false, ...options }: NonNullable<Parameters<ToolSandbox['exec']>[1]>,
 ): Promise<CommandResult> {
+  using _awaited = noteAwaited(hold, execId, handle);
   const { signal } = hold.release;
   const follow = {
     signal,
     ...(methods && { isBegun: hold.isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }),
     ...(!quiet && { onStdout: (chunk: Buffer) => hold.onOutput('stdout', chunk), onStderr: (chunk: Buffer) => hold.onOutput('stderr', chunk) }),
   };
-  hold.awaited.set(execId, handle);
-  const ran = handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
+  const result = await handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
     if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
     // The id is taken: by the mark of an interruption, or by what an earlier attempt of a tool that is not repeatable word for word started.
     const first = (await handle.execs()).find((exec) => exec.execId === execId);
     if (first?.command === INTERRUPTED_MARK) throw hold.fate.end({ kind: 'interrupted' });
     return handle.attach(execId, undefined, follow);
   });
-  const result = await ran.finally(() => hold.awaited.delete(execId));
   if (result.status === 'killed') throw hold.fate.end({ kind: 'interrupted', result });
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
@@ -145,15 +150,14 @@ async function runCodeOnce(
   code: string,
   { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
 ): Promise<CodeResult> {
-  const { fate, isBegun, release, onOutput, timeoutMs, awaited } = hold;
-  awaited.set(execId, handle);
+  using _awaited = noteAwaited(hold, execId, handle);
+  const { fate, isBegun, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
   const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
-  const ran = handle.runCode(code, { timeoutMs, ...options, ...follow, execId }).catch((error: unknown) => {
+  const result = await handle.runCode(code, { timeoutMs, ...options, ...follow, execId }).catch((error: unknown) => {
     // Only the mark of an interruption can have this id: a piece of code is the same for each attempt.
     throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
   });
-  const result = await ran.finally(() => awaited.delete(execId));
   if (result.status === 'interrupted') throw fate.end({ kind: 'interrupted' });
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;

@@ -22,6 +22,19 @@ test('two plugins of one id are refused, naming both', () => {
   );
 });
 
+test('a tool that is missed since its plugin does not work says why, and no other tool does', () => {
+  const problem = 'Plugin "notes": it needs the variable KEY, which is not set. Set it for the worker';
+  const broken = [
+    { source: './notes', ids: ['notes'], problem },
+    { source: './other', ids: [], problem: 'Plugin "./other": no' },
+  ];
+  const partial = createRegistry([files], { notAtWork: () => broken });
+  const missing = (pattern: string, plugins: string[]) => () => partial.forAgent({ id: 'fixer', plugins, tools: [pattern] });
+  expect(missing('notes:*', ['./notes'])).toThrow(`agent "fixer": tools: "notes:*" matches no tool, since a plugin of the agent is not at work. ${problem}`);
+  expect(missing('other:run', ['./notes', './other'])).toThrow('is not at work. Plugin "./other": no');
+  for (const plugins of [[], ['./notes']]) expect(missing('files:reed', plugins)).toThrow('"files:reed" matches no tool. Known: files:read, files:write.');
+});
+
 test('an agent gets the tools that its ids and patterns name, each once', () => {
   const tools = registry.forAgent({ id: 'fixer', plugins: [], tools: ['files:*', 'files:read'] });
   expect(tools.map(({ id }) => id)).toEqual(['files:read', 'files:write']);
@@ -51,19 +64,6 @@ test('a pattern that matches nothing is refused with all that is known', () => {
   expect(() => registry.forAgent({ id: 'fixer', plugins: [], tools: ['file:*'] })).toThrow(
     /agent "fixer": tools: "file:\*" matches no tool\. Known: files:read, files:write, weather:lookup/,
   );
-});
-
-test('a tool that is missed since its plugin does not work says why, and no other tool does', () => {
-  const problem = 'Plugin "notes": it needs the variable KEY, which is not set. Set it for the worker';
-  const broken = [
-    { source: './notes', ids: ['notes'], problem },
-    { source: './other', ids: [], problem: 'Plugin "./other": no' },
-  ];
-  const partial = createRegistry([files], { notAtWork: () => broken });
-  const missing = (pattern: string, plugins: string[]) => () => partial.forAgent({ id: 'fixer', plugins, tools: [pattern] });
-  expect(missing('notes:*', ['./notes'])).toThrow(`agent "fixer": tools: "notes:*" matches no tool, since a plugin of the agent is not at work. ${problem}`);
-  expect(missing('other:run', ['./notes', './other'])).toThrow('is not at work. Plugin "./other": no');
-  for (const plugins of [[], ['./notes']]) expect(missing('files:reed', plugins)).toThrow('"files:reed" matches no tool. Known: files:read, files:write.');
 });
 
 test('an alias is what providers take, and leads back to the tool', () => {

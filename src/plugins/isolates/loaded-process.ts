@@ -2,8 +2,8 @@ import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { createCalls, type Calls } from './calls.ts';
-import { useCapability, type Caller } from './capabilities.ts';
 import { explain } from './explain.ts';
+import { useCapability, type Caller } from './capabilities.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import type { CallTarget, FromGuest, Grants, ToGuest } from './protocol.ts';
 

@@ -151,7 +151,7 @@ test('a result that JSON does not know is an error of its call, and costs no pro
     sourceOf('odd', { fn: 'return () => 1', big: 'return 1n', count: 'return (globalThis as any).n = ((globalThis as any).n ?? 0) + 1' }),
   );
   await run(plugin, 'count');
-  expect(await problemOf(run(plugin, 'fn'))).toBe('its result is a function or a symbol, which JSON does not know');
+  expect(await problemOf(run(plugin, 'fn'))).toBe('it returned a function, which is no JSON');
   expect(await problemOf(run(plugin, 'big'))).toContain('BigInt');
   expect(await run(plugin, 'count')).toBe(2);
 });
