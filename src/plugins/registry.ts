@@ -53,7 +53,7 @@ export interface RegistryOptions {
   notAtWork?: () => NotAtWork[];
 }
 
-/** Plugins that agents name and that could not be loaded. */
+/** Plugins that agents name, that nobody disabled, and that could not be loaded. */
 export interface NotAtWork {
   /** As agents name it. */
   source: string;
@@ -97,8 +97,9 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
         // This is asked at each step, and an agent with many plugins names them one by one.
         const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
         const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
+        if (found.length === 0) refuseNotAtWork(agent, pattern, notAtWork());
         const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
-        if (!mayBeThere && found.length === 0) throw unknownPattern(agent, pattern, within, notAtWork());
+        if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
         for (const tool of found) given.add(tool);
       }
       return within.filter((tool) => given.has(tool));
@@ -121,6 +122,15 @@ function isWithinReach({ id, source, dialect }: Plugin, { plugins, mcp = {} }: P
 /** A server that cannot be reached now has no tools yet, and may change them at any time. */
 function mayComeLater(pluginId: string, plugins: Map<string, Plugin>): boolean {
   return plugins.get(pluginId)?.dialect === 'mcp';
+}
+
+/** Says why a tool is not there whose plugin the agent does name. */
+function refuseNotAtWork({ id, plugins }: Pick<Agent, 'id' | 'plugins'>, pattern: string, notAtWork: NotAtWork[]): void {
+  const [plugin = ''] = pattern.split(':');
+  const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.length === 0 || ids.includes(plugin)));
+  if (!cause) return;
+  const problem = `"${pattern}" matches no tool, since a plugin of the agent is not at work`;
+  throw failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem, fix: cause.problem });
 }
 
 const MOST_NAMES = 60;
@@ -186,14 +196,11 @@ function indexAliases(tools: RegisteredTool[]): Map<string, string> {
   return byAlias;
 }
 
-function unknownPattern({ id, plugins }: Pick<Agent, 'id' | 'plugins'>, pattern: string, tools: RegisteredTool[], notAtWork: NotAtWork[]): Error {
-  const [plugin = ''] = pattern.split(':');
-  const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.length === 0 || ids.includes(plugin)));
-  const told = `"${pattern}" matches no tool`;
+function unknownPattern(agentId: string, pattern: string, tools: RegisteredTool[]): Error {
   return failure('AGENT_INVALID', {
-    file: `agent "${id}"`,
+    file: `agent "${agentId}"`,
     path: 'tools',
-    problem: cause ? `${told}, since a plugin of the agent is not at work` : told,
-    fix: cause?.problem ?? `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`,
+    problem: `"${pattern}" matches no tool`,
+    fix: `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`,
   });
 }

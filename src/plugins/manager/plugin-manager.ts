@@ -157,9 +157,10 @@ class Manager implements PluginManager, Household {
   }
 
   private notAtWork(): NotAtWork[] {
-    return this.sources.flatMap(({ source, ids, problems }) =>
+    const all = this.sources.flatMap(({ source, ids, problems }) =>
       problems.map(({ pluginId, error }) => ({ source: source.name, ids: pluginId === undefined ? ids : [pluginId], problem: error.message })),
     );
+    return all.filter(({ ids }) => ids.length === 0 || ids.some((id) => this.isEnabled(id)));
   }
 
   private instanceOf(pluginId: string): PluginInstance | undefined {
