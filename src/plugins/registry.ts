@@ -97,7 +97,7 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
         // This is asked at each step, and an agent with many plugins names them one by one.
         const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
         const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
-        if (found.length === 0) refuseNotAtWork(agent, pattern, notAtWork());
+        if (found.length === 0) refuseNotAtWork(agent, pattern, notAtWork(), disabled.includes(plugin) || pluginsById.has(plugin));
         const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
         if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
         for (const tool of found) given.add(tool);
@@ -124,10 +124,14 @@ function mayComeLater(pluginId: string, plugins: Map<string, Plugin>): boolean {
   return plugins.get(pluginId)?.dialect === 'mcp';
 }
 
-/** Says why a tool is not there whose plugin the agent does name. */
-function refuseNotAtWork({ id, plugins }: Pick<Agent, 'id' | 'plugins'>, pattern: string, notAtWork: NotAtWork[]): void {
+/**
+ * Says why a tool is not there whose plugin the agent does name.
+ * @param known its plugin is that of something else; only of an unknown one may a source be the reason that has not told its plugins.
+ */
+function refuseNotAtWork({ id, plugins, mcp = {} }: Pick<Agent, 'id' | 'plugins' | 'mcp'>, pattern: string, notAtWork: NotAtWork[], known: boolean): void {
   const [plugin = ''] = pattern.split(':');
-  const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.length === 0 || ids.includes(plugin)));
+  const mayBeAny = !known && !Object.hasOwn(mcp, plugin);
+  const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.includes(plugin) || (mayBeAny && ids.length === 0)));
   if (!cause) return;
   const problem = `"${pattern}" matches no tool, since a plugin of the agent is not at work`;
   throw failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem, fix: cause.problem });
