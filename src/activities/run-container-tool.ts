@@ -26,7 +26,10 @@ export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
     const sandbox = sandboxFor(run);
     const outcome = await execute(run, sandbox);
     const ending = sandbox.ending();
-    if (!ending) return withConclusion(run, sandbox, outcome);
+    if (!ending) {
+      if (outcome.outcome === 'failed') await endCommands(run, sandbox);
+      return withConclusion(run, sandbox, outcome);
+    }
     if (ending.kind !== 'lost') return outcomeOf(run, ending, outcome);
     const broken = await findBroken(run);
     if (broken) return broken;
@@ -67,6 +70,11 @@ async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> 
     cancellationSignal.removeEventListener('abort', letGo);
     ended.abort(ENDED);
   }
+}
+
+/** A call that has failed takes no effect any more, though its tool gave up before its commands. */
+async function endCommands({ log, args: { tool } }: ToolRun, sandbox: CallSandbox): Promise<void> {
+  await sandbox.endCommands().catch((error: unknown) => log.warn({ tool, err: error }, 'commands of a call that has failed could not be ended'));
 }
 
 /** What the code's own end was follows what the tool told that ended it. */

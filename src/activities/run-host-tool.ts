@@ -1,7 +1,8 @@
 import { Context } from '@temporalio/activity';
-import { failure } from '../contracts/errors.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../deferred.ts';
+import { redact } from './redact.ts';
 import { contextFor } from './tool-context.ts';
 import { failedBy, isRepeatable, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 
@@ -39,6 +40,7 @@ async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): P
   try {
     return { outcome: 'returned', result: await run.tool.execute(run.claim.call.arguments, context) };
   } catch (error) {
+    if (isFailure(error, 'PLUGIN_ENDED') && !isRepeatable(run)) return { outcome: 'unknown', why: redact(error.message) };
     return failedBy(run, error);
   }
 }

@@ -28,6 +28,8 @@ export interface CallSandbox extends Omit<ToolSandbox, 'runTool'> {
   concludedBy(): string | undefined;
   /** True while a command of the call runs or the sandbox is being opened. */
   isBusy(): boolean;
+  /** Ends what the tool had waited for, and starts nothing more; what it started to run on by itself runs on. */
+  endCommands(): Promise<void>;
 }
 
 export interface CallSandboxParts {
@@ -52,13 +54,15 @@ interface Hold {
   concludedBy?: string;
   /** For code without a limit of its own. */
   timeoutMs: number;
+  /** What somebody waits for, with its sandbox. */
+  awaited: Map<string, SandboxHandle>;
 }
 
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
 export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
-  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs };
+  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, awaited: new Map() };
   let named = 0;
   let busy = 0;
   const nextId = () => `${callId}-${++named}`;
@@ -81,6 +85,10 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
       hold.release.abort();
     },
     isBusy: () => busy > 0,
+    async endCommands() {
+      fate.end({ kind: 'detached' });
+      await Promise.all([...hold.awaited].map(([execId, handle]) => handle.kill(execId)));
+    },
   };
 
   function commands(idOf: () => string): Pick<ToolSandbox, 'exec' | 'runCode' | 'start'> {
@@ -115,6 +123,12 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
   }
 }
 
+/** Until the note is disposed of. */
+function noteAwaited({ awaited }: Hold, execId: string, handle: SandboxHandle): Disposable {
+  awaited.set(execId, handle);
+  return { [Symbol.dispose]: () => void awaited.delete(execId) };
+}
+
 async function runOnce(
   hold: Hold,
   handle: SandboxHandle,
@@ -122,6 +136,7 @@ async function runOnce(
   command: string,
   { quiet, methods = false, ...options }: NonNullable<Parameters<ToolSandbox['exec']>[1]>,
 ): Promise<CommandResult> {
+  using _awaited = noteAwaited(hold, execId, handle);
   const { signal } = hold.release;
   const follow = {
     signal,
@@ -147,6 +162,7 @@ async function runCodeOnce(
   code: string,
   { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
 ): Promise<CodeResult> {
+  using _awaited = noteAwaited(hold, execId, handle);
   const { fate, isBegun, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
   const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
@@ -176,6 +192,7 @@ async function callServerOnce({ fate, release, timeoutMs }: Hold, handle: Sandbo
 }
 
 async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, run: NumberedRun & Pick<Questions, 'commandsOf'>): Promise<CommandResult> {
+  using _awaited = noteAwaited(hold, execId, handle);
   const { fate, isBegun, release, onOutput } = hold;
   const { request, timeoutMs, onTold, ask, commandsOf } = run;
   const onMethodCall = answerQuestions(handle, { ask, commandsOf, isOver: () => fate.ending() !== undefined });

@@ -10,7 +10,7 @@ interface ErrorRow {
 export const ERRORS = {
   INVALID_ARGUMENT: { message: '{what}: {problem}. {fix}', httpStatus: 400, retryable: false },
   AGENT_NOT_FOUND: {
-    message: 'No agent named "{agent}". Known: {known}. Put {agent}.yaml into {directory} or name one that exists.',
+    message: 'No agent named "{agent}". Known: {known}. Put {agent}.yaml into {directory}, set LONGSHORE_AGENTS to where it is, or name one that exists.',
     httpStatus: 404,
     retryable: false,
   },
@@ -90,6 +90,7 @@ export const ERRORS = {
   PLUGIN_INVALID: { message: 'Plugin {plugin}: {problem}. {fix}', httpStatus: 400, retryable: false },
   PLUGIN_NOT_FOUND: { message: 'No plugin "{plugin}" is known to the workers. Known: {known}.', httpStatus: 404, retryable: false },
   PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
+  PLUGIN_ENDED: { message: '{tool} failed: its process was ended: {why}', httpStatus: 502, retryable: false },
   PLUGIN_STORE_REFUSED: { message: 'The store of plugin "{plugin}" refused "{key}": {problem}. {fix}', httpStatus: 400, retryable: false },
   NETWORK_REFUSED: { message: 'Request to "{target}" refused: {problem}', httpStatus: 403, retryable: false },
   NETWORK_FAILED: { message: 'Request to "{target}" failed: {problem}', httpStatus: 502, retryable: true },

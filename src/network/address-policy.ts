@@ -19,6 +19,8 @@ export interface AddressPolicy {
 export interface AddressPolicyOptions {
   /** For tests and for operators with services of their own: addresses or CIDR ranges that are reached although they are not public. */
   allowAddresses?: string[];
+  /** Name of the setting that fills `allowAddresses`; refusals of addresses that are not public point to it. */
+  setting?: string;
   resolve?: Resolve;
 }
 
@@ -30,7 +32,7 @@ const HOST_NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.[a-z0
 const NUMERIC = /(^|\.)(0x[0-9a-f]*|\d+)$/;
 
 /** What may be reached from this machine on behalf of others: public unicast addresses, and what the operator adds. */
-export function createAddressPolicy({ allowAddresses = [], resolve = resolveBySystem }: AddressPolicyOptions = {}): AddressPolicy {
+export function createAddressPolicy({ allowAddresses = [], setting, resolve = resolveBySystem }: AddressPolicyOptions = {}): AddressPolicy {
   const allowed = allowAddresses.map(parseRange);
   const refusalOf = (text: string): string | undefined => {
     // A zone (fe80::1%eth0) is only known to this machine.
@@ -50,7 +52,9 @@ export function createAddressPolicy({ allowAddresses = [], resolve = resolveBySy
       const addresses = isIP(host) === 0 ? await resolveName(host, resolve) : [host];
       for (const address of addresses) {
         const refusal = refusalOf(address);
-        if (refusal) throw refused(host, address === host ? `this address ${refusal}` : `it resolves to ${address}, which ${refusal}`);
+        if (!refusal) continue;
+        const way = setting !== undefined && refusal.startsWith('is not public') ? `; an operator can allow it in ${setting}` : '';
+        throw refused(host, `${address === host ? 'this address' : `it resolves to ${address}, which`} ${refusal}${way}`);
       }
       return addresses;
     },

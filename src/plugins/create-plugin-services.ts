@@ -3,6 +3,8 @@ import { createGuardedFetch, type GuardedFetch } from '../network/guarded-fetch.
 import { readAddresses } from '../network/read-addresses.ts';
 import type { PluginServices } from './plugin-services.ts';
 
+const SETTING = 'LONGSHORE_PLUGIN_ADDRESSES';
+
 /**
  * What a worker lends to its plugins. Connections are shared by the calls that may reach the same hosts, and end with the disposal.
  * @throws CONFIG_INVALID for addresses that are none.
@@ -11,14 +13,14 @@ export function createPluginServices(
   { LONGSHORE_FILES: filesDirectory, LONGSHORE_PLUGIN_ADDRESSES: addresses }: Pick<Config, 'LONGSHORE_FILES' | 'LONGSHORE_PLUGIN_ADDRESSES'>,
   configOf: PluginServices['configOf'] = () => ({}),
 ): PluginServices & AsyncDisposable {
-  const allowAddresses = readAddresses('LONGSHORE_PLUGIN_ADDRESSES', addresses);
+  const allowAddresses = readAddresses(SETTING, addresses);
   const fetches = new Map<string, GuardedFetch>();
   return {
     environment: readEnvironment,
     configOf,
     fetchFor(hosts) {
       const key = hosts.toSorted().join(' ');
-      const guarded = fetches.get(key) ?? createGuardedFetch({ hosts, allowAddresses });
+      const guarded = fetches.get(key) ?? createGuardedFetch({ hosts, allowAddresses, setting: SETTING });
       fetches.set(key, guarded);
       return guarded.fetch;
     },

@@ -90,7 +90,7 @@ export interface ToolDefinition<Parameters extends z.ZodType | JsonObject> {
 }
 
 export interface Plugin extends PluginDetails {
-  /** Lower-case letters, digits, `-` and `.`, with an optional `@scope/` before them. */
+  /** Letters, digits, `-`, `_` and `.`, with an optional `@scope/` before them. */
   id: string;
   version: string;
   description: string;
@@ -109,8 +109,9 @@ export interface PluginDefinition extends Partial<PluginDetails> {
 /** What a tool that was written as a plain object may leave out. */
 const UNSAID = { permissions: {}, visibility: 'visible', resultSchema: undefined, brief: undefined, requireApproval: undefined, summarize: undefined } as const;
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** As npm names packages, `@scope/name`. A provider's tool names start with a letter and have no `:`; these ids leave room for a reversible alias. */
-const PLUGIN_ID = /^(@[a-z][a-z0-9._-]{0,38}\/)?[a-z][a-z0-9.-]{0,39}$/;
+/** As packages are named, `@scope/name`, and as the dialects name plugins. A provider's tool names start with a letter, and so do these. */
+export const PLUGIN_ID = /^(@[A-Za-z][\w.-]{0,38}\/)?[A-Za-z][\w.-]{0,39}$/;
+export const PLUGIN_ID_IN_WORDS = 'use a letter, then letters, digits, -, _ and ., 40 at most; @scope/ may stand before it';
 const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;
 
 /**
@@ -147,25 +148,22 @@ export function definePlugin(definition: PluginDefinition): Plugin {
   const { id, version = UNVERSIONED, description = '', tools } = definition;
   const invalid = (problem: string, fix: string): Error => failure('PLUGIN_INVALID', { plugin: JSON.stringify(id) ?? '(without id)', problem, fix });
   if (typeof id !== 'string' || !PLUGIN_ID.test(id)) {
-    throw invalid(
-      `the id ${JSON.stringify(id) ?? 'is missing and'} is not usable`,
-      'Use a lower-case letter, then letters, digits, - and ., 40 at most; @scope/ may stand before it',
-    );
+    throw invalid(`the id ${JSON.stringify(id) ?? 'is missing and'} is not usable`, PLUGIN_ID_IN_WORDS.replace(/^u/, 'U'));
   }
   if (typeof version !== 'string' || typeof description !== 'string') throw invalid('version and description have to be texts', 'Put them in quotes');
   if (!Array.isArray(tools)) throw invalid('"tools" is not a list', 'Give it as tools: [defineTool({ … })]');
-  const wrong = problemOfTools(tools);
+  const wrong = problemOfTools(tools, definition.dialect);
   if (wrong) throw invalid(...wrong);
   const problem = problemOfDetails(definition);
   if (problem) throw invalid(problem, 'See docs/guides/tools.md for what may stand there');
   return { id, version, description, tools: tools.map((tool) => ({ ...UNSAID, ...tool })), ...detailsOf(definition) };
 }
 
-function problemOfTools(tools: Tool[]): [problem: string, fix: string] | undefined {
+function problemOfTools(tools: Tool[], dialect = 'longshore'): [problem: string, fix: string] | undefined {
   const seen = new Set<string>();
   for (const tool of tools) {
     const problem = problemOfTool(tool);
-    if (problem) return [problem, 'Make each tool with defineTool({ id, description, parameters, execute })'];
+    if (problem) return [problem, dialect === 'longshore' ? 'Make each tool with defineTool({ id, description, parameters, execute })' : 'Mend that tool'];
     if (seen.has(tool.id)) return [`two tools have the id "${tool.id}"`, 'Rename one'];
     seen.add(tool.id);
   }

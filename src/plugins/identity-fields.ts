@@ -5,7 +5,7 @@ type Identity = Pick<ToolContext, 'conversationId' | 'userId' | 'tenantId'>;
 
 /**
  * Arguments that say for whom a tool works. A model that could choose them could act for somebody else, so it is not shown them and what it sends for them
- * is dropped; the host fills them in. A conversation has one user, so it is no group and its `group_id` is empty.
+ * is dropped; the host fills in those that a tool declares. A conversation has one user, so it is no group and its `group_id` is empty.
  */
 const FIELDS = new Map<string, (identity: Identity) => string>([
   ...named(['conversation_id', 'stream_id', 'chat_id', 'chat_key'], ({ conversationId }) => conversationId),
@@ -18,6 +18,11 @@ const FIELDS = new Map<string, (identity: Identity) => string>([
 /** The identity fields that a schema declares. */
 export function identityFieldsOf(parameters: JsonObject): string[] {
   return Object.keys((parameters['properties'] ?? {}) as JsonObject).filter((name) => FIELDS.has(name));
+}
+
+/** The identity fields that a call could bring along although its schema does not name them, since it takes whatever it is given. */
+export function unnamedFieldsOf({ properties = {}, additionalProperties = true }: JsonObject): string[] {
+  return additionalProperties === true ? [...FIELDS.keys()].filter((name) => !Object.hasOwn(properties as JsonObject, name)) : [];
 }
 
 /** The schema as a model is shown it, and as its arguments are checked. */

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { failure } from '../contracts/errors.ts';
 import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from './define-plugin.ts';
-import { identityFieldsOf, identityOf, withoutFields, withoutKeys } from './identity-fields.ts';
+import { identityFieldsOf, identityOf, unnamedFieldsOf, withoutFields, withoutKeys } from './identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
 import { createCompiler, type Compile } from './validate-arguments.ts';
 
@@ -49,6 +49,17 @@ export interface RegistryOptions {
   register?: (plugin: Plugin) => RegisteredTool[];
   /** Ids of plugins that an operator took away: agents that name their tools go on without them. */
   disabled?: string[];
+  /** Asked when a tool is missed. */
+  notAtWork?: () => NotAtWork[];
+}
+
+/** Plugins that agents name, that nobody disabled, and that could not be loaded. */
+export interface NotAtWork {
+  /** As agents name it. */
+  source: string;
+  /** Of its plugins; empty where it has not even told them. */
+  ids: string[];
+  problem: string;
 }
 
 /** Registers plugins, each once. */
@@ -66,7 +77,7 @@ export function createRegistrar(compile: Compile = createCompiler()): (plugin: P
  * Puts the tools of plugins under their full ids.
  * @throws PLUGIN_COLLISION when two plugins have the same id, PLUGIN_INVALID when a tool's JSON Schema cannot be compiled.
  */
-export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [] }: RegistryOptions = {}): Registry {
+export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [], notAtWork = () => [] }: RegistryOptions = {}): Registry {
   refuseCollisions(plugins);
   const byPlugin = new Map(plugins.map((plugin) => [plugin.id, register(plugin)]));
   const tools = [...byPlugin.values()].flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -86,6 +97,7 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
         // This is asked at each step, and an agent with many plugins names them one by one.
         const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
         const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
+        if (found.length === 0) refuseNotAtWork(agent, pattern, notAtWork(), disabled.includes(plugin) || pluginsById.has(plugin));
         const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
         if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
         for (const tool of found) given.add(tool);
@@ -110,6 +122,19 @@ function isWithinReach({ id, source, dialect }: Plugin, { plugins, mcp = {} }: P
 /** A server that cannot be reached now has no tools yet, and may change them at any time. */
 function mayComeLater(pluginId: string, plugins: Map<string, Plugin>): boolean {
   return plugins.get(pluginId)?.dialect === 'mcp';
+}
+
+/**
+ * Says why a tool is not there whose plugin the agent does name.
+ * @param known its plugin is that of something else; only of an unknown one may a source be the reason that has not told its plugins.
+ */
+function refuseNotAtWork({ id, plugins, mcp = {} }: Pick<Agent, 'id' | 'plugins' | 'mcp'>, pattern: string, notAtWork: NotAtWork[], known: boolean): void {
+  const [plugin = ''] = pattern.split(':');
+  const mayBeAny = !known && !Object.hasOwn(mcp, plugin);
+  const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.includes(plugin) || (mayBeAny && ids.length === 0)));
+  if (!cause) return;
+  const problem = `"${pattern}" matches no tool, since a plugin of the agent is not at work`;
+  throw failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem, fix: cause.problem });
 }
 
 const MOST_NAMES = 60;
@@ -138,10 +163,12 @@ function nameOf(plugin: Plugin): string {
 function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
   return plugin.tools.map((tool) => {
     // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
-    const fields = plugin.dialect === 'mcp' || plugin.dialect === 'nekro' ? [] : identityFieldsOf(tool.parameters);
+    const ownAffair = plugin.dialect === 'mcp' || plugin.dialect === 'nekro';
+    const fields = ownAffair ? [] : identityFieldsOf(tool.parameters);
+    const dropped = ownAffair ? [] : [...fields, ...unnamedFieldsOf(tool.parameters)];
     const parameters = withoutFields(tool.parameters, fields);
     const argumentProblems = compile(plugin.id, tool.id, 'parameters', parameters);
-    const accept = (input: JsonObject) => withoutKeys(input, fields);
+    const accept = (input: JsonObject) => withoutKeys(input, dropped);
     return {
       ...tool,
       id: `${plugin.id}:${tool.id}`,

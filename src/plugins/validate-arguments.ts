@@ -17,7 +17,7 @@ const MAX_VALUE_LENGTH = 80;
 const OPTIONS: Options = { ownProperties: true, allErrors: true, strict: false, verbose: true, addUsedSchema: false, logger: false, code: { optimize: false } };
 
 export type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => (value: Json) => string[];
-type Part = 'parameters' | 'result';
+type Part = 'parameters' | 'result' | 'configuration';
 
 /**
  * Makes a compiler of tools' JSON Schemas (draft 7 or 2020-12) to checks of arguments and results. A check gives all problems, each naming its path.
@@ -78,8 +78,12 @@ function compileSchema(judge: Ajv, validator: Ajv, schema: JsonObject, invalidBy
 }
 
 function invalid(pluginId: string, toolId: string, part: Part, error: Error): Error {
-  const which = part === 'parameters' ? `the parameters of tool "${toolId}" are` : `the resultSchema of tool "${toolId}" is`;
-  const problem = `${which} not a valid JSON Schema (${error.message})`;
+  const which = {
+    parameters: `the parameters of tool "${toolId}" are`,
+    result: `the resultSchema of tool "${toolId}" is`,
+    configuration: 'its configSchema is',
+  };
+  const problem = `${which[part]} not a valid JSON Schema (${error.message})`;
   return failure('PLUGIN_INVALID', { plugin: JSON.stringify(pluginId), problem, fix: 'Mend the schema; drafts 7 and 2020-12 are known' }, error);
 }
 

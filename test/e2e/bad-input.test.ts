@@ -129,7 +129,7 @@ test('an agent that does not exist is named, with those that do', async () => {
   const before = await known();
   await expect(start('nobody')).rejects.toMatchObject({
     code: 'AGENT_NOT_FOUND',
-    message: `No agent named "nobody". Known: asker, confused, talker. Put nobody.yaml into ${installation.environment['LONGSHORE_AGENTS']} or name one that exists.`,
+    message: `No agent named "nobody". Known: asker, confused, talker. Put nobody.yaml into ${installation.environment['LONGSHORE_AGENTS']}, set LONGSHORE_AGENTS to where it is, or name one that exists.`,
   });
   expect(await known()).toEqual(before);
 });

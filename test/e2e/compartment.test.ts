@@ -16,11 +16,28 @@ beforeAll(async () => {
     `import { definePlugin, defineTool } from 'longshore/plugins';
      import { z } from 'zod';
      export default definePlugin({ id: 'notes', tools: [defineTool({
+       id: 'linger', description: 'Lingers', parameters: z.object({}), isolation: 'container', timeoutMs: 1000, requireApproval: false,
+       execute: async (_input, { sandbox }) => (await sandbox.exec('sleep 3.14; touch lingered', { timeoutMs: 60_000 })).status,
+     }), defineTool({
        id: 'count', description: 'Counts', parameters: z.object({ text: z.string() }),
        async execute({ text }: { text: string }, context) { await context.note('counting'); return { length: text.length, process: typeof process, ids: context.callId.slice(0, 5) }; } })] });`,
   );
   const call = { call: 'notes:count', with: { text: 'four' }, expect: { length: 4, process: 'undefined', ids: 'call_' } };
-  installation = await installAgents({ counter: { plugins: [directory], tools: ['notes:*'], steps: [call, { say: 'Counted.' }] } });
+  // Waits for the end of a command that should have ended long ago.
+  const look = { command: 'while pgrep -f "^sleep 3.14" >&2; do sleep 0.05; done; ls' };
+  const late = 'notes:linger failed: it took longer than 1000 ms and was aborted';
+  installation = await installAgents({
+    counter: { plugins: [directory], tools: ['notes:*'], steps: [call, { say: 'Counted.' }] },
+    lingerer: {
+      plugins: [directory],
+      tools: ['notes:*', 'shell:run'],
+      steps: [
+        { call: 'notes:linger', with: {}, expect: { isError: true, text: late } },
+        { call: 'shell:run', with: look, expect: { exitCode: 0, stdout: '' } },
+        { say: 'Nothing lingers.' },
+      ],
+    },
+  });
   url = `http://127.0.0.1:${await freePort()}`;
   installation.environment['LONGSHORE_METRICS_ADDRESS'] = new URL(url).host;
   worker = installation.startWorker();
@@ -35,6 +52,12 @@ test('a conversation calls a tool of a plugin that the worker fenced off', async
   const chat = await installation.longshore.start({ agent: 'counter', user: 'user-1', message: 'Count.' });
   expect(await chat.reply()).toBe('Counted.');
   expect(await resultsOf(chat)).toEqual([{ length: 4, process: 'undefined', ids: 'call_' }]);
+});
+
+test("a tool's time limit ends its command in the sandbox too", async () => {
+  const chat = await installation.longshore.start({ agent: 'lingerer', user: 'user-1', message: 'Linger.' });
+  expect(await chat.reply()).toBe('Nothing lingers.');
+  await chat.close();
 });
 
 test("a worker's health tells the level of the fence and that the plugin runs", async () => {

@@ -138,6 +138,12 @@ describe('requests', () => {
     }
   });
 
+  test('a refusal names the setting in which an operator can allow more, except for cloud metadata', async () => {
+    const refusalOf = (address: string) => guarded({ allowAddresses: [], setting: 'MORE', resolve: async () => [address] })('http://good.example/');
+    await expect(refusalOf('10.0.0.1')).rejects.toThrow('it resolves to 10.0.0.1, which is not public (private); an operator can allow it in MORE');
+    await expect(refusalOf('168.63.129.16')).rejects.toThrow(/which is an address of cloud metadata$/);
+  });
+
   test('a rebinding resolver gains nothing: each connection goes where its own check went', async () => {
     const answers = [['127.0.0.1'], ['127.0.0.2'], ['10.0.0.1']];
     const fetch = guarded({ resolve: async () => answers.shift() ?? [] });

@@ -48,7 +48,7 @@ test('definePlugin applied to a plugin gives an equal one', () => {
 
 describe('a plugin that cannot be used is refused with the plugin, the problem and the fix', () => {
   test.each<[string, unknown, RegExp]>([
-    ['an id with capitals', { id: 'Weather', tools: [] }, /Plugin "Weather": the id "Weather" is not usable\. Use a lower-case letter/],
+    ['an id with a space', { id: 'The weather', tools: [] }, /Plugin "The weather": the id "The weather" is not usable\. Use a letter, then letters/],
     ['no id', { tools: [] }, /Plugin \(without id\): the id is missing/],
     ['an id with a colon', { id: 'a:b', tools: [] }, /Plugin "a:b"/],
     ['no tools', { id: 'weather' }, /"tools" is not a list\. Give it as/],

@@ -23,8 +23,19 @@ const remind = defineTool({
     return 'done';
   },
 });
+const taking = (id: string, parameters: JsonObject) => defineTool({ id, description: 'Takes', parameters, execute: async (input) => input });
+const text = { type: 'string' };
 const registry = createRegistry([
   definePlugin({ id: 'notes', tools: [remind] }),
+  definePlugin({
+    id: 'open',
+    tools: [
+      taking('any', { type: 'object' }),
+      taking('more', { type: 'object', properties: { text }, additionalProperties: true }),
+      taking('closed', { type: 'object', properties: { text }, additionalProperties: false }),
+      taking('named', { type: 'object', additionalProperties: text }),
+    ],
+  }),
   definePlugin({
     id: 'github',
     dialect: 'mcp',
@@ -56,6 +67,15 @@ test('what a model sends for them is dropped before the call is judged, hashed a
   expect(forged.proposed[0]).toMatchObject({ decision: 'ask', arguments: { text: 'x' } });
   expect(forged.accepted).toEqual([{ text: 'x' }]);
   expect(forged.proposed[0]?.hash).toBe(judge('notes:remind', { text: 'x' }).proposed[0]?.hash);
+});
+
+test('a tool that takes whatever it is given is not given them by the model; one that says what it takes refuses them, or has them for data', () => {
+  const forged = { text: 'x', user_id: 'somebody else', streamId: 'conv_2' };
+  for (const tool of ['open:any', 'open:more']) expect(judge(tool, forged)).toMatchObject({ accepted: [{ text: 'x' }], refusals: [] });
+  expect(judge('open:closed', forged).refusals[0]?.text).toBe(
+    'Arguments of open:closed are not valid: /user_id: not known (known: text); /streamId: not known (known: text)',
+  );
+  expect(judge('open:named', forged).accepted).toEqual([forged]);
 });
 
 test('the host fills them in when the tool runs, whatever the arguments say', async () => {

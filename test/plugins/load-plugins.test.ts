@@ -138,7 +138,7 @@ test('a plugin that the operator did not name for the host runs in a process of 
   expect(plugins[0]!.tools[0]!.isolation).toBe('compartment');
   expect(await plugins[0]!.tools[0]!.execute({}, contextOf('conv-1'))).toBe('undefined');
   expect(problems.map(({ error }) => error.message)).toEqual([
-    'Plugin "./files": deep/tail.ts:1: "node:fs" does not exist in a compartment; use readFile(path) with permissions.fs, or context.files. Mend it, or ask the operator to load this plugin with isolation host',
+    'Plugin "./files": deep/tail.ts:1: "node:fs" does not exist in a compartment; use readFile(path) with permissions.fs, or context.files. Mend it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host',
     expect.stringContaining('index.ts:1: "child_process" does not exist in a compartment; use context.sandbox.exec'),
     expect.stringMatching(/^Plugin "\.\/late": .*index\.ts/),
     'Plugin "./lost": index.ts:1: there is no "./nowhere.ts". Mend the path',

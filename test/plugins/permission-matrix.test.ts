@@ -142,11 +142,11 @@ async function run(what: keyof Cell, isolation: string, toolId: string): Promise
 
 /** What the functions of fenced tools may do: what the tool was granted. */
 const FENCED: Record<Permission, Cell> = {
-  time: { granted: 'number', denied: 'secure mode Calling %SharedDate%.now() throws' },
-  network: { granted: 'hello from open.test', denied: 'fetch is not a function' },
+  time: { granted: 'number', denied: 'secure mode Calling %SharedDate%.now() throws; the clock is there only while a tool with permissions.time runs' },
+  network: { granted: 'hello from open.test', denied: 'fetch is not a function; the network is there only while a tool with permissions.network runs' },
   env: { granted: VALUE, denied: 'nothing' },
-  fs: { granted: 'readable', denied: 'readFile is not a function' },
-  random: { granted: 'number', denied: 'secure mode %SharedMath%.random() throws' },
+  fs: { granted: 'readable', denied: 'readFile is not a function; reading files is there only while a tool with permissions.fs runs' },
+  random: { granted: 'number', denied: 'secure mode %SharedMath%.random() throws; chance is there only while a tool with permissions.random runs' },
 };
 /** What the functions of tools in the sandbox may do: as commands there, and what the tool was granted they have through their context. */
 const SANDBOXED: Record<Permission, Cell> = {

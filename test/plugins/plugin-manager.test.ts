@@ -182,10 +182,20 @@ test('a configuration reaches the plugin and its calls with secrets filled in; o
   expect(bench.logged.join('\n')).not.toContain('hidden');
 });
 
-test('a plugin without a variable that it requires is not loaded', async () => {
+test('a plugin whose configSchema is none is not loaded, and the error says so', async () => {
+  await bench.write('c/index.ts', sourceOf('c', 'return 1;', `configSchema: { type: 'object', properties: { a: { type: 'txt' } } },`));
+  await bench.open(['./c']);
+  expect(reportOf('./c')?.error).toMatch(/^Plugin "c": its configSchema is not a valid JSON Schema \(/);
+});
+
+test('a plugin without a variable that it requires is not loaded, and an agent that needs its tools is told why', async () => {
   await bench.write('p/index.ts', sourceOf('p', 'return context.env.TOKEN;', `environment: [{ name: 'TOKEN', required: true }],`));
-  await bench.open(['./p']);
-  expect(reportOf('./p')?.error).toBe('Plugin "p": it needs the variable TOKEN, which is not set. Set it for the worker');
+  const { registry } = await bench.open(['./p', './gone']);
+  const problem = 'Plugin "p": it needs the variable TOKEN, which is not set. Set it for the worker';
+  expect(reportOf('./p')?.error).toBe(problem);
+  const tools = (plugins: string[]) => () => registry.forAgent({ id: 'a', plugins, tools: ['p:run'] });
+  expect(tools(['./p'])).toThrow(`"p:run" matches no tool, since a plugin of the agent is not at work. ${problem}`);
+  expect(tools(['./gone'])).toThrow('is not at work. Plugin "./gone": there is no directory');
 });
 
 test('of a pinned plugin one flipped byte is refused, and another version of a package', async () => {

@@ -22,6 +22,20 @@ test('two plugins of one id are refused, naming both', () => {
   );
 });
 
+test('a tool that is missed since its plugin does not work says why, and no other tool does', () => {
+  const problem = 'Plugin "notes": it needs the variable KEY, which is not set. Set it for the worker';
+  const broken = [
+    { source: './notes', ids: ['notes'], problem },
+    { source: './other', ids: [], problem: 'Plugin "./other": no' },
+  ];
+  const partial = createRegistry([files], { notAtWork: () => broken });
+  const missing = (pattern: string, plugins: string[]) => () => partial.forAgent({ id: 'fixer', plugins, tools: [pattern] });
+  expect(missing('notes:*', ['./notes'])).toThrow(`agent "fixer": tools: "notes:*" matches no tool, since a plugin of the agent is not at work. ${problem}`);
+  expect(missing('other:run', ['./notes', './other'])).toThrow('is not at work. Plugin "./other": no');
+  for (const plugins of [[], ['./notes'], ['./other']])
+    expect(missing('files:reed', plugins)).toThrow('"files:reed" matches no tool. Known: files:read, files:write.');
+});
+
 test('an agent gets the tools that its ids and patterns name, each once', () => {
   const tools = registry.forAgent({ id: 'fixer', plugins: [], tools: ['files:*', 'files:read'] });
   expect(tools.map(({ id }) => id)).toEqual(['files:read', 'files:write']);
@@ -61,7 +75,7 @@ test('an alias is what providers take, and leads back to the tool', () => {
 });
 
 test('any ids give safe aliases that lead back', () => {
-  const pluginId = fc.stringMatching(/^[a-z][a-z0-9-]{0,39}$/);
+  const pluginId = fc.stringMatching(/^(@[A-Za-z][\w.-]{0,20}\/)?[A-Za-z][\w.-]{0,39}$/);
   const toolId = fc.stringMatching(/^[A-Za-z0-9_.-]{1,80}$/);
   const plugins = fc.dictionary(pluginId, fc.uniqueArray(toolId, { minLength: 1, maxLength: 4 }), { minKeys: 1, maxKeys: 3 });
   fc.assert(
@@ -78,9 +92,11 @@ test('any ids give safe aliases that lead back', () => {
 
 test('ids that differ only where an alias cannot show it get different aliases', () => {
   const some = createRegistry([
-    definePlugin({ id: 'p', tools: [echoTool('a.b'), echoTool('a_b'), echoTool(`${'x'.repeat(79)}1`), echoTool(`${'x'.repeat(79)}2`)] }),
+    definePlugin({ id: 'p', tools: [echoTool('a.b'), echoTool('a_b'), echoTool(`${'x'.repeat(79)}1`), echoTool(`${'x'.repeat(79)}2`), echoTool('_q__t')] }),
+    ...['@s/p', '@s.p/p', 's_p', 's-p', 's.p', 'p__'].map((id) => definePlugin({ id, tools: [echoTool('t'), echoTool('q__t')] })),
   ]);
-  expect(new Set(some.tools.map(({ alias }) => alias)).size).toBe(4);
+  expect(new Set(some.tools.map(({ alias }) => alias)).size).toBe(17);
+  for (const { id, alias } of some.tools) expect(some.fromAlias(alias)).toBe(id);
 });
 
 test('a plugin that has made other tools of itself is registered with them, one that has not is not registered again', () => {

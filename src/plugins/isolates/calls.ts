@@ -31,7 +31,7 @@ export function createCalls(process: PluginProcess, graceMs: number): Calls {
   const pending = new Map<number, Pending>();
   let last = 0;
   const failAll = (why: string): void => {
-    for (const { name, reject } of pending.values()) reject(failure('TOOL_FAILED', { tool: name, problem: `its process was ended: ${why}` }));
+    for (const { name, reject } of pending.values()) reject(failure('PLUGIN_ENDED', { tool: name, why }));
     pending.clear();
   };
   void process.ended.then(failAll);

@@ -3,6 +3,7 @@ import type { Json } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { createCalls, type Calls } from './calls.ts';
+import { explain } from './explain.ts';
 import { useCapability, type Caller } from './capabilities.ts';
 import { createIdleWatch } from './idle-watch.ts';
 import type { PluginProcess } from './plugin-process.ts';
@@ -157,5 +158,5 @@ export function factsOf({ conversationId, userId, tenantId, agentId, turnId, cal
 }
 
 export function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>): Error {
-  return problems === undefined ? new Error(message) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
+  return problems === undefined ? new Error(explain(message)) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
 }

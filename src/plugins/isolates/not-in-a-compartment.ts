@@ -26,6 +26,7 @@ const INSTEAD_OF_NAMES: Record<string, string> = {
   structuredClone: 'JSON.parse(JSON.stringify(value))',
 };
 const ASK_FOR_HOST = 'Mend it, or ask the operator to load this plugin with isolation host';
+const RUN_ELSEWHERE = 'Mend it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host';
 
 const ABSENT = 'does not exist in a compartment';
 
@@ -69,7 +70,7 @@ export function refusalOf(text: string): Refusal {
     const found = pattern.exec(text);
     if (found) return refusal(found[1] ?? '');
   }
-  return { problem: text, fix: text.includes(ABSENT) ? ASK_FOR_HOST : 'Mend it' };
+  return { problem: text, fix: text.includes(ABSENT) ? RUN_ELSEWHERE : 'Mend it' };
 }
 
 /** What code missed that failed with `message`, as far as that can be told: a global name of Node, with what to use instead; empty for anything else. */

@@ -25,7 +25,7 @@ export function prepareConfig(
   try {
     const filled = fillInEnvironment(written, read, (name, path) => new Error(`/${path.join('/')}: the variable ${name} is not set for the worker`));
     const config = withDefaults(schema, filled as JsonObject);
-    const found = schema ? compile(pluginId, 'config', 'parameters', withoutSecrets(schema))(config) : [];
+    const found = schema ? compile(pluginId, 'config', 'configuration', withoutSecrets(schema))(config) : [];
     return found.length > 0 ? { problems: found.map((problem) => unquoted(problem, pathsOfReferences(written, ''))) } : { config };
   } catch (error) {
     return { problems: [(error as Error).message] };
@@ -37,7 +37,7 @@ export function problemsAsWritten(pluginId: string, schema: JsonObject | undefin
   if (!schema) return Object.keys(written).map((key) => `/${key}: this plugin takes no configuration`);
   const plain = plainSecrets(schema, written, '');
   if (plain.length > 0) return plain;
-  const check = compile(pluginId, 'config', 'parameters', withoutSecrets(schema));
+  const check = compile(pluginId, 'config', 'configuration', withoutSecrets(schema));
   // What a reference stands for is not known here: the check of the worker decides about these.
   const unknown = pathsOfReferences(written, '');
   return check(withDefaults(schema, written)).filter((problem) => !unknown.some((path) => problem.startsWith(`${path}:`)));

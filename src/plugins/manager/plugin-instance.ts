@@ -27,6 +27,10 @@ export interface InstanceParts {
 
 const HOOK_TIMEOUT_MS = 30_000;
 
+type Hook = 'load' | 'unload' | 'updateConfig';
+/** By these their authors know them. */
+const MAIBOT_NAMES: Record<Hook, string> = { load: 'onLoad', unload: 'onUnload', updateConfig: 'onConfigUpdate' };
+
 type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
 
 /**
@@ -50,7 +54,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
     info: (message: string, values: object = {}) => log.info(values, message),
     warn: (message: string, values: object = {}) => log.warn(values, message),
   };
-  await run(id, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
+  await run(plugin, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
   // It may have made other tools of itself.
   await checkBounds(plugin, bounds);
   return { ...countCalls(plugin), config: prepared.config, configVersion, bounds };
@@ -65,7 +69,7 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   const { id, configSchema } = plugin;
   const prepared = prepareConfig(id, configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
-  await run(id, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
+  await run(plugin, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   const { tools, alerts } = plugin;
   instance.refresh();
   await checkBounds(plugin, instance.bounds).catch((error: unknown) => {
@@ -78,11 +82,11 @@ export async function configureInstance(instance: PluginInstance, { config: writ
 
 /** Lets a plugin clean up. */
 export async function stopInstance({ plugin }: PluginInstance, log: Logger): Promise<void> {
-  await run(plugin.id, 'unload', () => plugin.unload?.()).catch((error: unknown) => log.warn({ plugin: plugin.id, err: error }, 'a plugin failed to unload'));
+  await run(plugin, 'unload', () => plugin.unload?.()).catch((error: unknown) => log.warn({ plugin: plugin.id, err: error }, 'a plugin failed to unload'));
 }
 
 /** A hook is a plugin's code, which may throw anything or take for ever. */
-async function run(id: string, hook: string, work: () => Promise<void> | undefined): Promise<void> {
+async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void> | undefined): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`it took longer than ${HOOK_TIMEOUT_MS} ms`)), HOOK_TIMEOUT_MS);
@@ -91,7 +95,12 @@ async function run(id: string, hook: string, work: () => Promise<void> | undefin
     await Promise.race([work(), late]);
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
-    throw invalid(id, `its ${hook} failed (${(error as Partial<Error> | undefined)?.message ?? String(error)})`, 'Mend it, or what it needs', error);
+    throw invalid(
+      id,
+      `its ${dialect === 'maibot' ? MAIBOT_NAMES[hook] : hook} failed (${(error as Partial<Error> | undefined)?.message ?? String(error)})`,
+      'Mend it, or what it needs',
+      error,
+    );
   } finally {
     clearTimeout(timer);
   }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
-import { createRegistrar, createRegistry, type Registry } from '../registry.ts';
+import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry.ts';
 import { bringUp, type Household, type ManagedSource } from './bring-up.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
@@ -125,7 +125,7 @@ class Manager implements PluginManager, Household {
     this.registry.replace(
       createRegistry(
         plugins.filter(({ id }) => this.isEnabled(id)),
-        { register: this.register, disabled },
+        { register: this.register, disabled, notAtWork: () => this.notAtWork() },
       ),
     );
     if (this.started) this.options.onChange?.(this.registry);
@@ -156,6 +156,13 @@ class Manager implements PluginManager, Household {
     await this.queue;
     for (const { instances, loaded } of this.sources.toReversed()) this.retire(instances.toReversed(), loaded);
     await Promise.all(this.retiring);
+  }
+
+  private notAtWork(): NotAtWork[] {
+    const all = this.sources.flatMap(({ source, ids, problems }) =>
+      problems.map(({ pluginId, error }) => ({ source: source.name, ids: pluginId === undefined ? ids : [pluginId], problem: error.message })),
+    );
+    return all.filter(({ ids }) => ids.length === 0 || ids.some((id) => this.isEnabled(id)));
   }
 
   private instanceOf(pluginId: string): PluginInstance | undefined {

@@ -107,10 +107,10 @@ describe('the five permissions', () => {
     const plugin = await bench.load('denied', sourceOf('denied', USES));
     expect(await problemOf(run(plugin, 'time'))).toMatch(/secure mode/i);
     expect(await problemOf(run(plugin, 'random'))).toMatch(/secure mode/i);
-    expect(await problemOf(run(plugin, 'network'))).toMatch(/^fetch is not (defined|a function)$/);
+    expect(await problemOf(run(plugin, 'network'))).toMatch(/^fetch is not (defined|a function); the network is there only while /);
     expect(await problemOf(run(plugin, 'ownFetch'))).toBe('Request to "https://api.example/" refused: this tool has no permission for the network');
     expect(await run(plugin, 'env')).toEqual({});
-    expect(await problemOf(run(plugin, 'fs', { path: '/etc/hostname' }))).toMatch(/^readFile is not (defined|a function)$/);
+    expect(await problemOf(run(plugin, 'fs', { path: '/etc/hostname' }))).toMatch(/^readFile is not (defined|a function); reading files is there only while /);
     expect(await run(plugin, 'later')).toEqual(['1970-01-01T00:00:00.000Z', 2, 'number', expect.not.stringContaining('1970-01-01T01')]);
     await expect(bench.load('early', sourceOf('early', {}, { top: 'const at = Date.now();' }))).rejects.toThrow(/secure mode/i);
   });
@@ -143,6 +143,17 @@ describe('the five permissions', () => {
     ];
     for (const path of outside) expect(await problemOf(run(plugin, 'fs', { path }))).toBe(`${path}: is not readable for this plugin; it may read ${data}`);
   });
+});
+
+test('a result that JSON does not know is an error of its call, and costs no process', async () => {
+  const plugin = await bench.load(
+    'odd',
+    sourceOf('odd', { fn: 'return () => 1', big: 'return 1n', count: 'return (globalThis as any).n = ((globalThis as any).n ?? 0) + 1' }),
+  );
+  await run(plugin, 'count');
+  expect(await problemOf(run(plugin, 'fn'))).toBe('it returned a function, which is no JSON');
+  expect(await problemOf(run(plugin, 'big'))).toContain('BigInt');
+  expect(await run(plugin, 'count')).toBe(2);
 });
 
 test('what one conversation keeps in variables and globals is not seen by another', async () => {

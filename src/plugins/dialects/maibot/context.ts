@@ -27,6 +27,33 @@ export interface PluginState {
   current: () => ToolContext | undefined;
 }
 
+/** What the original's `ctx` has and this one does not, with what takes its place where something does. */
+const ABSENT: Record<string, string> = {
+  api: '',
+  chat: 'stream_id and user_id, which handlers are given',
+  component: '',
+  db: 'ctx.store',
+  emoji: 'ctx.send.image',
+  frequency: '',
+  gateway: '',
+  knowledge: '',
+  llm: '',
+  logging: 'ctx.logger',
+  message: 'the message, which handlers are given',
+  paths: 'ctx.store, or ctx.files',
+  person: 'user_id, which handlers are given',
+  render: '',
+  statistics: '',
+  tool: '',
+};
+const ABSENT_SENDS: Record<string, string> = {
+  command: '',
+  custom: 'ctx.send.file',
+  emoji: 'ctx.send.image',
+  forward: 'ctx.send.text for each message',
+  hybrid: 'ctx.send.text and ctx.send.image',
+};
+
 export function createContext(state: PluginState): MaiBotContext {
   const call = (what: string): ToolContext => {
     const context = state.current();
@@ -38,12 +65,13 @@ export function createContext(state: PluginState): MaiBotContext {
     if (streamId !== undefined && streamId !== context.conversationId) throw new Error(`ctx.send: the stream "${streamId}" is not the one of this call`);
     await context.send(part);
   };
-  return {
-    send: {
-      text: (text, streamId) => send({ type: 'text', text }, streamId),
-      image: (data, streamId, mediaType = 'image/png') => send({ type: 'image', mediaType, data }, streamId),
-      file: ({ name, data, mediaType = 'application/octet-stream' }, streamId) => send({ type: 'file', mediaType, name, data }, streamId),
-    },
+  const sends: MaiBotContext['send'] = {
+    text: (text, streamId) => send({ type: 'text', text }, streamId),
+    image: (data, streamId, mediaType = 'image/png') => send({ type: 'image', mediaType, data }, streamId),
+    file: ({ name, data, mediaType = 'application/octet-stream' }, streamId) => send({ type: 'file', mediaType, name, data }, streamId),
+  };
+  const context: MaiBotContext = {
+    send: tellAbsent(sends, 'ctx.send', ABSENT_SENDS),
     logger: createLogger(state),
     get config() {
       return state.config;
@@ -64,6 +92,19 @@ export function createContext(state: PluginState): MaiBotContext {
       return call('fetch').fetch;
     },
   };
+  return tellAbsent(context, 'ctx', ABSENT);
+}
+
+/** Using one of these names is an error that says what to use, rather than one about undefined. */
+function tellAbsent<Part extends object>(part: Part, of: string, absent: Record<string, string>): Part {
+  for (const [name, instead] of Object.entries(absent)) {
+    Object.defineProperty(part, name, {
+      get() {
+        throw new Error(`${of}.${name} is not there${instead ? `; use ${instead}` : ''}`);
+      },
+    });
+  }
+  return part;
 }
 
 function createLogger(state: PluginState): MaiBotContext['logger'] {

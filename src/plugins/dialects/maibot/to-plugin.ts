@@ -29,6 +29,7 @@ export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
   const state: PluginState = { host: undefined, config: {}, current: () => undefined };
   plugin.ctx = createContext(state);
   const declarations = declarationsOf(plugin);
+  declarations.forEach(checkScopes);
   const scoped = declarations.some(({ options }) => options.chatScope !== undefined || options.allowedSession !== undefined);
   return {
     dialect: 'maibot',
@@ -101,6 +102,16 @@ function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): P
       return resultOf(await handler.call(plugin, await argumentsOf(parameters, input, context)));
     },
   };
+}
+
+const CHAT_SCOPES: unknown[] = [undefined, 'all', 'group', 'private'];
+
+/** A slip of the pen would offer the tool where it is not meant to be. */
+function checkScopes({ name, options: { chatScope, allowedSession = [] } }: Declaration): void {
+  if (!CHAT_SCOPES.includes(chatScope)) throw new Error(`tool "${name}" has the chatScope ${JSON.stringify(chatScope)}; known are all, group and private`);
+  if (!Array.isArray(allowedSession) || !allowedSession.every((id) => typeof id === 'string')) {
+    throw new Error(`tool "${name}" has an allowedSession that is no list of conversations' ids`);
+  }
 }
 
 function parametersOf(name: string, { parameters }: ToolOptions): JsonObject {

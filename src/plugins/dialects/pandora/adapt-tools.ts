@@ -44,7 +44,7 @@ export function adaptEntries(modules: EntryModule[]): AdaptedEntries {
     alerts: [...fixed.alerts, ...dynamic.map(toCome)],
     async load({ env, config }) {
       const resolved = await Promise.all(
-        dynamic.map((module) => resolveEntry(module, { pluginConfig: { ...config }, env: pick(env, module.permissions.env) })),
+        dynamic.map((module) => resolveEntry(module, { pluginConfig: { enabled: true, ...config }, env: pick(env, module.permissions.env) })),
       );
       const all = joined([fixed, ...resolved]);
       adapted.tools = all.tools;
@@ -112,7 +112,7 @@ const isHint = (value: unknown): boolean => value === undefined || typeof value 
 
 /** What is said of a tool for which the check does not hold. */
 const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
-  ['has no id without a colon', ({ id }) => isText(id) && id?.includes(':') === false],
+  ['has no id, or one with a colon', ({ id }) => isText(id) && id?.includes(':') === false],
   ['has no name', ({ name }) => isText(name)],
   ['has no description', ({ description }) => isText(description)],
   ['has no execute function', ({ execute }) => typeof execute === 'function'],
@@ -145,6 +145,6 @@ function textOf(value: unknown): string {
   return value instanceof Error ? value.message : (JSON.stringify(value) ?? String(value));
 }
 
-function pick(env: Readonly<Record<string, string>>, names: string[] = []): Record<string, string> {
+export function pick(env: Readonly<Record<string, string>>, names: string[] = []): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
 }

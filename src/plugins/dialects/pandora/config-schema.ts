@@ -16,6 +16,6 @@ export function configSchemaOf(fields: ConfigField[]): JsonObject {
 function schemaOf({ type, label, description, options = [], required, placeholder }: ConfigField): JsonObject {
   const about = { title: label, ...(description !== undefined && { description }), ...(placeholder !== undefined && { examples: [placeholder] }) };
   if (type === 'number') return { type: 'number', ...about };
-  if (type === 'enum') return { type: 'string', ...about, enum: options.map(({ value }) => value) };
+  if (type === 'enum') return { type: 'string', ...about, enum: [...new Set(options.map(({ value }) => value))] };
   return { type: 'string', ...about, ...(required && { minLength: 1 }), ...(type === 'password' && { 'x-secret': true }) };
 }

@@ -1,14 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { satisfies, validRange } from 'semver';
+import { intersects, validRange } from 'semver';
 import { z } from 'zod';
 import { failure } from '../../../contracts/errors.ts';
+import { PLUGIN_ID, PLUGIN_ID_IN_WORDS } from '../../define-plugin.ts';
 import { VARIABLE } from '../../plugin-details.ts';
 
 export const MANIFEST_FILE = 'pandora.manifest.json';
 
-/** The version of Pandora whose plugin interface is spoken here; manifests say with `pandora` which they need. */
-export const PANDORA_VERSION = '1.0.0';
+/** The versions of Pandora whose plugin interface is spoken here; manifests say with `pandora` which they take. */
+const SPOKEN = '>=0.0.1 <2.0.0';
 
 const text = z.string().min(1);
 const HOST = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i;
@@ -28,11 +29,16 @@ const entry = z.strictObject({
   requireApproval: z.boolean().optional(),
 });
 
-const entries = z.union([entry.transform((one) => [one]), z.array(entry).min(1)]);
+const entries = z.union([entry.transform((one) => [one]), z.array(entry)]);
+
+const agentEntry = z.strictObject({ entry: text, useTools: z.json().optional(), modelTools: z.json().optional() });
+
+/** What a configuration says besides the fields of the manifest. */
+const RESERVED = ['enabled', 'requireApproval'];
 
 const configField = z
   .strictObject({
-    key: text.regex(/^[A-Za-z_][\w.-]*$/, 'has to be a name'),
+    key: text.regex(/^[A-Za-z_][\w.-]*$/, 'has to be a name').refine((key) => !RESERVED.includes(key), `none may be called ${RESERVED.join(' or ')}`),
     label: text,
     type: z.enum(['text', 'number', 'password', 'enum']),
     required: z.boolean().default(false),
@@ -45,7 +51,7 @@ const configField = z
 const manifest = z.strictObject({
   $schema: z.string().optional(),
   manifestVersion: z.literal(1),
-  id: text.regex(/^[^:]+$/, 'has to be without a colon'),
+  id: text.regex(PLUGIN_ID, `is not usable; ${PLUGIN_ID_IN_WORDS}`),
   name: text,
   description: z.string().optional(),
   author: z.union([z.string(), z.strictObject({ name: z.string(), email: z.string().optional(), url: z.string().optional() })]).optional(),
@@ -61,10 +67,18 @@ const manifest = z.strictObject({
   provides: z.strictObject({
     tools: entries.optional(),
     channels: entries.optional(),
-    agents: z.strictObject({ entry: text, useTools: z.json().optional(), modelTools: z.json().optional() }).optional(),
+    agents: z.union([agentEntry, z.array(agentEntry)]).optional(),
   }),
   envVars: z.array(z.strictObject({ name: z.string().regex(VARIABLE, 'has to be the name of a variable'), required: z.boolean().default(true) })).default([]),
-  configFields: z.array(configField).default([]),
+  configFields: z
+    .array(configField)
+    .superRefine((fields, context) => {
+      const keys = fields.map(({ key }) => key);
+      for (const [index, key] of keys.entries()) {
+        if (keys.indexOf(key) < index) context.addIssue({ code: 'custom', path: [index, 'key'], message: `${JSON.stringify(key)} is there twice` });
+      }
+    })
+    .default([]),
 });
 
 export type Manifest = z.output<typeof manifest>;
@@ -79,9 +93,12 @@ export type ConfigField = z.output<typeof configField>;
 export async function readManifest(name: string, root: string): Promise<Manifest> {
   const path = join(root, MANIFEST_FILE);
   const invalid = (problem: string, fix: string, cause?: unknown): Error => failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+  const written = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw invalid(`${path} cannot be read (${(error as Error).message})`, 'Look at who may read it', error);
+  });
   let given: unknown;
   try {
-    given = JSON.parse(await readFile(path, 'utf8'));
+    given = JSON.parse(written);
   } catch (error) {
     throw invalid(`${path} is not JSON (${(error as Error).message})`, 'Mend that file', error);
   }
@@ -91,8 +108,8 @@ export async function readManifest(name: string, root: string): Promise<Manifest
     throw invalid(`${MANIFEST_FILE}: ${problems}`, 'See docs/guides/plugins.md for the fields of a manifest');
   }
   const { pandora } = parsed.data;
-  if (satisfies(PANDORA_VERSION, pandora, { includePrerelease: true })) return parsed.data;
-  throw invalid(`it needs Pandora ${pandora}, and ${PANDORA_VERSION} is what is spoken here`, 'Use a version of the plugin that takes it');
+  if (intersects(pandora, SPOKEN, { includePrerelease: true })) return parsed.data;
+  throw invalid(`it needs Pandora ${pandora}, and ${SPOKEN} is what is spoken here`, 'Use a version of the plugin that takes it');
 }
 
 function problemsOf(issue: z.core.$ZodIssue): string[] {

@@ -76,9 +76,25 @@ describe('the life of a plugin', () => {
     await write('early', `async onLoad() { await this.ctx.send.text('hello'); }`);
     await household.open(['./early']);
     expect(household.states.written.get('./early')?.error).toBe(
-      'Plugin "early": its load failed (ctx.send works only while a tool runs). Mend it, or what it needs',
+      'Plugin "early": its onLoad failed (ctx.send works only while a tool runs). Mend it, or what it needs',
     );
   });
+});
+
+test('what ctx does not have is an error that says what to use instead', async () => {
+  await write(
+    'porting',
+    `@tool('query', { description: 'Asks' }) query() { return this.ctx.db.query('x'); }
+     @tool('smile', { description: 'Smiles' }) smile() { return this.ctx.send.emoji('x'); }
+     @tool('think', { description: 'Thinks' }) think() { return this.ctx.llm.generate('x'); }`,
+  );
+  const manager = await household.open(['./porting']);
+  const problems = ['query', 'smile', 'think'].map((id) => problemOf(call(manager, `porting:${id}`)));
+  expect(await Promise.all(problems)).toEqual([
+    'ctx.db is not there; use ctx.store',
+    'ctx.send.emoji is not there; use ctx.send.image',
+    'ctx.llm is not there',
+  ]);
 });
 
 describe('what is known to go wrong in the original', () => {

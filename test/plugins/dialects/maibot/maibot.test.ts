@@ -87,6 +87,13 @@ describe('the decorator', () => {
   });
 });
 
+test('metadata that cannot be meant is an error that names the tool, so that no slip offers one where it should not be', async () => {
+  const saying = (metadata: string) => problemOfClass('slip', `${hooks} @tool('a', { description: 'A', ${metadata} }) a() {}`);
+  expect(await saying(`chatScope: 'gruop'`)).toBe('tool "a" has the chatScope "gruop"; known are all, group and private');
+  expect(await saying(`allowedSession: 'conv-1'`)).toBe(`tool "a" has an allowedSession that is no list of conversations' ids`);
+  expect(await saying(`visibility: 'secret'`)).toBe('Plugin "p": tool "a" has a visibility that is none of visible, deferred and hidden. Mend that tool');
+});
+
 describe('the definition of parameters', () => {
   test('a list of ToolParameterInfo becomes the JSON Schema of an object; plain objects with its fields do as well', () => {
     expect(toolOf('search_web').parameters).toEqual({

@@ -125,11 +125,14 @@ test('does not take /data-secret for /data, and does not follow a link out of it
   }
 });
 
-test('does not stop the worker for a tool that loops, nor other plugins: its process is ended and its next call answered', async () => {
-  const source = { 'index.ts': entryOf({ loop: 'for (;;);', ping: 'return "pong"' }) };
+test('does not stop the worker for a tool that loops or takes all memory, nor other plugins: its process is ended and its next call answered', async () => {
+  const leak = 'const all: unknown[] = []; for (;;) all.push({ all: [1, 2, 3, all.length] });';
+  const source = { 'index.ts': entryOf({ loop: 'for (;;);', leak, ping: 'return "pong"' }) };
   const [bad, good] = [await loadPandoraFrom(bench, 'looping', source), await loadPandoraFrom(bench, 'calm', source)];
   const looping = problemOf(run(bad, 'loop'));
   for (let n = 0; n < 20; n += 1) expect(await run(good, 'ping')).toBe('pong');
   expect(await looping).toBe('looping:loop failed: its process was ended: it did not answer for 1000 ms');
+  expect(await run(bad, 'ping')).toBe('pong');
+  expect(await problemOf(run(bad, 'leak'))).toMatch(/^looping:leak failed: its process was ended: it (ran out of memory|did not answer for 1000 ms)$/);
   expect(await run(bad, 'ping')).toBe('pong');
 });

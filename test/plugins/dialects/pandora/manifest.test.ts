@@ -48,6 +48,8 @@ test('every field of a manifest is taken', async () => {
     ],
   };
   expect(await read(all)).toContain('no error');
+  const agents = [{ entry: 'a.ts', useTools: ['x'], modelTools: ['search'] }, { entry: 'b.ts' }];
+  for (const each of [agents, { entry: 'a.ts' }]) expect(await read({ ...all, provides: { agents: each, channels: [], tools: [] } })).toContain('no error');
   expect(await read({ ...all, author: { name: 'A', email: 'a@a.example', url: 'https://a.example' } })).toContain('no error');
 });
 
@@ -62,23 +64,28 @@ test('entry is a path within the plugin; sandbox is compartment and nothing is p
 
 test('does not take a manifest with a field that is wrong or unknown: each is named', async () => {
   expect(await read({ ...good, id: 'a:b', colour: 'red' })).toBe(
-    'Plugin "./w": pandora.manifest.json: /id: has to be without a colon; /colour: not known. See docs/guides/plugins.md for the fields of a manifest',
+    'Plugin "./w": pandora.manifest.json: /id: is not usable; use a letter, then letters, digits, -, _ and ., 40 at most; @scope/ may stand before it; ' +
+      '/colour: not known. See docs/guides/plugins.md for the fields of a manifest',
   );
+  for (const id of ['weather', 'My_Weather', 'weather.v2', '@My-Scope/weather_2']) expect(await read({ ...good, id })).toContain('no error');
   expect(await read({ ...good, manifestVersion: 2 })).toContain('/manifestVersion: ');
   expect(await read({ ...good, provides: { tools: { entry: '../out.ts' } } })).toContain('/provides/tools/entry: has to be a path within the plugin');
   expect(await read({ ...good, provides: { tools: [{ entry: 'a.ts', permissions: { net: [] } }] } })).toContain('/provides/tools/0/permissions/net: not known');
   expect(await read({ ...good, provides: { tools: [{ entry: 'a.ts', permissions: { network: ['*.example'] } }] } })).toContain('has to be an exact host name');
+  const field = { key: 'a', label: 'A', type: 'text' };
+  expect(await read({ ...good, configFields: [field, field] })).toContain('/configFields/1/key: "a" is there twice');
+  expect(await read({ ...good, configFields: [{ ...field, key: 'requireApproval' }] })).toContain('/key: none may be called enabled or requireApproval');
   const enumField = { key: 'kind', label: 'Kind', type: 'enum' };
   expect(await read({ ...good, configFields: [enumField] })).toContain('/configFields/0/options: an enum needs options');
   expect(await read({ ...good, configFields: [{ ...enumField, type: 'date' }] })).toContain('/configFields/0/type: ');
 });
 
 test('does not load a plugin for other versions of Pandora', async () => {
-  expect(await read({ ...good, pandora: '^1.0.0' })).toContain('no error');
+  for (const pandora of ['>=0.0.1', '^0.1.0', '~1.2.0', '<0.1.0', '=1.0.0']) expect(await read({ ...good, pandora })).toContain('no error');
   expect(await read({ ...good, pandora: '1.0.0' })).toContain('/pandora: has to start with one of > < = ~ ^');
   expect(await read({ ...good, pandora: '>=banana' })).toContain('/pandora: has to be a range of versions');
   expect(await read({ ...good, pandora: '>=9.0.0' })).toBe(
-    'Plugin "./w": it needs Pandora >=9.0.0, and 1.0.0 is what is spoken here. Use a version of the plugin that takes it',
+    'Plugin "./w": it needs Pandora >=9.0.0, and >=0.0.1 <2.0.0 is what is spoken here. Use a version of the plugin that takes it',
   );
 });
 

@@ -1,7 +1,18 @@
-import type { ResolveToolsContext, ResolveToolsResult, SandboxMode, Tool, ToolAnnotations, ToolPermissions } from '@pandorakit/sdk/tools';
+import type {
+  ConfigFieldDescriptor,
+  EnvVarDescriptor,
+  ResolveToolsContext,
+  ResolveToolsResult,
+  SandboxMode,
+  Tool,
+  ToolAnnotations,
+  ToolManifest,
+  ToolPermissions,
+} from '@pandorakit/sdk/tools';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { showOffer } from '../../../../src/activities/offer-tools.ts';
 import { defineAgent } from '../../../../src/agents/define-agent.ts';
 import { createGuardedFetch } from '../../../../src/network/guarded-fetch.ts';
 import { availableTools } from '../../../../src/plugins/available-tools.ts';
@@ -84,6 +95,26 @@ describe('manifest fields', () => {
     ]);
   });
 
+  test('what an entry does outside of its functions has the powers of that entry, and needs none of another', async () => {
+    const started = `const started = Date.now();\nconst ask = fetch;\n`;
+    const resolving = `export const resolveTools = async () => ({ tools: [{ ...tools[0], id: 'later' }], alerts: [{ level: 'info', message: typeof Date.now() }] });`;
+    const needy = `import { count } from './shared';\n${started}${entryOf({ clock: 'return [typeof started, typeof ask, count()]' })}${resolving}`;
+    const plain = `import { count } from './shared';\n${entryOf({ plain: 'return [typeof (globalThis as any).fetch, count()]' })}`;
+    const made = await loadPandoraFrom(
+      bench,
+      'two',
+      { 'shared.ts': 'let n = 0; export const count = () => (n += 1);', 'needy.ts': needy, 'plain.ts': plain },
+      { provides: { tools: [{ entry: 'plain.ts' }, { entry: 'needy.ts', permissions: { time: true, network: ['a.example'] } }] } },
+    );
+    await made.load!(hostOf({}));
+    expect([await run(made, 'plain'), await run(made, 'clock'), await run(made, 'later')]).toEqual([
+      ['undefined', 1],
+      ['number', 'function', 1],
+      ['number', 'function', 2],
+    ]);
+    expect(made.alerts.map(({ text }) => text)).toEqual(['number']);
+  });
+
   test('requireApproval is the default for all tools of its entry', () => {
     expect(plugin.tools.map(({ id, requireApproval }) => [id, requireApproval])).toEqual([
       ['weather', undefined],
@@ -98,10 +129,13 @@ describe('manifest fields', () => {
     await plugin.load!(hostOf(config, env));
     const decisions = () => ['weather', 'change', 'now'].map((id) => judged(id, { city: 'Oslo' })?.decision).concat(judged('search', { q: 'x' })!.decision);
     expect(decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
-    await plugin.updateConfig!('self', { ...config, requireApproval: { search: true, now: false } }, '2');
+    await plugin.updateConfig!('self', { ...config, requireApproval: { search: true, now: false, serach: true } }, '2');
     expect(decisions()).toEqual(['allow', 'ask', 'allow', 'ask']);
+    const stray = 'warning: requireApproval of its configuration names "serach", which is none of its tools.';
+    expect(texts()).toContain(stray);
     await plugin.updateConfig!('self', config, '3');
     expect(decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
+    expect(texts()).not.toContain(stray);
   });
 
   test('envVars and configFields are required, typed and chosen as the manifest says; all that is wrong is said, and nothing is resolved', async () => {
@@ -189,7 +223,12 @@ describe('sandbox and permissions', () => {
     reads: `return (globalThis as any).readFile('/srv/clock/x')`,
     sees: 'return env',
   };
-  const NOTHING = { time: /secure mode/i, random: /secure mode/i, fetches: /^fetch is not (defined|a function)$/, reads: /readFile.* is not a function$/ };
+  const NOTHING = {
+    time: /^secure mode .*; the clock is there only while a tool with permissions\.time runs$/i,
+    random: /^secure mode .*; chance is there only while a tool with permissions\.random runs$/i,
+    fetches: /^fetch is not (defined|a function); the network is there only while a tool with permissions\.network runs$/,
+    reads: /readFile.* is not a function; reading files is there only while a tool with permissions\.fs runs$/,
+  };
   /** What each of the tools gives or throws. */
   const outcomes = async (permissions: Record<string, unknown>) => {
     const made = await loadPandoraFrom(
@@ -240,12 +279,17 @@ describe('sandbox and permissions', () => {
     server.close();
   });
 
-  test('env is a snapshot of the moment at which the plugin was loaded', async () => {
-    const made = await loadPandoraFrom(bench, 'snapshot', { 'index.ts': entryOf({ sees: 'return env' }) }, permitting({ env: ['KEY', 'LATE'] }));
+  test('env is a snapshot of the moment at which the plugin was loaded, and env.get a global name for it', async () => {
+    const lookUp = `declare const env: any;\nconst lookUp = (name: string) => env.get(name) ?? null;\n`;
+    const source = `${lookUp}${entryOf({ sees: 'return env', gets: `return ['KEY', 'OTHER', 'constructor'].map(lookUp)` })}`;
+    const made = await loadPandoraFrom(bench, 'snapshot', { 'index.ts': source }, permitting({ env: ['KEY', 'LATE'] }));
     const now = contextOf('conv-1', { env: { KEY: 'changed', LATE: 'set later' } });
     expect(await run(made, 'sees', {}, now)).toEqual({ KEY: 'changed', LATE: 'set later' });
     await made.load!(hostOf({}, { KEY: 'v', OTHER: 'o' }));
     expect(await run(made, 'sees', {}, now)).toEqual({ KEY: 'v' });
+    expect(await run(made, 'gets', {}, contextOf('conv-2', { env: { KEY: 'changed' } }))).toEqual(['v', null, null]);
+    const without = await loadPandoraFrom(bench, 'no-env', { 'index.ts': entryOf({ asks: 'return typeof (globalThis as any).env' }) });
+    expect(await run(without, 'asks')).toBe('undefined');
   });
 
   test('all sandboxed tools have the safe globals, and they work', async () => {
@@ -281,7 +325,7 @@ describe('dynamic tool resolution and alerts', () => {
 
   test('static and resolved tools are loaded together when the plugin is active, under the same ids and checks', async () => {
     await plugin.load!(hostOf(config, env));
-    expect(ids()).toEqual(['weather', 'globals', 'change', 'now', 'search']);
+    expect(ids()).toEqual(['weather', 'globals', 'change', 'search', 'now']);
     // A conversation that begins later resolves them in its own compartment.
     expect(await run(plugin, 'search', { q: 'x' }, contextOf('conv-3', { env }))).toBe('atlas found x with s-1 for hi');
     expect(toolOf('search').problemsOf({ q: 'x', user: 1 })).toEqual(['/user: not known (known: q)']);
@@ -316,19 +360,31 @@ describe('dynamic tool resolution and alerts', () => {
 describe('reference', () => {
   test('all types are exported from @pandorakit/sdk/tools', async () => {
     const [mode, permissions, annotations]: [SandboxMode, ToolPermissions, ToolAnnotations] = ['compartment', { time: true }, { readOnlyHint: true }];
+    const typed: Tool<{ city: string }, string[]> = {
+      id: 'b',
+      name: 'B',
+      description: 'd',
+      annotations,
+      execute: async ({ city }, { logger }) => (logger.log(city), [city]),
+    };
+    const told: ToolManifest = { ...typed, sandbox: mode, timeout: 60_000 };
+    const [variable, field]: [EnvVarDescriptor, ConfigFieldDescriptor] = [{ name: 'KEY' }, { key: 'k', label: told.name, type: 'enum', options: [] }];
     const tool: Tool = { id: 'a', name: 'A', description: 'd', annotations, sandbox: mode, permissions, execute: async (_input, { env: given }) => given };
     const resolve = async (context: ResolveToolsContext): Promise<ResolveToolsResult> => ({
-      tools: [tool],
-      alerts: [{ level: 'info', message: String(context.pluginConfig['a']) }],
+      tools: [tool, typed],
+      alerts: [{ level: 'info', message: `${String(context.pluginConfig['a'])} ${variable.name} ${field.label}` }],
     });
-    expect(await resolve({ pluginConfig: { a: 1 }, env: {} })).toEqual({ tools: [tool], alerts: [{ level: 'info', message: '1' }] });
+    expect(await resolve({ pluginConfig: { enabled: true, a: 1 }, env: {} })).toEqual({
+      tools: [tool, typed],
+      alerts: [{ level: 'info', message: '1 KEY B' }],
+    });
   });
 
   test('id, name, description, execute and annotations are required; tool and problem are named', async () => {
     const whole = `id: 'a', name: 'A', description: 'd', annotations: { readOnlyHint: true }, execute: async () => 1`;
     const wrong: [part: string, instead: string, problem: string][] = [
-      [`id: 'a',`, '', 'tool 1 has no id without a colon'],
-      [`id: 'a'`, `id: 'a:b'`, 'tool "a:b" has no id without a colon'],
+      [`id: 'a',`, '', 'tool 1 has no id, or one with a colon'],
+      [`id: 'a'`, `id: 'a:b'`, 'tool "a:b" has no id, or one with a colon'],
       [`name: 'A',`, '', 'tool "a" has no name'],
       [`description: 'd',`, '', 'tool "a" has no description'],
       [`execute: async () => 1`, '', 'tool "a" has no execute function'],
@@ -341,6 +397,17 @@ describe('reference', () => {
       const source = `export const tools = [{ ${whole.replace(part, instead)} }];`;
       expect(await problemOf(loadPandoraFrom(bench, 'wrong', { 'index.ts': source }))).toBe(`Plugin "./wrong": ${problem}. Mend its code`);
     }
+    const twice = await problemOf(loadPandoraFrom(bench, 'wrong', { 'index.ts': `export const tools = [{ ${whole} }, { ${whole} }];` }));
+    expect(twice).toBe('Plugin "./wrong": two tools have the id "a". Rename one');
+  });
+
+  test('description is shown to the model, with the parameters', () => {
+    const registry = createRegistry([plugin]);
+    const { tools } = showOffer({ agent, available: registry.tools, texts: [] }, registry, []);
+    expect(tools.find(({ tool }) => tool === '@pandorakit/weather:weather')).toMatchObject({
+      description: 'Get current weather for a city',
+      parameters: { properties: { city: { type: 'string', description: 'City name' } }, required: ['city'] },
+    });
   });
 
   test('parameters are a JSON Schema that the input is checked by; a tool without them is given nothing', async () => {

@@ -1,4 +1,6 @@
-/** The types that Pandora plugins import from `@pandorakit/sdk/tools`. They are types alone, so that importing them brings nothing along. */
+/**
+ * The types that Pandora plugins import from `@pandorakit/sdk` and `@pandorakit/sdk/tools`. They are types alone, so that importing them brings nothing along.
+ */
 
 export type SandboxMode = 'compartment' | 'host';
 
@@ -19,7 +21,7 @@ export interface ToolAnnotations {
   idempotentHint?: boolean;
 }
 
-export interface ToolLogger {
+export interface Logger {
   log(...values: unknown[]): void;
   debug(...values: unknown[]): void;
   info(...values: unknown[]): void;
@@ -30,12 +32,14 @@ export interface ToolLogger {
 export interface ToolExecuteContext {
   /** The variables that the manifest's permissions name. */
   env: Record<string, string | undefined>;
-  logger: ToolLogger;
+  logger: Logger;
   /** Aborts when the call is to end. */
   signal: AbortSignal;
 }
 
-export interface Tool {
+/** By default a tool takes any input, so that tools with inputs of their own fit into one list. */
+// oxlint-disable-next-line typescript/no-explicit-any -- each tool knows the input that its own schema lets through
+export interface Tool<Input = any, Output = unknown> {
   id: string;
   name: string;
   description: string;
@@ -48,12 +52,43 @@ export interface Tool {
   /** What the manifest says counts. */
   permissions?: ToolPermissions;
   annotations: ToolAnnotations;
-  // A method, so that tools may say what input they expect.
-  // oxlint-disable-next-line typescript/no-explicit-any -- each tool knows the input that its own schema lets through
-  execute(input: any, context: ToolExecuteContext): Promise<unknown>;
+  // A method, so that a tool with an input of its own fits where any tool is taken.
+  execute(input: Input, context: ToolExecuteContext): Promise<Output>;
 }
 
-export type PluginConfig = Record<string, unknown>;
+/** What is known of a tool besides its code. */
+export interface ToolManifest extends Pick<Tool, 'id' | 'name' | 'description' | 'permissions' | 'annotations'> {
+  sandbox: SandboxMode;
+  /** Milliseconds. */
+  timeout: number;
+}
+
+/** A field of the manifest's `configFields`. */
+export interface ConfigFieldDescriptor {
+  key: string;
+  label: string;
+  type: 'text' | 'number' | 'password' | 'enum';
+  required?: boolean;
+  placeholder?: string;
+  description?: string;
+  /** Of an `enum`. */
+  options?: { value: string; label: string }[];
+}
+
+/** One of the manifest's `envVars`. */
+export interface EnvVarDescriptor {
+  name: string;
+  /** Default true. */
+  required?: boolean;
+}
+
+export interface PluginConfig {
+  /** Always true: a plugin that is disabled is not loaded. */
+  enabled: boolean;
+  /** By tool: whether its calls ask for approval. */
+  requireApproval?: Record<string, boolean>;
+  [key: string]: unknown;
+}
 
 export interface Alert {
   level: 'info' | 'warning';

@@ -1,0 +1,135 @@
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import type { JsonObject } from '../../../contracts/json.ts';
+import type { Permissions, Plugin, PluginHost, Tool } from '../../define-plugin.ts';
+import { bundlePlugin } from '../../isolates/bundle-plugin.ts';
+import type { Isolates } from '../../isolates/load-isolated.ts';
+import { alertsOf } from '../../plugin-details.ts';
+import { adaptEntries, pick, type AdaptedEntries } from './adapt-tools.ts';
+import type { ToolEntry } from './manifest.ts';
+
+/** An entry of the manifest with its place there and what its tools are granted. */
+export interface Entry extends ToolEntry {
+  index: number;
+  permissions: Permissions;
+}
+
+/** The tools of some entries; `tools` and `alerts` are read again after `load`. */
+export type Part = Pick<Plugin, 'tools' | 'alerts' | 'load' | 'isAsleep'>;
+
+export interface EntriesOptions {
+  /** As the agent names the plugin. */
+  name: string;
+  /** Its id. */
+  id: string;
+  /** Its directory. */
+  root: string;
+  isolates: Isolates | undefined;
+  /** For code in the worker's own process; the isolates have their own. Default 10 000. */
+  resolveTimeoutMs?: number;
+  /** What is true of a tool, whatever the code says. */
+  settle: (described: JsonObject) => Partial<Tool>;
+}
+
+const own = (name: string) => fileURLToPath(new URL(`./${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
+const RESOLVE_TIMEOUT_MS = 10_000;
+
+/**
+ * Loads the code of entries. Those with the same permissions share a process; with others they would share global names, and code outside of functions would
+ * run with powers that are not its own.
+ * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
+ */
+export async function loadEntries(options: EntriesOptions, entries: Entry[]): Promise<Part[]> {
+  const open = entries.filter(({ sandbox }) => sandbox === 'host');
+  const groups = new Map<string, Entry[]>();
+  for (const entry of entries.filter(({ sandbox }) => sandbox === 'compartment')) {
+    const key = keyOf(entry.permissions);
+    groups.set(key, [...(groups.get(key) ?? []), entry]);
+  }
+  const parts = open.length > 0 ? [await importEntries(options, open)] : [];
+  for (const group of groups.values()) parts.push(await isolateEntries(options, group));
+  return parts;
+}
+
+function keyOf({ time = false, random = false, network = [], env = [], fs = [] }: Permissions): string {
+  return JSON.stringify([time, random, ...[network, env, fs].map((list) => [...new Set(list)].toSorted())]);
+}
+
+async function isolateEntries({ name, root, isolates, id, settle }: EntriesOptions, entries: Entry[]): Promise<Part> {
+  if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker');
+  const { permissions = {}, entry = '' } = entries[0] ?? {};
+  const bundle = await bundlePlugin(name, join(root, entry), wrapperOf(root, entries, permissions));
+  try {
+    const part: Part = await isolates.load({ name, ...bundle, permissions, defaults: { id }, settle });
+    const { load } = part;
+    return load ? Object.assign(part, { load: (host: PluginHost) => load({ ...host, env: pick(host.env, permissions.env) }) }) : part;
+  } catch (error) {
+    throw told(name, error);
+  }
+}
+
+/** A module that gives the tools of all entries as one plugin. What it imports first is evaluated first. */
+function wrapperOf(root: string, entries: Entry[], { env = [] }: Permissions): string {
+  const [adapter, module] = env.length > 0 ? ['adaptWithEnv', 'offer-env'] : ['adaptEntries', 'adapt-tools'];
+  const imports = entries.map(({ entry }, at) => `import * as entry${at} from ${JSON.stringify(join(root, entry))};`);
+  const modules = entries.map(
+    ({ index, entry, permissions }, at) =>
+      `{ entry: ${index}, path: ${JSON.stringify(entry)}, permissions: ${JSON.stringify(permissions)}, exports: entry${at} }`,
+  );
+  return `import { ${adapter} } from ${JSON.stringify(own(module))};\n${imports.join('\n')}\nexport default ${adapter}([${modules.join(', ')}]);\n`;
+}
+
+async function importEntries({ name, root, settle, resolveTimeoutMs = RESOLVE_TIMEOUT_MS }: EntriesOptions, entries: Entry[]): Promise<Part> {
+  const modules = await Promise.all(
+    entries.map(async ({ entry, index, permissions }) => ({ entry: index, path: entry, permissions, exports: await importModule(name, join(root, entry)) })),
+  );
+  const toolsOf = ({ tools }: Pick<AdaptedEntries, 'tools'>) =>
+    tools.map((tool) => ({ ...(tool as unknown as Tool), ...settle(tool), isolation: 'host' as const }));
+  let adapted: AdaptedEntries;
+  try {
+    adapted = adaptEntries(modules);
+  } catch (error) {
+    throw told(name, error);
+  }
+  const { load } = adapted;
+  const part: Part = { tools: toolsOf(adapted), alerts: alertsOf(adapted.alerts) };
+  if (!load) return part;
+  return Object.assign(part, {
+    async load(host: PluginHost) {
+      const found = await within(resolveTimeoutMs, load(host));
+      Object.assign(part, { tools: toolsOf(found), alerts: alertsOf(found.alerts) });
+    },
+  });
+}
+
+async function importModule(name: string, path: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  } catch (error) {
+    throw invalid(name, `${path} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
+  }
+}
+
+async function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What the one definePlugin says of it comes with a fix of its own. */
+function told(name: string, error: unknown): Error {
+  if (!isFailure(error, 'PLUGIN_INVALID')) return invalid(name, (error as Error).message, 'Mend its code', error);
+  const { problem = '', fix = '' } = error.values;
+  return invalid(name, String(problem), String(fix), error);
+}
+
+function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+}

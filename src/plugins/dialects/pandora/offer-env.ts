@@ -1,0 +1,25 @@
+import type { PluginHost } from '../../plugin-details.ts';
+import { adaptEntries, pick, type AdaptedEntries, type EntryModule } from './adapt-tools.ts';
+
+let variables: Readonly<Record<string, string>> = {};
+
+// Defined before the entries are evaluated, which come after this module in their bundle; each compartment has its own.
+Object.defineProperty(globalThis, 'env', {
+  value: Object.freeze({ get: (name: unknown) => (Object.hasOwn(variables, String(name)) ? variables[String(name)] : undefined) }),
+});
+
+/**
+ * As `adaptEntries`, for entries in a compartment of their own that have the permission for variables: a global `env.get(name)` gives these, as they were
+ * when the plugin was loaded.
+ */
+export function adaptWithEnv(modules: EntryModule[]): AdaptedEntries {
+  const names = modules.flatMap(({ permissions: { env = [] } }) => env);
+  const adapted = adaptEntries(modules);
+  const { load: resolve } = adapted;
+  return Object.assign(adapted, {
+    async load(host: Pick<PluginHost, 'env' | 'config'>) {
+      variables = pick(host.env, names);
+      return resolve ? resolve(host) : { tools: adapted.tools, alerts: adapted.alerts };
+    },
+  });
+}
