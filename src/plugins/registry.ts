@@ -42,6 +42,8 @@ export interface Registry {
   toAlias(id: string): string;
   /** The full id behind a provider-safe name; undefined for names that were never given out. */
   fromAlias(alias: string): string | undefined;
+  /** The same with other plugins in the places of those of their ids; this one stays as it is. Throws as `createRegistry` does. */
+  replacing(plugins: Plugin[]): Registry;
 }
 
 export interface RegistryOptions {
@@ -98,6 +100,10 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
       return tool.alias;
     },
     fromAlias: (alias) => byAlias.get(alias),
+    replacing(others) {
+      const replaced = plugins.map((plugin) => others.find(({ id }) => id === plugin.id) ?? plugin);
+      return createRegistry(replaced, { register, disabled });
+    },
   };
 }
 

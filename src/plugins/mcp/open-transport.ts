@@ -9,6 +9,8 @@ export interface OpenTransport {
   transport: Transport;
   /** The last of what the server wrote to its stderr; for messages. */
   lastWords: () => string;
+  /** Ends the session at the server. Absent where the end of the transport is that. */
+  farewell?: () => Promise<void>;
 }
 
 /** Program output is searched anew with each piece of a message that comes, so a larger bound would cost a worker seconds. */
@@ -28,7 +30,8 @@ export function openTransport(name: string, server: McpProgram | McpRemote, read
 function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {
   if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Mend it in the agent');
   const fetchBounded = async (target: string | URL, init?: RequestInit): Promise<Response> => bounded(await fetch(target, init));
-  return { transport: new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchBounded }), lastWords: () => '' };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchBounded });
+  return { transport, lastWords: () => '', farewell: () => transport.terminateSession() };
 }
 
 function openProgram({ command, args, env, directory }: McpProgram): OpenTransport {

@@ -3,7 +3,9 @@ then its program. Its clients (mcp_call.py) each bring one request: a line of JS
 
 What a client is told are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last
 `answer`, `error`, `failed` (the request was not made) or `gone` (the server ended in the midst of it). A client that goes away wants its request
-cancelled."""
+cancelled.
+
+Stdout gets a line whenever the server's tools may be others than they were: how much is there tells whoever looks whether to list them again."""
 
 import contextlib
 import json
@@ -140,6 +142,8 @@ class Server:
             self._refuse(message)
         elif message['method'] == 'notifications/progress':
             self._pass_on(message.get('params'))
+        elif message['method'] == 'notifications/tools/list_changed':
+            _tell_change('the server says that its tools have changed')
 
     def _settle(self, message):
         with self._lock:
@@ -221,6 +225,7 @@ class Household:
                     request.tell('failed', why=self._failure)
                     return None
                 if former is not None:
+                    _tell_change('the server was started again')
                     request.tell('restarted', why=former.why)
             server = self._server
         server.ask(request)
@@ -239,6 +244,10 @@ class Household:
             print(f'{self._name} cannot be used: {problem}', file=sys.stderr, flush=True)
         else:
             self._server = server
+
+
+def _tell_change(text):
+    os.write(1, text.encode() + b'\n')
 
 
 def main(name, program):

@@ -6,6 +6,7 @@ import type { McpProgram, McpRemote } from '../../../src/contracts/agent.ts';
 import type { Logger } from '../../../src/log.ts';
 import type { Plugin, ToolContext } from '../../../src/plugins/define-plugin.ts';
 import { connectServer } from '../../../src/plugins/mcp/connected-server.ts';
+import type { ListShelf } from '../../../src/plugins/mcp/lists-of-conversations.ts';
 import { createFixtureServer } from './fixture-server.ts';
 
 const STDIO = fileURLToPath(new URL('stdio-server.ts', import.meta.url));
@@ -29,6 +30,9 @@ export function hostileProgram(script: string): McpProgram {
   return { command: process.execPath, args: ['-e', prelude + script], env: {}, where: 'host', timeoutMs: 50_000 };
 }
 
+/** For servers whose tools no conversation has seen change. */
+export const NO_LISTS: ListShelf = { entry: async () => undefined, set: async () => 'created' };
+
 export interface Bench extends AsyncDisposable {
   plugin: () => Plugin;
   logged: string[];
@@ -45,7 +49,7 @@ export async function openBench(server: McpProgram | McpRemote, environment: Rec
     look();
   };
   const log = { info: write, warn: write, error: write } as unknown as Logger;
-  const connected = connectServer({ name: 'fix', server, readEnvironment: (name) => environment[name], log, onChange: look, maxPauseMs: 300 });
+  const connected = connectServer({ name: 'fix', server, readEnvironment: (name) => environment[name], log, onChange: look, isEnabled: true, maxPauseMs: 300 });
   await connected.started;
   return {
     plugin: connected.plugin,
