@@ -118,7 +118,10 @@ class Keeper {
 
   private async endWhenIdle(changed: AbortSignal): Promise<void> {
     await this.calls.drained(AbortSignal.any([changed, this.closed.signal]));
-    if (!changed.aborted) await this.session?.close('an operator disabled it');
+    const { session } = this;
+    if (changed.aborted || !session) return;
+    await session.close('an operator disabled it');
+    if (!this.isEnabled) this.published.mention('The server was ended, since an operator disabled it');
   }
 
   /** One life of the connection; gives the reason of its end. */
@@ -142,7 +145,6 @@ class Keeper {
     const why = await opened.ended;
     this.session = undefined;
     this.next = deferred();
-    if (!this.isEnabled) this.published.mention('The server was ended, since an operator disabled it');
     return `The server has ended (${why})`;
   }
 

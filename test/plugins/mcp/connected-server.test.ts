@@ -107,6 +107,32 @@ describe('a server on the host', () => {
   });
 });
 
+test('a server that is disabled is ended as soon as its call under way is through, and is started again when it is enabled', async () => {
+  await using bench = await openBench(fixtureProgram({ timeoutMs: LONG_MS }));
+  const { pid } = JSON.parse((await call(bench, 'about_itself')) as string) as { pid: number };
+  const setEnabled = (isEnabled: boolean) => bench.plugin().setEnabled?.(isEnabled);
+  const ended = bench.until(({ alerts }) => alerts.at(-1)?.text === 'The server was ended, since an operator disabled it');
+  expect(await call(bench, 'slow', { ms: 200 }, { heartbeat: () => setEnabled(false) })).toBe('done');
+  await ended;
+  expect(bench.plugin()).not.toHaveProperty('problem');
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  setEnabled(true);
+  expect(await call(bench, 'count')).toBe('1');
+  expect(bench.plugin().alerts.at(-1)?.text).toBe('The server is there again');
+  // Before it was ended.
+  setEnabled(false);
+  setEnabled(true);
+  expect(await call(bench, 'count')).toBe('2');
+});
+
+test('a server that is disabled from the start is not started until it is enabled', async () => {
+  await using bench = await openBench(fixtureProgram(), {}, { isEnabled: false });
+  expect(bench.plugin()).toMatchObject({ tools: [], alerts: [] });
+  bench.plugin().setEnabled?.(true);
+  await bench.until(({ tools }) => tools.length > 0);
+  expect(await call(bench, 'count')).toBe('1');
+});
+
 describe('a server behind HTTP', () => {
   test('is called with its headers, followed, and found again when it has forgotten the session', async () => {
     await using served = await serveFixture();
@@ -117,6 +143,18 @@ describe('a server behind HTTP', () => {
     await bench.until(({ tools }) => tools.some(({ id }) => id.startsWith('grown')));
     served.restart();
     expect(await call(bench, 'count')).toBe('1');
+  });
+
+  test('is told that the session is over when it is disabled, and when the worker ends', async () => {
+    await using served = await serveFixture();
+    const bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
+    bench.plugin().setEnabled?.(false);
+    await bench.until(({ alerts }) => alerts.at(-1)?.text === 'The server was ended, since an operator disabled it');
+    expect(served.closed()).toBe(1);
+    bench.plugin().setEnabled?.(true);
+    expect(await call(bench, 'count')).toBe('1');
+    await bench[Symbol.asyncDispose]();
+    expect(served.closed()).toBe(2);
   });
 
   test('that cannot be reached has no tools until it can', async () => {

@@ -40,7 +40,11 @@ export interface Bench extends AsyncDisposable {
   until(condition: (plugin: Plugin) => boolean): Promise<void>;
 }
 
-export async function openBench(server: McpProgram | McpRemote, environment: Record<string, string> = {}): Promise<Bench> {
+export async function openBench(
+  server: McpProgram | McpRemote,
+  environment: Record<string, string> = {},
+  { isEnabled = true }: { isEnabled?: boolean } = {},
+): Promise<Bench> {
   const logged: string[] = [];
   const waiting = new Set<() => void>();
   const look = () => waiting.forEach((check) => check());
@@ -49,7 +53,7 @@ export async function openBench(server: McpProgram | McpRemote, environment: Rec
     look();
   };
   const log = { info: write, warn: write, error: write } as unknown as Logger;
-  const connected = connectServer({ name: 'fix', server, readEnvironment: (name) => environment[name], log, onChange: look, isEnabled: true, maxPauseMs: 300 });
+  const connected = connectServer({ name: 'fix', server, readEnvironment: (name) => environment[name], log, onChange: look, isEnabled, maxPauseMs: 300 });
   await connected.started;
   return {
     plugin: connected.plugin,
@@ -76,9 +80,10 @@ export async function call(bench: Pick<Bench, 'plugin'>, tool: string, input: ob
     .execute(input as never, given);
 }
 
-/** The fixture behind HTTP; `restart` forgets all sessions, `headers` are those of the last request. */
-export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: string; headers: Record<string, unknown>; restart(): void }> {
+/** The fixture behind HTTP; `restart` forgets all sessions, `headers` are those of the last request, `closed` counts the sessions that were ended by their clients. */
+export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: string; headers: Record<string, unknown>; restart(): void; closed(): number }> {
   let sessions = new Map<string, StreamableHTTPServerTransport>();
+  let closed = 0;
   const seen: Record<string, unknown> = {};
   const http = createServer((request, response) => {
     void (async () => {
@@ -93,6 +98,7 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
         transport = new StreamableHTTPServerTransport({
           sessionIdGenerator: () => crypto.randomUUID(),
           onsessioninitialized: (session) => void sessions.set(session, transport!),
+          onsessionclosed: () => void (closed += 1),
         });
         await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(transport);
       }
@@ -104,6 +110,7 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
     headers: seen,
     restart: () => (sessions = new Map()),
+    closed: () => closed,
     async [Symbol.asyncDispose]() {
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));
