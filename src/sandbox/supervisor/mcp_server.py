@@ -18,6 +18,11 @@ import sys
 import threading
 import time
 
+# It runs apart from all paths but its own.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import guest_socket
+
 _VERSION = '2025-11-25'
 _COMES_UP = 30.0
 # A server that could not be started is not tried again sooner.
@@ -251,16 +256,7 @@ def _tell_change(text):
 
 
 def main(name, program):
-    directory = os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}'
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    path = os.path.join(directory, f'mcp-{name}.sock')
-    listener = socket.socket(socket.AF_UNIX)
-    new = f'{path}.{os.getpid()}'
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(new)
-    listener.bind(new)
-    listener.listen(64)
-    os.rename(new, path)
+    listener = guest_socket.listen(f'mcp-{name}')
     household = Household(name, program)
     while True:
         client, _ = listener.accept()
