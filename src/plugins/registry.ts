@@ -89,7 +89,7 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
         const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
         const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
         const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
-        if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
+        if (!mayBeThere && found.length === 0) throw unknownPattern(agent, pattern, within);
         for (const tool of found) given.add(tool);
       }
       return within.filter((tool) => given.has(tool));
@@ -179,11 +179,10 @@ function indexAliases(tools: RegisteredTool[]): Map<string, string> {
   return byAlias;
 }
 
-function unknownPattern(agentId: string, pattern: string, tools: RegisteredTool[]): Error {
-  return failure('AGENT_INVALID', {
-    file: `agent "${agentId}"`,
-    path: 'tools',
-    problem: `"${pattern}" matches no tool`,
-    fix: `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`,
-  });
+function unknownPattern({ id, mcp = {} }: Pick<Agent, 'id' | 'mcp'>, pattern: string, tools: RegisteredTool[]): Error {
+  const [plugin = ''] = pattern.split(':');
+  const fix = Object.hasOwn(mcp, plugin)
+    ? `Its MCP server "${plugin}" cannot be used: "longshore plugins show mcp:${plugin}" says why`
+    : `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`;
+  return failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem: `"${pattern}" matches no tool`, fix });
 }
