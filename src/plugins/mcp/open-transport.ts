@@ -1,8 +1,8 @@
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { McpProgram, McpRemote } from '../../contracts/agent.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
+import { ProgramTransport } from './program-transport.ts';
 
 /** One way to a server, as long as it lasts. */
 export interface OpenTransport {
@@ -13,9 +13,7 @@ export interface OpenTransport {
   farewell?: () => Promise<void>;
 }
 
-/** Program output is searched anew with each piece of a message that comes, so a larger bound would cost a worker seconds. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
-const MAX_LAST_WORDS = 500;
 
 /**
  * Makes a transport to a server; nothing is started yet.
@@ -24,7 +22,8 @@ const MAX_LAST_WORDS = 500;
 export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: ReadEnvironment): OpenTransport {
   const fill = <Value>(value: Value) => fillInServer(name, value, readEnvironment);
   if ('url' in server) return openRemote(name, fill(server.url), fill(server.headers));
-  return openProgram({ ...server, env: fill(server.env) });
+  const transport = new ProgramTransport({ ...server, env: fill(server.env) });
+  return { transport, lastWords: () => transport.lastWords() };
 }
 
 function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {
@@ -32,16 +31,6 @@ function openRemote(name: string, url: string, headers: Record<string, string>):
   const fetchBounded = async (target: string | URL, init?: RequestInit): Promise<Response> => bounded(await fetch(target, init));
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchBounded });
   return { transport, lastWords: () => '', farewell: () => transport.terminateSession() };
-}
-
-function openProgram({ command, args, env, directory }: McpProgram): OpenTransport {
-  const place = directory === undefined ? {} : { cwd: directory };
-  const transport = new StdioClientTransport({ command, args, env, ...place, stderr: 'pipe', maxBufferSize: MAX_MESSAGE_BYTES });
-  let said = '';
-  transport.stderr?.on('data', (chunk: Buffer) => {
-    said = (said + chunk.toString()).slice(-MAX_LAST_WORDS);
-  });
-  return { transport, lastWords: () => said.trim() };
 }
 
 /** Ends a body in which one message (in a stream of events, what lies between two empty lines) is larger than is taken. */

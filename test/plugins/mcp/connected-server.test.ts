@@ -1,6 +1,15 @@
 import { createRegistry } from '../../../src/plugins/registry.ts';
 import { decide } from '../../../src/plugins/decide.ts';
+import { until } from '../../activities/fakes.ts';
 import { call, fixtureProgram, hostileProgram, openBench, serveFixture, type Bench } from './support.ts';
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 /** Long enough that no test ends by it. */
 const LONG_MS = 120_000;
@@ -123,6 +132,18 @@ test('a server that is disabled is ended as soon as its call under way is throug
   setEnabled(false);
   setEnabled(true);
   expect(await call(bench, 'count')).toBe('2');
+});
+
+test('a server that does not heed the end of its stdin ends all the same, also behind a launcher', async () => {
+  const deaf = `process.stdin.removeAllListeners('end'); setInterval(() => undefined, 1000);
+    on('tools/call', ({ id }) => reply(id, { content: [{ type: 'text', text: String(process.pid) }] }));`;
+  const { command, args, ...rest } = hostileProgram(deaf);
+  const bench = await openBench({ ...rest, command: 'sh', args: ['-c', '"$0" "$@"; exit $?', command, ...args] });
+  const pid = Number(await call(bench, 'go'));
+  process.kill(pid, 0);
+  await bench[Symbol.asyncDispose]();
+  // Its parent has gone before it, and somebody else takes note of its end.
+  await until(() => !isAlive(pid), 'it is gone');
 });
 
 test('a server that is disabled from the start is not started until it is enabled', async () => {
