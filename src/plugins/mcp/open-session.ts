@@ -57,6 +57,7 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
     // The transport gives up the stream of notifications then, without closing itself.
     if (error.message.includes('Maximum reconnection attempts')) void close('it does not answer any more');
   };
+  opened.onCut?.(() => void close('it broke off an answer'));
   client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
   try {
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });

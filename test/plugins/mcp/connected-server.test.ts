@@ -1,6 +1,6 @@
 import { createRegistry } from '../../../src/plugins/registry.ts';
 import { decide } from '../../../src/plugins/decide.ts';
-import { until } from '../../activities/fakes.ts';
+import { until } from '../../sandbox/docker/support.ts';
 import { call, fixtureProgram, hostileProgram, openBench, serveFixture, type Bench } from './support.ts';
 
 function isAlive(pid: number): boolean {
@@ -143,7 +143,7 @@ test('a server that does not heed the end of its stdin ends all the same, also b
   process.kill(pid, 0);
   await bench[Symbol.asyncDispose]();
   // Its parent has gone before it, and somebody else takes note of its end.
-  await until(() => !isAlive(pid), 'it is gone');
+  await until(async () => !isAlive(pid), 'it is gone');
 });
 
 test('a server that is disabled from the start is not started until it is enabled', async () => {
@@ -164,6 +164,30 @@ describe('a server behind HTTP', () => {
     await bench.until(({ tools }) => tools.some(({ id }) => id.startsWith('grown')));
     served.restart();
     expect(await call(bench, 'count')).toBe('1');
+    served.restart({ status: 400, text: 'Bad Request: No valid session ID provided' });
+    expect(await call(bench, 'count')).toBe('1');
+  });
+
+  test('that breaks off a call is spoken with anew, and nobody knows what became of the call', async () => {
+    await using served = await serveFixture();
+    await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
+    await expect(call(bench, 'slow', { ms: LONG_MS }, { heartbeat: () => served.cut() })).rejects.toThrow(
+      'the MCP server fix ended in the midst of this call, so nobody knows whether it took effect; it is started again',
+    );
+    expect(await call(bench, 'count')).toBe('1');
+  });
+
+  test('that is away for a while is waited for by a call, which is made once', async () => {
+    const first = await serveFixture();
+    await using bench = await openBench({ url: first.url, headers: {}, timeoutMs: LONG_MS });
+    await first[Symbol.asyncDispose]();
+    // Until this side has seen the end of its connections, a call that is cut off with one counts as made.
+    await until(async () => (await fetch(first.url).catch((error: Error) => String((error.cause as { code?: string }).code))) === 'ECONNREFUSED', 'it is gone');
+    const failed = bench.until(({ problem }) => problem !== undefined);
+    const counted = call(bench, 'count');
+    await failed;
+    await using _second = await serveFixture(Number(new URL(first.url).port));
+    expect(await counted).toBe('1');
   });
 
   test('is told that the session is over when it is disabled, and when the worker ends', async () => {

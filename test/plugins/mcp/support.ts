@@ -80,10 +80,23 @@ export async function call(bench: Pick<Bench, 'plugin'>, tool: string, input: ob
     .execute(input as never, given);
 }
 
-/** The fixture behind HTTP; `restart` forgets all sessions, `headers` are those of the last request, `closed` counts the sessions that were ended by their clients. */
-export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: string; headers: Record<string, unknown>; restart(): void; closed(): number }> {
+export interface ServedFixture extends AsyncDisposable {
+  url: string;
+  /** Those of the last request. */
+  headers: Record<string, unknown>;
+  /** Forgets all sessions; requests of theirs are answered like that. */
+  restart(answer?: { status: number; text: string }): void;
+  /** Ends all connections. */
+  cut(): void;
+  /** Sessions that were ended by their clients. */
+  closed(): number;
+}
+
+/** The fixture behind HTTP. */
+export async function serveFixture(port = 0): Promise<ServedFixture> {
   let sessions = new Map<string, StreamableHTTPServerTransport>();
   let closed = 0;
+  let gone = { status: 404, text: '' };
   const seen: Record<string, unknown> = {};
   const http = createServer((request, response) => {
     void (async () => {
@@ -91,7 +104,7 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
       const id = request.headers['mcp-session-id'];
       let transport = typeof id === 'string' ? sessions.get(id) : undefined;
       if (id !== undefined && !transport) {
-        response.writeHead(404).end();
+        response.writeHead(gone.status).end(gone.text);
         return;
       }
       if (!transport) {
@@ -109,7 +122,11 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
   return {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
     headers: seen,
-    restart: () => (sessions = new Map()),
+    restart(answer = gone) {
+      gone = answer;
+      sessions = new Map();
+    },
+    cut: () => http.closeAllConnections(),
     closed: () => closed,
     async [Symbol.asyncDispose]() {
       http.closeAllConnections();
