@@ -63,7 +63,7 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });
   } catch (error) {
     await close('');
-    throw new Error([(error as Error).message, opened.lastWords()].filter((text) => text !== '').join(': '), { cause: error });
+    throw new Error(wordsOf(error as Error, opened.lastWords()), { cause: error });
   }
   const deliver = transport.onmessage;
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- as above
@@ -73,6 +73,12 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
   };
   const { name, version } = client.getServerVersion() ?? { name: 'unnamed', version: '0' };
   return { server: { name, version }, tools: () => listTools(client), call: (tool, input, options) => callTool(client, tool, input, options), ended, close };
+}
+
+/** "fetch failed" alone says nothing: why it did is in its cause. */
+function wordsOf({ message, cause }: Error, lastWords: string): string {
+  const { message: why = '' } = (cause ?? {}) as Partial<Error>;
+  return [message, why, lastWords].filter((text) => text !== '').join(': ');
 }
 
 /** Ends the way to a server, and says good-bye where that is asked for; a server that is not there any more does not hear it. */

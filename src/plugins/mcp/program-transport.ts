@@ -6,6 +6,7 @@ import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { McpProgram } from '../../contracts/agent.ts';
+import { endWithWorker } from './end-with-worker.ts';
 import { createLineReader } from '../isolates/line-reader.ts';
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
@@ -46,7 +47,9 @@ export class ProgramTransport implements Transport {
     child.stdout.on('data', createLineReader({ maxBytes: MAX_MESSAGE_BYTES, onLine: (line) => this.take(line), onTooLong: () => this.refuse() }));
     await once(child, 'spawn');
     this.child = child;
+    const watch = child.pid === undefined ? undefined : endWithWorker(child.pid);
     this.closed = once(child, 'close').then(() => {
+      watch?.[Symbol.dispose]();
       this.signal('SIGKILL');
       this.child = undefined;
       this.onclose?.();
