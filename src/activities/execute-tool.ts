@@ -1,5 +1,8 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
+import type { Agent } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
+import { decide } from '../plugins/decide.ts';
+import { hashCall } from '../plugins/hash-call.ts';
 import { registryInConversation } from '../plugins/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
@@ -46,6 +49,9 @@ export function createExecuteTool(parts: Parts) {
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args, registry);
+    if (claim.attempt === 1 && isOtherThanApproved(tool, claim.call, parts.agents.get(args.agentId))) {
+      return settleFailed(args, failure('TOOL_CHANGED', { tool: args.tool }).message, tool);
+    }
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(args, log);
     const run: ToolRun = { args, claim, tool, store, opened, services, progress, output, log, methods, awaited };
@@ -81,6 +87,11 @@ export function createExecuteTool(parts: Parts) {
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
     return tellStored({ args, store, tool }, call);
   }
+}
+
+/** What a person has approved is a call of the tool as it was then. */
+function isOtherThanApproved(tool: RegisteredTool, { hash, arguments: input }: ToolCallRow, agent: Agent | undefined): boolean {
+  return hashCall(tool, input) !== hash && agent !== undefined && decide(agent, tool, input).decision !== 'allow';
 }
 
 /** Where a call is run: by itself, when it may run calls of its code at once, or within the attempt of another. */

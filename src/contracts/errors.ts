@@ -65,6 +65,11 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  TOOL_CHANGED: {
+    message: '"{tool}" has become another since this call was asked for, so that its approval does not count; it was not run. Call it again as it is now.',
+    httpStatus: 409,
+    retryable: false,
+  },
   TOOL_CALL_NOT_FOUND: {
     message: 'No tool call "{callId}" was proposed in this database. Check DATABASE_URL of the worker.',
     httpStatus: 404,

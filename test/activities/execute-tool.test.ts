@@ -1,6 +1,7 @@
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { failure } from '../../src/contracts/errors.ts';
-import { setUpCall, until } from './fakes.ts';
+import { hashCall } from '../../src/plugins/hash-call.ts';
+import { NO_SERVICES, setUpCall, until } from './fakes.ts';
 
 const details = (more: Partial<Record<'cancelRequested' | 'workerShutdown' | 'paused', boolean>>) =>
   new ActivityCancellationDetails({
@@ -34,6 +35,26 @@ describe('a container tool', () => {
     expect(call.resultText()).toBe('hello');
     expect(call.typesOf()).toEqual(['tool.started', 'tool.output', 'tool.finished']);
     expect(call.events[1]?.data).toEqual({ callId: 'call_1', stream: 'stdout', offset: 0, bytes: 5, text: 'hello' });
+  });
+
+  test('an approval is one of the tool as it was then: one that has changed since is not run, unless it needs none', async () => {
+    const setUp = (decide: 'ask' | 'allow') =>
+      proposed(setUpCall({ execute: async (_input, { sandbox }) => (await sandbox.exec('echo hello')).stdout.text }, NO_SERVICES, [{ tool: '*', decide }]));
+    const asked = await setUp('ask');
+    expect(await asked.worker().execute()).toMatchObject({ outcome: 'finished', isError: true });
+    expect(asked.resultText()).toBe(
+      '"test:tool" has become another since this call was asked for, so that its approval does not count; it was not run. Call it again as it is now.',
+    );
+    expect(asked.sandbox.starts).toEqual([]);
+    const allowed = await setUp('allow');
+    await allowed.worker().execute();
+    expect(allowed.resultText()).toBe('hello');
+    // As it was when it was asked for.
+    const hash = hashCall({ id: 'test:tool', pluginVersion: '1.0.0' }, {});
+    const same = await setUp('ask');
+    same.calls.get('call_1')!.hash = hash;
+    await same.worker().execute({ hash });
+    expect(same.resultText()).toBe('hello');
   });
 
   test('a call that has its result gives it again and runs nothing', async () => {
