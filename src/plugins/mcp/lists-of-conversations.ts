@@ -53,7 +53,7 @@ export function createListsOfConversations({
       if (mark === undefined || mark === (before?.mark ?? '')) return;
       // The mark is of before the listing: what changes meanwhile is another change.
       const listed = await ask(() => askForTools(sandbox, program(), { timeoutMs: LIST_TIMEOUT_MS, onRestart }), conversation);
-      await write(conversation, { mark, listed: listed ?? before?.listed });
+      await write(conversation, { mark, listed: listed ?? before?.listed }, before);
     },
   };
 
@@ -85,13 +85,13 @@ export function createListsOfConversations({
     return KEPT.safeParse(found?.value).data;
   }
 
-  async function write(conversation: PluginConversation, { mark, listed }: Kept): Promise<void> {
+  async function write(conversation: PluginConversation, { mark, listed }: Kept, before: Kept | undefined): Promise<void> {
     try {
       await store.set(shelfOf(conversation), KEY, { mark, ...(listed && { listed: listed as unknown as Json }) });
     } catch (error) {
-      if (!isFailure(error, 'PLUGIN_STORE_REFUSED')) throw error;
+      if (!isFailure(error, 'PLUGIN_STORE_REFUSED') || listed === before?.listed) throw error;
       log.warn({ plugin: name, conversationId: conversation.conversationId, err: error }, 'the changed tools of an MCP server in a sandbox are too many');
-      await store.set(shelfOf(conversation), KEY, { mark });
+      await write(conversation, { mark, listed: before?.listed }, before);
     }
   }
 
