@@ -45,7 +45,16 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const pools = await prepareTemplates(config, agents, log);
   const { LONGSHORE_SANDBOX_BACKEND: backend, LONGSHORE_SANDBOX_IMAGE: image } = config;
   const listInSandbox = createLister({ sandboxes, standard: { backend, image }, directory: join(config.LONGSHORE_HOME, 'mcp') });
-  await using mcp = await openMcpServers({ agents: agents.values(), taken, hostPlugins: config.LONGSHORE_HOST_PLUGINS, readEnvironment, listInSandbox, log });
+  await using mcp = await openMcpServers({
+    agents: agents.values(),
+    taken,
+    hostPlugins: config.LONGSHORE_HOST_PLUGINS,
+    readEnvironment,
+    listInSandbox,
+    store: store.pluginStore,
+    isEnabled: (name) => plugins.isEnabled(name),
+    log,
+  });
   addServers(plugins, mcp, log);
   for (const agent of agents.values()) {
     const problems = unmatchedRules(agent, registry.tools);

@@ -1,6 +1,7 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
 import { hashCall } from '../plugins/hash-call.ts';
+import { registryInConversation } from '../plugins/registry-in-conversation.ts';
 import type { RegisteredTool } from '../plugins/registry.ts';
 import type { ToolCallRow } from '../store/store.ts';
 import type { ActivityDependencies } from './dependencies.ts';
@@ -13,9 +14,10 @@ type ExecuteTool = (args: ExecuteToolArgs) => Promise<ExecuteToolResult>;
  * Keeps a call that a person was asked about from running with another version of its plugin than the one that was shown: it fails instead, and the
  * model is told to call again. A call that has begun goes on, whatever becomes of its plugin.
  */
-export function boundToApproval(execute: ExecuteTool, { store, registry }: Pick<ActivityDependencies, 'store' | 'registry'>): ExecuteTool {
+export function boundToApproval(execute: ExecuteTool, { store, agents, registry }: Pick<ActivityDependencies, 'store' | 'agents' | 'registry'>): ExecuteTool {
   return async (args) => {
-    const tool = args.approved && registry.get(args.tool);
+    if (!args.approved) return execute(args);
+    const tool = (await registryInConversation(registry, agents.get(args.agentId), args)).get(args.tool);
     const call = tool && (await store.toolCalls.get(args.callId));
     // One of another hash was edited, which is looked at with its claim.
     if (!call || call.hash !== args.hash || !isOutdated(tool, call)) return execute(args);

@@ -10,11 +10,14 @@ import { createDeltaWriter } from '../models/delta-writer.ts';
 import type { ModelRequest } from '../models/model.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { judgeCalls } from '../plugins/judge-calls.ts';
+import { registryInConversation } from '../plugins/registry-in-conversation.ts';
 import type { Registry } from '../plugins/registry.ts';
 import type { NewEvent, Store } from '../store/store.ts';
+import { lookIntoServers } from './look-into-servers.ts';
 import { offerTools, showOffer, type Offer } from './offer-tools.ts';
 import { whyCancelled } from './cancellation.ts';
 import { redact } from './redact.ts';
+import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 
 export interface CallModelDependencies {
   store: Pick<Store, 'transcript' | 'toolCalls' | 'events'>;
@@ -22,6 +25,7 @@ export interface CallModelDependencies {
   agents: ReadonlyMap<string, Agent>;
   models: Models;
   log: Logger;
+  opened: Pick<ConversationSandboxes, 'ifAwake'>;
 }
 type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 type CallPart = AssistantPart & { type: 'tool-call' };
@@ -37,13 +41,15 @@ const HEARTBEAT_MS = 500;
  * Makes the activity of one model call. The answer's transcript entry (key = step id) is the point of no return: an attempt that finds it
  * rebuilds the same outcome from it and does not ask the model again.
  */
-export function createCallModel(dependencies: CallModelDependencies): (args: CallModelArgs) => Promise<CallModelResult> {
+export function createCallModel(parts: CallModelDependencies): (args: CallModelArgs) => Promise<CallModelResult> {
   return async (args) => {
     const heartbeat = startHeartbeat();
     try {
-      const agent = findAgent(dependencies.agents, args.agentId);
-      const transcript = await dependencies.store.transcript.read(args.conversationId);
+      const agent = findAgent(parts.agents, args.agentId);
+      await lookIntoServers(parts, args, agent);
+      const transcript = await parts.store.transcript.read(args.conversationId);
       const stored = findAnswer(transcript, args.stepId);
+      const dependencies = { ...parts, registry: await registryInConversation(parts.registry, agent, args) };
       const offer = await offerTools(dependencies, args, agent);
       const answer = stored ? { entry: stored, isNew: false } : await askModel(dependencies, args, offer, transcript);
       return await proposeCalls(dependencies, args, offer, answer);

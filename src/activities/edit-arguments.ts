@@ -4,15 +4,17 @@ import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { decide } from '../plugins/decide.ts';
 import { hashCall } from '../plugins/hash-call.ts';
-import type { RegisteredTool } from '../plugins/registry.ts';
+import { registryInConversation } from '../plugins/registry-in-conversation.ts';
+import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import { isOutdated } from './bound-to-approval.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents'>;
 
 /** Checks arguments that an operator changed, by the tool's schema and by what the agent denies, stores them in place of the model's and tells the model. */
-export function createEditArguments({ store, registry, agents }: Parts) {
+export function createEditArguments({ store, agents, ...parts }: Parts) {
   return async function editArguments({ conversationId, agentId, callId, tool: toolId, editedArguments }: EditArgumentsArgs): Promise<EditArgumentsResult> {
+    const registry = await registryOf(conversationId);
     const tool = registry.get(toolId);
     if (!tool) return refuse(failure('TOOL_NOT_FOUND', { tool: toolId, known: registry.tools.map(({ id }) => id).join(', ') }).message);
     const problems = tool.problemsOf(editedArguments);
@@ -23,6 +25,11 @@ export function createEditArguments({ store, registry, agents }: Parts) {
     if (decision === 'deny') return refuse(`the agent's policy denies them, whoever gives them (${why})`);
     return edit(conversationId, callId, tool, edited);
   };
+
+  async function registryOf(conversationId: string): Promise<Registry> {
+    const conversation = await store.conversations.get(conversationId);
+    return conversation ? registryInConversation(parts.registry, agents.get(conversation.agentId), conversation) : parts.registry;
+  }
 
   async function edit(conversationId: string, callId: string, tool: RegisteredTool, edited: JsonObject): Promise<EditArgumentsResult> {
     const hash = hashCall(tool, edited);

@@ -1,5 +1,7 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
+import { registryInConversation } from '../plugins/registry-in-conversation.ts';
+import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
 import type { ActivityDependencies } from './dependencies.ts';
 import { createOutputEvents } from './output-events.ts';
@@ -19,7 +21,7 @@ type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' 
  * the sandbox are followed from wherever they are. However often it is called, the call takes effect once.
  */
 export function createExecuteTool(parts: Parts) {
-  const { store, registry, opened, services } = parts;
+  const { store, opened, services } = parts;
   const awaited: AwaitedResults = new Map();
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
@@ -32,6 +34,7 @@ export function createExecuteTool(parts: Parts) {
     const claim = within
       ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started })
       : await store.toolCalls.claim(args.callId, args.hash, started);
+    const registry = await registryInConversation(parts.registry, parts.agents.get(args.agentId), args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
       case 'missing':
@@ -39,10 +42,10 @@ export function createExecuteTool(parts: Parts) {
       case 'settled':
         return tellStored({ args, store, tool }, claim.call);
       case 'mismatch':
-        return refuseMismatch(args, claim.call);
+        return refuseMismatch(args, claim.call, tool);
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
-    if (!tool) return settleUnknownTool(args);
+    if (!tool) return settleUnknownTool(args, registry);
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(args, log);
     const run: ToolRun = { args, claim, tool, store, opened, services, progress, output, log, methods, awaited };
@@ -60,23 +63,23 @@ export function createExecuteTool(parts: Parts) {
   }
 
   /** The id was used for other arguments: an edit that came too late, or a forged call. A call that runs keeps its own result. */
-  async function refuseMismatch(args: ExecuteToolArgs, call: ToolCallRow): Promise<ExecuteToolResult> {
+  async function refuseMismatch(args: ExecuteToolArgs, call: ToolCallRow, tool: RegisteredTool | undefined): Promise<ExecuteToolResult> {
     const mismatch = failure('TOOL_CALL_MISMATCH', { callId: args.callId, expected: call.hash, given: args.hash });
     if (call.state !== 'proposed') throw mismatch;
-    return settleFailed(args, mismatch.message);
+    return settleFailed(args, mismatch.message, tool);
   }
 
   /** The worker that proposed the call knew the tool; this one has other plugins. */
-  async function settleUnknownTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
+  async function settleUnknownTool(args: ExecuteToolArgs, registry: Registry): Promise<ExecuteToolResult> {
     const known = registry.tools.map(({ id }) => id).join(', ') || 'none';
-    return settleFailed(args, failure('TOOL_NOT_FOUND', { tool: args.tool, known }).message);
+    return settleFailed(args, failure('TOOL_NOT_FOUND', { tool: args.tool, known }).message, undefined);
   }
 
-  async function settleFailed(args: ExecuteToolArgs, message: string): Promise<ExecuteToolResult> {
+  async function settleFailed(args: ExecuteToolArgs, message: string, tool: RegisteredTool | undefined): Promise<ExecuteToolResult> {
     await createSettleCall({ store })({ ...args, settlement: 'failed', message });
     const call = await store.toolCalls.get(args.callId);
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
-    return tellStored({ args, store, tool: registry.get(args.tool) }, call);
+    return tellStored({ args, store, tool }, call);
   }
 }
 

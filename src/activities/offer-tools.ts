@@ -5,6 +5,7 @@ import type { ModelRequest } from '../models/model.ts';
 import { availableTools, promptTexts } from '../plugins/available-tools.ts';
 import type { Plugin } from '../plugins/define-plugin.ts';
 import type { PluginConversation } from '../plugins/plugin-details.ts';
+import { registryInConversation } from '../plugins/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import { showTools } from '../plugins/show-tools.ts';
 import type { ActivityDependencies } from './dependencies.ts';
@@ -34,7 +35,8 @@ export async function searchableTools(
   const agent = parts.agents.get(conversation.agentId);
   if (!agent) return [];
   const row = await parts.store.conversations.get(conversation.conversationId);
-  return availableTools({ ...requestFor(parts, conversation), agent, unattended: row?.status.unattended === true });
+  const registry = await registryInConversation(parts.registry, agent, conversation);
+  return availableTools({ ...requestFor({ ...parts, registry }, conversation), agent, unattended: row?.status.unattended === true });
 }
 
 function requestFor({ registry, log }: OfferParts, conversation: PluginConversation) {

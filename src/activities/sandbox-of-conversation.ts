@@ -10,10 +10,18 @@ export function sandboxIdOf(conversationId: string): string {
   return `sbx_${conversationId.replace(/^conv_/, '')}`;
 }
 
+interface Conversation {
+  conversationId: string;
+  tenantId: string;
+  agentId: string;
+}
+
 /** The conversations' sandboxes as one worker holds them: opened once, then reached without asking the database again. */
 export interface ConversationSandboxes {
   /** The held handle, or an opened sandbox. A handle wakes its sandbox by itself, so a held one serves every tier but a lost container. */
-  open(conversation: { conversationId: string; tenantId: string; agentId: string }): Promise<OpenedSandbox & { held: boolean }>;
+  open(conversation: Conversation): Promise<OpenedSandbox & { held: boolean }>;
+  /** The sandbox if it is awake; none is made or woken for it. */
+  ifAwake(conversation: Conversation): Promise<SandboxHandle | undefined>;
   /** Lets go of a handle whose container is gone. */
   forget(conversationId: string): void;
 }
@@ -35,11 +43,19 @@ export function createConversationSandboxes(parts: {
       const sandboxId = await findSandbox(parts.store.sandboxes, { conversationId, tenantId }, options);
       const opened = await parts.sandboxes.open({ sandboxId, conversationId, tenantId }, options);
       if (options.assets) await uploadAssets(opened.handle, options.assets);
+      endForeignServers(opened.handle, parts.agents.get(agentId)).catch(() => undefined);
       // Another one takes its place with the next turn, perhaps by way of another worker.
       if (options.persist === false) return { ...opened, held: false };
       if (held.size >= MAX_HELD) held.delete(held.keys().next().value ?? '');
       held.set(conversationId, opened.handle);
       return { ...opened, held: false };
+    },
+    async ifAwake({ conversationId, tenantId, agentId }) {
+      const row = await parts.store.sandboxes.ofConversation(conversationId);
+      if (row?.state !== 'running') return undefined;
+      const known = held.get(conversationId);
+      // Not held: whoever needs its files has to put the assets there first.
+      return known ?? (await parts.sandboxes.open({ sandboxId: row.sandboxId, conversationId, tenantId }, optionsOf(agentId))).handle;
     },
     forget(conversationId) {
       held.delete(conversationId);
@@ -52,6 +68,11 @@ export function createConversationSandboxes(parts: {
     const known = [...parts.agents.keys()].join(', ') || 'none';
     throw failure('AGENT_NOT_FOUND', { agent: agentId, known, directory: 'the agents directory' });
   }
+}
+
+/** What an earlier worker has started of servers that the agent does not name any more. Nobody waits for it. */
+async function endForeignServers(handle: SandboxHandle, agent: Pick<Agent, 'mcp'> | undefined): Promise<void> {
+  await handle.endServers(Object.keys(agent?.mcp ?? {}));
 }
 
 /** The name of the sandbox that the conversation has, or is to have. @throws SANDBOX_NOT_FOUND, SANDBOX_IN_USE */

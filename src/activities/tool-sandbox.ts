@@ -1,7 +1,7 @@
 import type { ExecuteToolArgs } from '../contracts/activities.ts';
 import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { ToolSandbox } from '../plugins/define-plugin.ts';
-import type { CodeResult, CommandResult, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../sandbox/sandbox.ts';
+import type { CodeResult, CommandResult, ExecInfo, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../sandbox/sandbox.ts';
 import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
 import { INTERRUPTED_MARK } from './interrupt-call.ts';
 import { methodCallId } from './method-answer.ts';
@@ -85,10 +85,7 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
       hold.release.abort();
     },
     isBusy: () => busy > 0,
-    async endCommands() {
-      fate.end({ kind: 'detached' });
-      await Promise.all([...hold.awaited].map(([execId, handle]) => handle.kill(execId)));
-    },
+    endCommands: () => endAwaited(hold),
   };
 
   function commands(idOf: () => string): Pick<ToolSandbox, 'exec' | 'runCode' | 'start'> {
@@ -103,7 +100,7 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
       },
       start(command, options = {}) {
         const execId = idOf();
-        return guarded((handle) => handle.start(command, { timeoutMs: 0, ...options, execId }));
+        return guarded((handle) => orAttached(hold, handle, execId, handle.start(command, { timeoutMs: 0, ...options, execId }), async (first) => first));
       },
     };
   }
@@ -129,6 +126,11 @@ function noteAwaited({ awaited }: Hold, execId: string, handle: SandboxHandle): 
   return { [Symbol.dispose]: () => void awaited.delete(execId) };
 }
 
+async function endAwaited({ fate, awaited }: Hold): Promise<void> {
+  fate.end({ kind: 'detached' });
+  await Promise.all([...awaited].map(([execId, handle]) => handle.kill(execId)));
+}
+
 async function runOnce(
   hold: Hold,
   handle: SandboxHandle,
@@ -143,12 +145,12 @@ async function runOnce(
     ...(methods && { isBegun: hold.isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }),
     ...(!quiet && { onStdout: (chunk: Buffer) => hold.onOutput('stdout', chunk), onStderr: (chunk: Buffer) => hold.onOutput('stderr', chunk) }),
   };
-  const result = await handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId }).catch(async (error: unknown) => {
-    if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
-    // The id is taken: by the mark of an interruption, or by what an earlier attempt of a tool that is not repeatable word for word started.
-    const first = (await handle.execs()).find((exec) => exec.execId === execId);
-    if (first?.command === INTERRUPTED_MARK) throw hold.fate.end({ kind: 'interrupted' });
-    return handle.attach(execId, undefined, follow);
+  const started = handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId });
+  const result = await orAttached(hold, handle, execId, started, async () => {
+    const attached = handle.attach(execId, undefined, follow);
+    // Whoever started it may have died before he could give it. What it has had already is not given again: its input is closed then.
+    if (options.stdin !== undefined) handle.writeStdin(execId, options.stdin, { end: true }).catch(() => undefined);
+    return attached;
   });
   if (result.status === 'killed') throw hold.fate.end({ kind: 'interrupted', result });
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
@@ -166,10 +168,8 @@ async function runCodeOnce(
   const { fate, isBegun, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
   const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
-  const result = await handle.runCode(code, { timeoutMs, ...options, ...follow, execId }).catch((error: unknown) => {
-    // Only the mark of an interruption can have this id: a piece of code is the same for each attempt.
-    throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
-  });
+  const given = { timeoutMs, ...options, ...follow, execId };
+  const result = await orAttached(hold, handle, execId, handle.runCode(code, given), () => handle.runCode(code, { ...given, asStarted: true }));
   if (result.status === 'interrupted') throw fate.end({ kind: 'interrupted' });
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
@@ -181,12 +181,11 @@ interface ServerCall {
   options: NonNullable<Parameters<ToolSandbox['callServer']>[2]>;
 }
 
-async function callServerOnce({ fate, release, timeoutMs }: Hold, handle: SandboxHandle, execId: string, call: ServerCall): Promise<ServerAnswer> {
-  const { server, request, options } = call;
-  const answer = await handle.callServer(server, request, { timeoutMs, ...options, signal: release.signal, execId }).catch((error: unknown) => {
-    // As for code: requests of a call are the same in each attempt.
-    throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
-  });
+async function callServerOnce(hold: Hold, handle: SandboxHandle, execId: string, { server, request, options }: ServerCall): Promise<ServerAnswer> {
+  const { fate, release, timeoutMs } = hold;
+  const given = { timeoutMs, ...options, signal: release.signal, execId };
+  const called = handle.callServer(server, request, given);
+  const answer = await orAttached(hold, handle, execId, called, () => handle.callServer(server, request, { ...given, asStarted: true }));
   if (answer.outcome === 'killed') throw fate.end({ kind: 'interrupted' });
   return answer;
 }
@@ -211,6 +210,28 @@ async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, ru
 async function endCommandsOf(handle: SandboxHandle, execId: string): Promise<void> {
   const running = (await handle.execs()).filter((exec) => exec.state === 'running' && exec.execId.startsWith(`${execId}-`));
   await Promise.all(running.map((exec) => handle.kill(exec.execId)));
+}
+
+/**
+ * Where the id is taken by something else, that is the mark of an interruption, or what an earlier attempt started: its tool is not repeatable word for
+ * word, or a secret in its environment has another value since. The latter is attached to.
+ */
+async function orAttached<End>(
+  { fate }: Hold,
+  handle: SandboxHandle,
+  execId: string,
+  started: Promise<End>,
+  attach: (first: ExecInfo) => Promise<End>,
+): Promise<End> {
+  try {
+    return await started;
+  } catch (error) {
+    if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
+    const first = (await handle.execs()).find((exec) => exec.execId === execId);
+    if (!first) throw error;
+    if (first.command === INTERRUPTED_MARK) throw fate.end({ kind: 'interrupted' });
+    return attach(first);
+  }
 }
 
 /** The first ending counts. */

@@ -1,4 +1,6 @@
 import type { JsonObject } from '../contracts/json.ts';
+import type { SandboxHandle } from '../sandbox/sandbox.ts';
+import type { Plugin } from './define-plugin.ts';
 
 /** The style in which a plugin was written; `mcp` plugins are servers. */
 export type Dialect = 'longshore' | 'pandora' | 'maibot' | 'nekro' | 'mcp';
@@ -18,6 +20,9 @@ export interface PluginConversation {
   tenantId: string;
   agentId: string;
 }
+
+/** A sandbox with MCP servers in it, awake. */
+export type ServerSandbox = Pick<SandboxHandle, 'serverMark' | 'callServer' | 'forget'>;
 
 /** What a plugin is given when it is loaded. */
 export interface PluginHost {
@@ -54,6 +59,15 @@ export interface PluginDetails {
   problem?: string;
   /** Begins anew, as an operator asks for; of servers as well. */
   restart?(): void;
+  /** Told by whoever manages plugins whether it may be used; a server that may not is ended. The same word twice is one. */
+  setEnabled?(isEnabled: boolean): void;
+  /** The plugin as a conversation has it, where that is another one: a server in its sandbox has tools of its own. */
+  inConversation?(conversation: PluginConversation): Promise<Plugin | undefined>;
+  /**
+   * Looks whether the server in a conversation's sandbox has other tools by now, of which `inConversation` knows then. To ask it may be to start it again,
+   * which `onRestart` is told, with the reason.
+   */
+  lookInto?(conversation: PluginConversation, sandbox: ServerSandbox, onRestart: (why: string) => Promise<void>): Promise<void>;
   /** Text that joins the instructions at each step. */
   promptText?(conversation: PluginConversation): Promise<string | undefined>;
   /** The tools offered in this conversation, by their ids without the plugin's; undefined offers all. */

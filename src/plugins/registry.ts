@@ -42,6 +42,8 @@ export interface Registry {
   toAlias(id: string): string;
   /** The full id behind a provider-safe name; undefined for names that were never given out. */
   fromAlias(alias: string): string | undefined;
+  /** The same with other plugins in the places of those of their ids; this one stays as it is. Throws as `createRegistry` does. */
+  replacing(plugins: Plugin[]): Registry;
 }
 
 export interface RegistryOptions {
@@ -99,7 +101,7 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
         const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
         if (found.length === 0) refuseNotAtWork(agent, pattern, notAtWork(), disabled.includes(plugin) || pluginsById.has(plugin));
         const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
-        if (!mayBeThere && found.length === 0) throw unknownPattern(agent.id, pattern, within);
+        if (!mayBeThere && found.length === 0) throw unknownPattern(agent, pattern, within);
         for (const tool of found) given.add(tool);
       }
       return within.filter((tool) => given.has(tool));
@@ -110,6 +112,10 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
       return tool.alias;
     },
     fromAlias: (alias) => byAlias.get(alias),
+    replacing(others) {
+      const replaced = plugins.map((plugin) => others.find(({ id }) => id === plugin.id) ?? plugin);
+      return createRegistry(replaced, { register, disabled, notAtWork });
+    },
   };
 }
 
@@ -200,11 +206,10 @@ function indexAliases(tools: RegisteredTool[]): Map<string, string> {
   return byAlias;
 }
 
-function unknownPattern(agentId: string, pattern: string, tools: RegisteredTool[]): Error {
-  return failure('AGENT_INVALID', {
-    file: `agent "${agentId}"`,
-    path: 'tools',
-    problem: `"${pattern}" matches no tool`,
-    fix: `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`,
-  });
+function unknownPattern({ id, mcp = {} }: Pick<Agent, 'id' | 'mcp'>, pattern: string, tools: RegisteredTool[]): Error {
+  const [plugin = ''] = pattern.split(':');
+  const fix = Object.hasOwn(mcp, plugin)
+    ? `Its MCP server "${plugin}" cannot be used: "longshore plugins show mcp:${plugin}" says why`
+    : `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`;
+  return failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem: `"${pattern}" matches no tool`, fix });
 }

@@ -171,6 +171,13 @@ export interface SandboxHandle {
   callServer(server: SandboxServer, request: ServerRequest, options?: ServerRequestOptions): Promise<ServerAnswer>;
   /** Runs a call of a plugin's tool, whose code comes with it, in a Node of the sandbox. The same `execId` twice is one run. */
   runTool(request: ToolRequest, options: RunToolOptions): Promise<CommandResult>;
+  /**
+   * A text that is another one as soon as the tools of an MCP server in the sandbox may be others; empty while they are those that it began with.
+   * Undefined where it does not run.
+   */
+  serverMark(name: string): Promise<string | undefined>;
+  /** Ends the MCP servers in the sandbox, with what they have started, but for those of these names. Returns the names of those it ended. */
+  endServers(except: string[]): Promise<string[]>;
 }
 
 /** What guest/run_tool.cjs is given. */
@@ -192,6 +199,11 @@ export interface RunToolOptions extends Pick<RunOptions, 'signal' | 'isBegun'> {
   onMethodCall: (call: MethodCall) => void;
 }
 
+export interface AsStarted {
+  /** Follows what was started under `execId`, whatever it was started with, and starts nothing. */
+  asStarted?: boolean;
+}
+
 /** A program that speaks the Model Context Protocol over its stdin and stdout. */
 export interface SandboxServer {
   /** A sandbox has one of each name. */
@@ -206,7 +218,7 @@ export interface ServerRequest {
   method: string;
   params: JsonObject;
 }
-export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeoutMs' | 'signal'> {
+export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeoutMs' | 'signal'>, AsStarted {
   onProgress?: (line: string) => void;
   /** Told when the server was started anew, with the reason: what it had in its memory is gone. */
   onRestart?: (why: string) => Promise<void>;
@@ -226,7 +238,7 @@ export interface CodeContext {
   /** Default `user`. Each has contexts of its own. */
   user?: string;
 }
-export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall' | 'isBegun'> {
+export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall' | 'isBegun'>, AsStarted {
   language: CodeLanguage;
   contextId?: string;
   /** Called for what the code prints, as it comes. */

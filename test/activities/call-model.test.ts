@@ -69,7 +69,8 @@ const calling = (tool: string, input: Record<string, string>, unreadable?: strin
 
 function run(model: Model, args: CallModelArgs, attempt = 1, over: Store = store) {
   const environment = new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') });
-  const callModel = createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models: { get: () => model }, log: silentLog });
+  const opened = { ifAwake: async () => undefined };
+  const callModel = createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models: { get: () => model }, log: silentLog, opened });
   return { environment, result: environment.run<[CallModelArgs], CallModelResult, typeof callModel>(callModel, args) };
 }
 async function eventsOf({ conversationId }: CallModelArgs) {

@@ -128,6 +128,7 @@ export function createFakeStore() {
 export function setUpCall(
   definition: Partial<ToolDefinition<{ type: 'object' }>> & Pick<ToolDefinition<{ type: 'object' }>, 'execute'>,
   services: PluginServices = NO_SERVICES,
+  approval: Agent['approval'] = [{ tool: '*', decide: 'allow' }],
 ) {
   const tool = defineTool<{ type: 'object' }>({ id: 'tool', description: 'a tool', parameters: { type: 'object' }, isolation: 'container', ...definition });
   const registry = createRegistry([definePlugin({ id: 'test', version: '1.0.0', description: 'tools under test', tools: [tool] })]);
@@ -151,7 +152,7 @@ export function setUpCall(
       return { handle: sandbox.handle, lost: 'The container was killed.' };
     },
   } as unknown as Sandboxes;
-  const agents = new Map([['agent', { id: 'agent', sandbox: {} } as Agent]]);
+  const agents = new Map([['agent', { id: 'agent', sandbox: {}, approval, requireApproval: {} } as unknown as Agent]]);
   const log = pino({ level: 'silent' });
   const args: ExecuteToolArgs = {
     conversationId: 'conv_1',

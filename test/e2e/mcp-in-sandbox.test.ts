@@ -1,11 +1,12 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parse, stringify } from 'yaml';
 import type { Chat } from '../../src/client.ts';
 import { loadConfig } from '../../src/config.ts';
 import { runCommand } from '../../src/dev/run-command.ts';
-import { installAgents, resultsOf, until, type Installation, type ScriptedStep } from './support.ts';
+import { installAgents, resultsOf, until, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/mcp', import.meta.url));
 
@@ -24,7 +25,22 @@ const look = (line: string, until: string): ScriptedStep => ({ call: 'tally:look
 
 const code = { call: 'code:run', with: { language: 'python', code: "from longshore import tools\nprint(tools.tally.look(line='x'), tools.tally.count())" } };
 
+const growing: ScriptedStep[] = [
+  { call: 'tally:grow', with: { line: 'one' } },
+  { call: 'tally:one' },
+  { say: 'Grown.' },
+  { call: 'tally:more' },
+  { say: 'More.' },
+  count,
+  { say: 'Disabled.' },
+  count,
+  { call: 'tally:one' },
+  { say: 'Enabled.' },
+];
+const still: ScriptedStep[] = [count, { call: 'tally:one' }, { say: 'One.' }, { call: 'code:run', with: { language: 'bash', code: 'true' } }, { say: 'Two.' }];
+
 let installation: Installation;
+let worker: WorkerProcess;
 let home: string;
 beforeAll(async () => {
   // What workers keep of the server's tools goes with it; their bundles are those of all.
@@ -33,6 +49,8 @@ beforeAll(async () => {
   installation = await installAgents({
     crashing: guest({ freeze: 0 }, [count, append('a', 'go-on'), count, code, { say: 'Written.' }]),
     resting: guest({ freeze: '200ms', stop: '2s' }, [count, { call: 'tally:secret' }, { say: 'One.' }, count, { say: 'Two.' }, count, { say: 'Three.' }]),
+    growing: guest({ freeze: 0 }, growing),
+    still: guest({ freeze: 0 }, still),
     dying: guest({ freeze: 0 }, [append('b', 'never'), look('c', 'go-on'), { call: 'tally:wait', with: { line: 'd', until: 'never' } }, { say: 'Dead.' }]),
   });
   Object.assign(installation.environment, { TALLY_SECRET: 'hunter2', LONGSHORE_HOME: home });
@@ -53,13 +71,14 @@ async function within(chat: Chat, command: string): Promise<string> {
 const logOf = (chat: Chat) => within(chat, 'cat /home/user/mcp/log');
 
 test('a call that is under way when its worker is killed takes effect once, and the server lives on, for code as well', async () => {
-  const worker = installation.startWorker();
+  worker = installation.startWorker();
   await worker.ready;
   const chat = await start('crashing');
   await until(async () => (await logOf(chat)) === 'begin a\n', 'the server has the call');
   await worker.kill();
   await within(chat, 'touch /home/user/mcp/go-on');
-  await installation.startWorker().ready;
+  worker = installation.startWorker();
+  await worker.ready;
   expect(await chat.reply()).toBe('Written.');
   expect(await textsOf(chat)).toEqual([1, 'wrote a', 2, expect.objectContaining({ stdout: 'wrote x 3\n' })]);
   expect(await logOf(chat)).toBe('begin a\nend a\nbegin x\nend x\n');
@@ -101,4 +120,46 @@ test('when the container dies, a call that may be repeated is, and what became o
   expect(late).toMatch(/it took longer than 1000 ms, and the MCP server tally was told to stop it/);
   expect(await logOf(chat)).toBe('begin b\nbegin c\nbegin c\nend c\nbegin d\ncancelled\n');
   await chat.close();
+}, 120_000);
+
+test('tools that a server gets in a conversation are of that one alone, from its next step on, whichever worker makes it; a server that is disabled or named no more is ended', async () => {
+  const isServed = async (chat: Chat) => (await within(chat, 'pgrep -f ^node.guest-server.cjs')) !== '';
+  const [chat, other] = [await start('growing'), await start('still')];
+  expect(await chat.reply()).toBe('Grown.');
+  expect(await other.reply()).toBe('One.');
+  expect(await textsOf(chat)).toEqual(['has one', 'called one']);
+  expect(await textsOf(other)).toEqual([1, expect.stringMatching(/^Unknown tool "tally:one"/)]);
+  await within(chat, 'touch /home/user/mcp/more');
+  await until(async () => !(await within(chat, 'ls /home/user/mcp')).includes('more'), 'the server has seen it');
+  await chat.send('Go on.');
+  expect(await chat.reply()).toBe('More.');
+  expect((await textsOf(chat)).at(-1)).toBe('called more');
+
+  const { plugins } = installation.longshore;
+  const healthIs = (health: string) => until(async () => (await plugins.get('tally')).reports[0]?.health === health, `it is ${health}`);
+  await plugins.enable('tally', false);
+  await healthIs('disabled');
+  await chat.send('Go on.');
+  expect(await chat.reply()).toBe('Disabled.');
+  expect((await textsOf(chat)).at(-1)).toMatch(/^Unknown tool "tally:count"/);
+  await until(async () => !(await isServed(chat)), 'its process is ended');
+  await plugins.enable('tally', true);
+  await healthIs('loaded');
+  await chat.send('Go on.');
+  expect(await chat.reply()).toBe('Enabled.');
+  // The new process has the tools that it begins with.
+  expect((await textsOf(chat)).slice(-2)).toEqual([1, expect.stringMatching(/^Unknown tool "tally:one"/)]);
+  await chat.close();
+
+  expect(await isServed(other)).toBe(true);
+  await worker.kill();
+  const file = join(installation.environment['LONGSHORE_AGENTS'] ?? '', 'still.yaml');
+  const { mcp: _, ...rest } = parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+  await writeFile(file, stringify({ ...rest, tools: ['code:*'] }));
+  worker = installation.startWorker();
+  await worker.ready;
+  await other.send('Go on.');
+  expect(await other.reply()).toBe('Two.');
+  await until(async () => !(await isServed(other)), 'the server that the agent names no more is ended');
+  await other.close();
 }, 120_000);

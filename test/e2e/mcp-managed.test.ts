@@ -61,15 +61,17 @@ test('servers are plugins of the list: those at work, those that cannot be reach
   expect(await line('show', 'absent')).toMatch(/: failed, since [^]* {2}error {8}The server cannot be used: .*no-such-program.*; it is tried again\n/);
 }, 120_000);
 
-test('a call that is too long for its tool is cut and cancelled at the server; a server that is disabled has no tools until it is enabled', async () => {
+test('a call that is too long for its tool is cut and cancelled at the server; a server that is disabled is ended, and has no tools until it is enabled', async () => {
   const chat = await start('caller');
   expect(await chat.reply()).toBe('One.');
-  const [, late, count] = await resultsOf(chat);
+  const [{ pid }, late, count] = (await resultsOf(chat)) as [{ pid: number }, unknown, unknown];
   expect(late).toEqual({ text: 'fix:slow failed: it took longer than 1000 ms and was aborted', isError: true });
   // The server counts a hundred for a call that it was told to cancel.
   expect(count).toEqual(101);
   expect(await line('disable', 'fix')).toBe('fix is disabled; the workers follow within seconds.\n');
-  await until(async () => (await reportOf('fix'))?.health === 'disabled', 'the worker has let go of it');
+  await until(async () => (await reportOf('fix'))?.alerts.at(-1)?.text === 'The server was ended, since an operator disabled it', 'the worker has ended it');
+  expect((await reportOf('fix'))?.health).toBe('disabled');
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   const again = await chat.send('Again.');
   expect(await chat.reply(again.turnId)).toBe('Two.');
   expect((await resultsOf(chat)).at(-1)).toMatchObject({ isError: true });
@@ -77,7 +79,7 @@ test('a call that is too long for its tool is cut and cancelled at the server; a
   await until(async () => (await reportOf('fix'))?.health === 'loaded', 'the worker has it again');
   await chat.send('Again.');
   expect(await chat.reply()).toBe('Three.');
-  expect((await resultsOf(chat)).at(-1)).toEqual(102);
+  expect((await resultsOf(chat)).at(-1)).toEqual(1);
 }, 120_000);
 
 test('a server that is killed under a call is started again: the model is told, and so is the operator; a reload starts it anew, too', async () => {

@@ -67,6 +67,19 @@ test('a pattern that matches nothing is refused with all that is known', () => {
   );
 });
 
+test('a pattern for a server of the agent that cannot be used says where to look for the reason', () => {
+  const mcp = { desk: { url: 'https://mcp.example', headers: {}, timeoutMs: 1 } };
+  expect(() => registry.forAgent({ id: 'fixer', plugins: [], tools: ['desk:*'], mcp })).toThrow(
+    'agent "fixer": tools: "desk:*" matches no tool. Its MCP server "desk" cannot be used: "longshore plugins show mcp:desk" says why',
+  );
+});
+
+test('plugins are replaced in another registry, and this one stays as it is', () => {
+  const other = registry.replacing([{ ...files, tools: [echoTool('burn')] }]);
+  expect(other.tools.map(({ id }) => id)).toEqual(['files:burn', 'weather:lookup']);
+  expect(registry.get('files:burn')).toBeUndefined();
+});
+
 test('an alias is what providers take, and leads back to the tool', () => {
   expect(registry.toAlias('files:read')).toBe('files__read');
   expect(registry.fromAlias('files__read')).toBe('files:read');

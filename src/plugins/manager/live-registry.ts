@@ -16,6 +16,7 @@ export function createLiveRegistry(first: Registry): LiveRegistry {
     forAgent: (agent) => snapshot.forAgent(agent),
     toAlias: (id) => snapshot.toAlias(id),
     fromAlias: (alias) => snapshot.fromAlias(alias),
+    replacing: (plugins) => snapshot.replacing(plugins),
     replace(next) {
       snapshot = next;
     },

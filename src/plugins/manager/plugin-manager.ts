@@ -15,6 +15,8 @@ export interface PluginManager extends AsyncDisposable {
   /** Of the moment: it answers for what is loaded now. */
   registry: Registry;
   configOf(pluginId: string): JsonObject;
+  /** Whether operators let a plugin be used. */
+  isEnabled(pluginId: string): boolean;
   /**
    * Loads a source again, by the name that agents give it. Calls that are under way end with the version they began with; a version that cannot be
    * loaded leaves the old one at work, and its error in the reports and the log.
@@ -111,6 +113,8 @@ class Manager implements PluginManager, Household {
       throw error;
     }
     this.refused = refused;
+    // The settings may have changed since they were asked for.
+    for (const plugin of plugins) plugin.setEnabled?.(this.isEnabled(plugin.id));
     void this.inTurn(() => this.report());
   }
 
@@ -181,7 +185,7 @@ class Manager implements PluginManager, Household {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
       // At once, whatever becomes of loading it.
       this.publish();
-      if (isReload) this.restart(now.pluginId);
+      this.tellServer(now, isReload);
       return bringUp(this, named, { again: true });
     }
     const instance = this.instanceOf(now.pluginId);
@@ -190,8 +194,10 @@ class Manager implements PluginManager, Household {
   }
 
   /** What others look after. */
-  private restart(pluginId: string): void {
-    this.builtins.find(({ id }) => id === pluginId)?.restart?.();
+  private tellServer({ pluginId, enabled }: PluginSettings, isReload: boolean): void {
+    const server = this.builtins.find(({ id }) => id === pluginId);
+    server?.setEnabled?.(enabled);
+    if (isReload) server?.restart?.();
   }
 
   private async configure(instance: PluginInstance, now: PluginSettings): Promise<void> {

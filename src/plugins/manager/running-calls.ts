@@ -6,22 +6,42 @@ export interface CountedPlugin {
   /** Takes over what the plugin has made of its tools and alerts since. */
   refresh(): void;
   /** Resolves when no call of it is under way, or when `signal` aborts: to how many are. */
-  drained(signal: AbortSignal): Promise<number>;
+  drained(this: void, signal: AbortSignal): Promise<number>;
+}
+
+/** Work that is counted while it is under way. */
+export interface RunningCalls extends Pick<CountedPlugin, 'drained'> {
+  counted<Result>(this: void, work: () => Promise<Result>): Promise<Result>;
+}
+
+export function createRunningCalls(): RunningCalls {
+  let running = 0;
+  let wake = () => {};
+  return {
+    async counted(work) {
+      running += 1;
+      try {
+        return await work();
+      } finally {
+        running -= 1;
+        if (running === 0) wake();
+      }
+    },
+    async drained(signal) {
+      if (running > 0 && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+      }
+      return running;
+    },
+  };
 }
 
 /** Counts the calls of a plugin's tools and of what it is asked for at each step. */
 export function countCalls(plugin: Plugin): CountedPlugin {
-  let running = 0;
-  let wake = () => {};
-  const counted = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    running += 1;
-    try {
-      return await work();
-    } finally {
-      running -= 1;
-      if (running === 0) wake();
-    }
-  };
+  const { counted, drained } = createRunningCalls();
   const tools = () => plugin.tools.map((tool): Tool => ({ ...tool, execute: (input, context) => counted(() => tool.execute(input, context)) }));
   const watched: Plugin = {
     ...plugin,
@@ -35,14 +55,6 @@ export function countCalls(plugin: Plugin): CountedPlugin {
       watched.tools = tools();
       watched.alerts = plugin.alerts;
     },
-    async drained(signal) {
-      if (running > 0 && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          signal.addEventListener('abort', () => resolve(), { once: true });
-        });
-      }
-      return running;
-    },
+    drained,
   };
 }

@@ -20,8 +20,15 @@ export interface CallerParts {
 
 /** How long a call waits for a server that is being started again. */
 const PATIENCE_MS = 20_000;
-const SESSION_GONE = 404;
 const CONNECTION_CLOSED = -32_000;
+/** So `fetch` says that there is no answer, or no whole one. */
+const NETWORK_FAILED = new Set(['fetch failed', 'terminated']);
+/** Of a request that never left: nobody listens there, or nobody is there. */
+const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+/** What is certain of a call that failed. `answered`: the server has said so itself, or the call was ended from here. */
+type Fate = 'answered' | 'forgotten' | 'unmade' | 'unknown';
+const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended under a call' };
 
 /** Makes the functions of tools that call a server. An error says whether the call was made. */
 export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
@@ -34,14 +41,16 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
         await current.call(tool, input, { signal: context.signal, timeoutMs: limitOf(limits, tool), onProgress: (line) => context.heartbeat(line) }),
       );
     } catch (error) {
-      if (error instanceof StreamableHTTPError && error.code === SESSION_GONE) {
-        await current.close('it has forgotten the session');
-        // It refused the call unread, so that doing it again is doing it once.
-        if (!isSecond) return call(tool, input, context, true);
-      }
-      if (!(error instanceof McpError) || error.code !== CONNECTION_CLOSED) throw error;
-      const problem = `the MCP server ${name} ended in the midst of this call, so nobody knows whether it took effect; it is started again`;
-      throw new Error(problem, { cause: error });
+      const fate = fateOf(error);
+      if (fate === 'answered') throw error;
+      await current.close(WHY[fate]);
+      // It was not read, so that doing it again is doing it once.
+      if (fate !== 'unknown' && !isSecond) return call(tool, input, context, true);
+      const isMade = fate === 'unknown';
+      const problem = isMade
+        ? 'ended in the midst of this call, so nobody knows whether it took effect; it is started again'
+        : `did not take this call: ${WHY[fate]}`;
+      throw new Error(`the MCP server ${name} ${problem}`, { cause: error });
     }
   }
 
@@ -57,4 +66,17 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
       enough.abort();
     }
   }
+}
+
+function fateOf(error: unknown): Fate {
+  if (error instanceof StreamableHTTPError) return isSessionGone(error) ? 'forgotten' : 'answered';
+  if (error instanceof McpError) return error.code === CONNECTION_CLOSED ? 'unknown' : 'answered';
+  const { message, cause } = error as { message?: string; cause?: { code?: string } };
+  if (message === undefined || !NETWORK_FAILED.has(message)) return 'answered';
+  return UNSENT.has(cause?.code ?? '') ? 'unmade' : 'unknown';
+}
+
+/** As it should be said, and as many servers say it. */
+function isSessionGone({ code, message }: StreamableHTTPError): boolean {
+  return code === 404 || (code === 400 && /session/i.test(message));
 }

@@ -6,7 +6,9 @@ import type { Plugin } from '../define-plugin.ts';
 import { createCaller } from './call-server.ts';
 import { openSession, type Session } from './open-session.ts';
 import { openTransport } from './open-transport.ts';
-import { createServerPlugin } from './server-plugin.ts';
+import { createRunningCalls } from '../manager/running-calls.ts';
+import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
+import type { RunServerTool } from './server-tools.ts';
 
 /** A server that is connected to by the worker itself, for all conversations. */
 export interface ConnectedServer extends AsyncDisposable {
@@ -22,6 +24,8 @@ export interface ServerParts {
   log: Logger;
   /** Told of the plugin whenever its tools are others. */
   onChange: (plugin: Plugin) => void;
+  /** Whether an operator lets it be used, for now. */
+  isEnabled: boolean;
   /** Longest pause between two attempts at a server that is gone. Default 30 000. */
   maxPauseMs?: number;
 }
@@ -30,60 +34,122 @@ const FIRST_PAUSE_MS = 250;
 /** A server that lived so long did not end because of its start. */
 const STEADY_MS = 60_000;
 
-/** Keeps a server connected: one that ends is started again, after pauses that grow, and its plugin tells so. */
+/**
+ * Keeps a server connected: one that ends is started again, after pauses that grow, and its plugin tells so. One that is disabled is ended as soon as no call
+ * of it is under way, until it is enabled.
+ */
 export function connectServer(parts: ServerParts): ConnectedServer {
-  const { name, server, log, onChange, maxPauseMs = 30_000 } = parts;
-  const closed = new AbortController();
-  let session: Session | undefined;
-  let next = deferred<Session>();
-  const lastAlert = () => published.plugin().alerts.at(-1)?.text;
-  const run = createCaller({ name, limits: server, session: () => session ?? next.promise, lastAlert });
-  const restart = () => void session?.close('an operator asked for it');
-  const published = createServerPlugin({ name, limits: server, log, run, onChange, restart });
-  const first = deferred<void>();
-  const kept = keepConnected();
+  const keeper = new Keeper(parts);
+  const kept = keeper.keepConnected();
   return {
-    plugin: published.plugin,
-    started: first.promise,
+    plugin: () => keeper.published.plugin(),
+    started: keeper.first.promise,
     async [Symbol.asyncDispose]() {
-      closed.abort();
-      await session?.close('the worker ends');
+      await keeper.close();
       await kept;
     },
   };
+}
 
-  async function keepConnected(): Promise<void> {
-    for (let failures = 0; !closed.signal.aborted; failures += 1) {
+class Keeper {
+  readonly published: ServerPlugin;
+  readonly first = deferred<void>();
+  private readonly parts: ServerParts;
+  private readonly closed = new AbortController();
+  private readonly calls = createRunningCalls();
+  private isEnabled: boolean;
+  /** Aborts when it is enabled or disabled. */
+  private turned = new AbortController();
+  private session: Session | undefined;
+  private next = deferred<Session>();
+
+  constructor(parts: ServerParts) {
+    this.parts = parts;
+    this.isEnabled = parts.isEnabled;
+    const { name, server, log, onChange } = parts;
+    const hooks = { restart: () => void this.session?.close('an operator asked for it'), setEnabled: (wanted: boolean) => this.setEnabled(wanted) };
+    this.published = createServerPlugin({ name, limits: server, log, run: this.createRun(), onChange, hooks });
+  }
+
+  async keepConnected(): Promise<void> {
+    const { maxPauseMs = 30_000 } = this.parts;
+    let wasThere = false;
+    for (let failures = 0; !this.closed.signal.aborted; failures += 1) {
+      const changed = AbortSignal.any([this.closed.signal, this.turned.signal]);
+      if (!this.isEnabled) {
+        this.first.resolve();
+        await new Promise((resolve) => changed.addEventListener('abort', resolve, { once: true }));
+        failures = -1;
+        continue;
+      }
       const begun = performance.now();
-      const why = await liveOnce(failures > 0);
-      first.resolve();
-      if (closed.signal.aborted) break;
+      const why = await this.liveOnce(wasThere);
+      wasThere = true;
+      this.first.resolve();
+      if (this.closed.signal.aborted || !this.isEnabled) continue;
       if (performance.now() - begun > STEADY_MS) failures = 0;
-      published.fail(`${why.slice(0, 1000)}; it is tried again`);
-      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, maxPauseMs), undefined, { signal: closed.signal }).catch(() => undefined);
+      this.published.fail(`${why.slice(0, 1000)}; it is tried again`);
+      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, maxPauseMs), undefined, { signal: changed }).catch(() => undefined);
     }
   }
 
+  async close(): Promise<void> {
+    this.closed.abort();
+    await this.session?.close('the worker ends');
+  }
+
+  private createRun(): RunServerTool {
+    const { name, server } = this.parts;
+    const lastAlert = () => this.published.plugin().alerts.at(-1)?.text;
+    const caller = createCaller({ name, limits: server, session: () => this.session ?? this.next.promise, lastAlert });
+    return (tool) => {
+      const { execute, ...rest } = caller(tool);
+      return { ...rest, execute: (input, context) => this.calls.counted(() => execute(input, context)) };
+    };
+  }
+
+  private setEnabled(wanted: boolean): void {
+    if (wanted === this.isEnabled) return;
+    this.isEnabled = wanted;
+    this.turned.abort();
+    this.turned = new AbortController();
+    if (!wanted) void this.endWhenIdle(this.turned.signal);
+  }
+
+  private async endWhenIdle(changed: AbortSignal): Promise<void> {
+    await this.calls.drained(AbortSignal.any([changed, this.closed.signal]));
+    const { session } = this;
+    if (changed.aborted || !session) return;
+    await session.close('an operator disabled it');
+    if (!this.isEnabled) this.published.mention('The server was ended, since an operator disabled it');
+  }
+
   /** One life of the connection; gives the reason of its end. */
-  async function liveOnce(again: boolean): Promise<string> {
+  private async liveOnce(again: boolean): Promise<string> {
+    const { name, server, readEnvironment, log } = this.parts;
     let opened: Session | undefined;
     try {
-      const refresh = createRefresh(async () => opened && published.take(opened.server.version, await opened.tools()), log);
-      opened = await openSession(openTransport(name, server, parts.readEnvironment), refresh);
-      if (closed.signal.aborted) await opened.close('the worker ends');
-      published.take(opened.server.version, await opened.tools());
+      const refresh = createRefresh(async () => opened && this.list(opened), log);
+      opened = await openSession(openTransport(name, server, readEnvironment), refresh);
+      if (this.closed.signal.aborted) await opened.close('the worker ends');
+      await this.list(opened);
     } catch (error) {
       await opened?.close('its tools could not be listed');
       return `The server cannot be used: ${(error as Error).message}`;
     }
-    session = opened;
-    next.resolve(opened);
-    if (again) published.recover('The server is there again');
-    first.resolve();
+    this.session = opened;
+    this.next.resolve(opened);
+    if (again) this.published.recover('The server is there again');
+    this.first.resolve();
+    if (!this.isEnabled) void this.endWhenIdle(this.turned.signal);
     const why = await opened.ended;
-    session = undefined;
-    next = deferred();
+    this.session = undefined;
+    this.next = deferred();
     return `The server has ended (${why})`;
+  }
+
+  private async list(opened: Session): Promise<void> {
+    this.published.take({ version: opened.server.version, tools: await opened.tools() });
   }
 }
 

@@ -5,15 +5,9 @@ import { z } from 'zod';
 import type { SandboxAsset, SandboxOptions } from '../../contracts/agent.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import type { SandboxHandle, Sandboxes, SandboxServer } from '../../sandbox/sandbox.ts';
+import type { Sandboxes, SandboxServer } from '../../sandbox/sandbox.ts';
 import { uploadAssets } from '../../sandbox/upload-assets.ts';
-
-export interface ListedTools {
-  /** The server's own. */
-  version: string;
-  /** As the server gives them. */
-  tools: unknown[];
-}
+import { askForTools, type ListedTools } from './ask-for-tools.ts';
 
 /** Lists the tools of a server as a sandbox with these options has it; `again` asks it, whatever is known. */
 export type ListInSandbox = (server: SandboxServer, options: SandboxOptions, how?: { again?: boolean }) => Promise<ListedTools>;
@@ -27,8 +21,6 @@ interface ListerParts {
 
 const TTL_MS = 300_000;
 const LIST_TIMEOUT_MS = 60_000;
-const MAX_PAGES = 50;
-const PAGE = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 const LISTED = z.object({ version: z.string(), tools: z.array(z.unknown()) });
 
 /**
@@ -45,33 +37,13 @@ export function createLister({ sandboxes, standard, directory }: ListerParts): L
     try {
       const { handle } = await sandboxes.open({ sandboxId, tenantId: 'default', ttlMs: TTL_MS }, container);
       if (container.assets) await uploadAssets(handle, container.assets);
-      const listed = await ask(handle, server);
+      const listed = await askForTools(handle, server, { timeoutMs: LIST_TIMEOUT_MS });
       await keep(directory, path, listed);
       return listed;
     } finally {
       await sandboxes.destroy(sandboxId);
     }
   };
-}
-
-async function ask(handle: SandboxHandle, server: SandboxServer): Promise<ListedTools> {
-  const tools: unknown[] = [];
-  let version = '0';
-  let params: JsonObject = {};
-  for (let page = 0; page < MAX_PAGES; page += 1) {
-    const answer = await handle.callServer(server, { method: 'tools/list', params }, { timeoutMs: LIST_TIMEOUT_MS });
-    if (answer.outcome !== 'answered') throw new Error(reasonOf(answer));
-    const { tools: more, nextCursor } = PAGE.parse(answer.result);
-    tools.push(...more);
-    version = answer.server.version || version;
-    if (nextCursor === undefined || nextCursor === params['cursor']) break;
-    params = { cursor: nextCursor };
-  }
-  return { version, tools };
-}
-
-function reasonOf(answer: { outcome: string; why?: string; message?: string }): string {
-  return answer.why ?? answer.message ?? `it did not answer within ${LIST_TIMEOUT_MS / 1000} seconds`;
 }
 
 async function readKept(path: string): Promise<ListedTools | undefined> {

@@ -8,6 +8,7 @@ import { connectServer, type ConnectedServer } from './connected-server.ts';
 import type { ReadEnvironment } from './fill-in-server.ts';
 import { serveFromSandboxes } from './guest-server.ts';
 import type { ListInSandbox } from './list-in-sandbox.ts';
+import type { ListShelf } from './lists-of-conversations.ts';
 
 /** The MCP servers of a worker's agents. */
 export interface McpServers extends AsyncDisposable {
@@ -27,6 +28,10 @@ export interface McpOptions {
   hostPlugins: string[];
   readEnvironment: ReadEnvironment;
   listInSandbox: ListInSandbox;
+  /** Where the lists of conversations lie whose servers have changed their tools. */
+  store: ListShelf;
+  /** Whether an operator lets a server be used, for now; its plugin is told of every change. */
+  isEnabled: (name: string) => boolean;
   log: Logger;
   /** How long the worker waits for servers before it begins to work without them. Default 15 000. */
   patienceMs?: number;
@@ -61,9 +66,10 @@ interface Described {
 }
 
 function start(name: string, { server, sandbox }: Described, options: McpOptions, onChange: (plugin: Plugin) => void): ConnectedServer {
-  const { readEnvironment, log, listInSandbox } = options;
-  if ('url' in server || server.where === 'host') return connectServer({ name, server, readEnvironment, log, onChange });
-  return serveFromSandboxes({ name, server, readEnvironment, log, onChange, list: (program, how) => listInSandbox(program, sandbox, how) });
+  const { readEnvironment, log, listInSandbox, store } = options;
+  const parts = { name, readEnvironment, log, onChange, isEnabled: options.isEnabled(name) };
+  if ('url' in server || server.where === 'host') return connectServer({ ...parts, server });
+  return serveFromSandboxes({ ...parts, server, store, list: (program, how) => listInSandbox(program, sandbox, how) });
 }
 
 /** The servers by their names; agents that name the same one share it. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { CallToolResultSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
@@ -26,6 +27,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 const MAX_NOISE = 1_000;
 const MAX_PAGES = 50;
 const LATE_MS = 10_000;
+const FAREWELL_MS = 2_000;
 const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 /**
@@ -40,7 +42,7 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
   const ended = new Promise<string>((resolve) => (tell = resolve));
   const close = async (why: string): Promise<void> => {
     reason ??= why;
-    const closing = client.close().catch(() => undefined);
+    const closing = end(opened);
     // A program that is slow to end, or blocked in what it writes, keeps no call waiting.
     transport.onclose?.();
     await closing;
@@ -55,12 +57,13 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
     // The transport gives up the stream of notifications then, without closing itself.
     if (error.message.includes('Maximum reconnection attempts')) void close('it does not answer any more');
   };
+  opened.onCut?.(() => void close('it broke off an answer'));
   client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
   try {
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });
   } catch (error) {
     await close('');
-    throw new Error([(error as Error).message, opened.lastWords()].filter((text) => text !== '').join(': '), { cause: error });
+    throw new Error(wordsOf(error as Error, opened.lastWords()), { cause: error });
   }
   const deliver = transport.onmessage;
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- as above
@@ -70,6 +73,21 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
   };
   const { name, version } = client.getServerVersion() ?? { name: 'unnamed', version: '0' };
   return { server: { name, version }, tools: () => listTools(client), call: (tool, input, options) => callTool(client, tool, input, options), ended, close };
+}
+
+/** "fetch failed" alone says nothing: why it did is in its cause. */
+function wordsOf({ message, cause }: Error, lastWords: string): string {
+  const { message: why = '' } = (cause ?? {}) as Partial<Error>;
+  return [message, why, lastWords].filter((text) => text !== '').join(': ');
+}
+
+/** Ends the way to a server, and says good-bye where that is asked for; a server that is not there any more does not hear it. */
+async function end({ transport, farewell }: OpenTransport): Promise<void> {
+  const enough = new AbortController();
+  const late = sleep(FAREWELL_MS, undefined, { signal: enough.signal }).catch(() => undefined);
+  await Promise.race([farewell?.().catch(() => undefined), late]);
+  enough.abort();
+  await transport.close().catch(() => undefined);
 }
 
 async function listTools(client: Client): Promise<unknown[]> {

@@ -1,19 +1,21 @@
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { McpProgram, McpRemote } from '../../contracts/agent.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
+import { ProgramTransport } from './program-transport.ts';
 
 /** One way to a server, as long as it lasts. */
 export interface OpenTransport {
   transport: Transport;
   /** The last of what the server wrote to its stderr; for messages. */
   lastWords: () => string;
+  /** Ends the session at the server. Absent where the end of the transport is that. */
+  farewell?: () => Promise<void>;
+  /** Says who is told when the way breaks by which an answer was to come, and it will come by no other. */
+  onCut?: (tell: () => void) => void;
 }
 
-/** Program output is searched anew with each piece of a message that comes, so a larger bound would cost a worker seconds. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
-const MAX_LAST_WORDS = 500;
 
 /**
  * Makes a transport to a server; nothing is started yet.
@@ -22,38 +24,43 @@ const MAX_LAST_WORDS = 500;
 export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: ReadEnvironment): OpenTransport {
   const fill = <Value>(value: Value) => fillInServer(name, value, readEnvironment);
   if ('url' in server) return openRemote(name, fill(server.url), fill(server.headers));
-  return openProgram({ ...server, env: fill(server.env) });
+  const transport = new ProgramTransport({ ...server, env: fill(server.env) });
+  return { transport, lastWords: () => transport.lastWords() };
 }
 
 function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {
   if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Mend it in the agent');
-  const fetchBounded = async (target: string | URL, init?: RequestInit): Promise<Response> => bounded(await fetch(target, init));
-  return { transport: new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchBounded }), lastWords: () => '' };
+  let cut: () => void = () => undefined;
+  const fetchWatched = async (target: string | URL, init?: RequestInit): Promise<Response> => {
+    const response = await fetch(target, init);
+    // What comes by the other stream, nobody waits for; the transport opens it again.
+    return watched(response, init?.method === 'POST' ? () => cut() : () => undefined);
+  };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchWatched });
+  return { transport, lastWords: () => '', farewell: () => transport.terminateSession(), onCut: (tell) => (cut = tell) };
 }
 
-function openProgram({ command, args, env, directory }: McpProgram): OpenTransport {
-  const place = directory === undefined ? {} : { cwd: directory };
-  const transport = new StdioClientTransport({ command, args, env, ...place, stderr: 'pipe', maxBufferSize: MAX_MESSAGE_BYTES });
-  let said = '';
-  transport.stderr?.on('data', (chunk: Buffer) => {
-    said = (said + chunk.toString()).slice(-MAX_LAST_WORDS);
-  });
-  return { transport, lastWords: () => said.trim() };
-}
-
-/** Ends a body in which one message (in a stream of events, what lies between two empty lines) is larger than is taken. */
-function bounded(response: Response): Response {
+/** The same answer, ended where one message of it (in a stream of events, what lies between two empty lines) is larger than is taken. */
+function watched(response: Response, onCut: () => void): Response {
   if (!response.body) return response;
+  const { status, statusText, headers } = response;
+  return new Response(ReadableStream.from(watch(response.body, onCut)), { status, statusText, headers });
+}
+
+async function* watch(body: ReadableStream<Uint8Array>, onCut: () => void): AsyncGenerator<Uint8Array> {
   let size = 0;
-  const count = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
+  let canBeResumed = false;
+  try {
+    for await (const chunk of body) {
       const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      canBeResumed ||= text.indexOf('id:') === 0 || text.includes('\nid:');
       const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\n\r\n'));
       size = end === -1 ? size + chunk.length : chunk.length - end;
-      if (size > MAX_MESSAGE_BYTES) controller.error(new Error(`a message is larger than ${MAX_MESSAGE_BYTES} bytes`));
-      else controller.enqueue(chunk);
-    },
-  });
-  const { status, statusText, headers } = response;
-  return new Response(response.body.pipeThrough(count), { status, statusText, headers });
+      if (size > MAX_MESSAGE_BYTES) throw new Error(`a message is larger than ${MAX_MESSAGE_BYTES} bytes`);
+      yield chunk;
+    }
+  } catch (error) {
+    if (!canBeResumed) onCut();
+    throw error;
+  }
 }

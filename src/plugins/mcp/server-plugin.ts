@@ -1,18 +1,23 @@
 import { createHash } from 'node:crypto';
 import type { McpLimits } from '../../contracts/agent.ts';
 import type { Logger } from '../../log.ts';
-import { definePlugin, type Plugin, type PluginAlert, type Tool } from '../define-plugin.ts';
+import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../define-plugin.ts';
+import type { ListedTools } from './ask-for-tools.ts';
 import { toolsOf, type RunServerTool } from './server-tools.ts';
 
 /** The plugin that stands for a server, as its tools come and change. */
 export interface ServerPlugin {
   plugin: () => Plugin;
   /** Takes what the server says it has. */
-  take(version: string, listed: unknown[]): void;
+  take(listed: ListedTools): void;
+  /** The plugin with other tools than it is published with. */
+  withTools(listed: ListedTools): Plugin;
   /** Its calls cannot be made for now; told to operators, and written to the log. */
   fail(text: string): void;
   /** They can be made again. */
   recover(text: string): void;
+  /** Told to operators; nothing changes by it. */
+  mention(text: string): void;
 }
 
 interface Parts {
@@ -21,24 +26,29 @@ interface Parts {
   log: Logger;
   run: RunServerTool;
   onChange: (plugin: Plugin) => void;
-  /** Begins anew, as an operator asks for. */
-  restart: () => void;
+  hooks: Pick<PluginDetails, 'restart' | 'setEnabled' | 'inConversation' | 'lookInto'>;
 }
 
 const MOST_ALERTS = 20;
 
-export function createServerPlugin({ name, limits, log, run, onChange, restart }: Parts): ServerPlugin {
+/**
+ * A server's own version, and a digest of what it lists. Approvals are bound to it: a server that changes what its tools say cannot live off an approval
+ * of what they said before.
+ */
+export function versionOf({ version, tools }: ListedTools): string {
+  return `${version.slice(0, 50)}+${createHash('sha256').update(JSON.stringify(tools)).digest('hex').slice(0, 12)}`;
+}
+
+export function createServerPlugin({ name, limits, log, run, onChange, hooks }: Parts): ServerPlugin {
   const alerts: PluginAlert[] = [];
   let known = '';
   let plugin = made('0', []);
-  return { plugin: () => plugin, take, fail, recover };
+  return { plugin: () => plugin, take, withTools, fail, recover, mention };
 
-  function take(serverVersion: string, listed: unknown[]): void {
-    const digest = createHash('sha256').update(JSON.stringify(listed)).digest('hex').slice(0, 12);
-    // Approvals are bound to the version: a server that changes what its tools say cannot live off an approval of what they said before.
-    const version = `${serverVersion.slice(0, 50)}+${digest}`;
+  function take(listed: ListedTools): void {
+    const version = versionOf(listed);
     if (version === known) return;
-    const { tools, problems } = toolsOf(name, listed, limits, run);
+    const { tools, problems } = toolsOf(name, listed.tools, limits, run);
     for (const problem of problems.slice(0, MOST_ALERTS)) alert('warning', problem);
     if (known !== '')
       alert(
@@ -55,6 +65,12 @@ export function createServerPlugin({ name, limits, log, run, onChange, restart }
     onChange(plugin);
   }
 
+  function withTools(listed: ListedTools): Plugin {
+    const { tools, problems } = toolsOf(name, listed.tools, limits, run);
+    for (const problem of problems.slice(0, MOST_ALERTS)) log.warn({ plugin: name }, problem);
+    return made(versionOf(listed), tools);
+  }
+
   function fail(text: string): void {
     alert('error', text);
     plugin.problem = text;
@@ -67,9 +83,14 @@ export function createServerPlugin({ name, limits, log, run, onChange, restart }
     onChange(plugin);
   }
 
+  function mention(text: string): void {
+    alert('info', text);
+    onChange(plugin);
+  }
+
   function made(version: string, tools: Tool[]): Plugin {
     const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
-    return Object.assign(plugin, { restart });
+    return Object.assign(plugin, hooks);
   }
 
   function alert(level: PluginAlert['level'], text: string): void {

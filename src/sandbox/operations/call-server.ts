@@ -1,9 +1,9 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
-import type { ExecSpec, WorkingConnection } from '../connection/supervisor-connection.ts';
+import type { ExecRecord, ExecSpec, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../sandbox.ts';
 import { createServerReader } from './server-reader.ts';
-import { serverExec } from './server-names.ts';
+import { serverExec, serverOfExec } from './server-names.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** Above what a server's keeper lets through, with the progress it tells. */
@@ -17,13 +17,26 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
  * A server is an exec that lives on, and so is known to whatever worker comes; a request is an exec of its own, made once, journalled and re-attached
  * like any command, whose answer is its output.
  */
-export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<SandboxHandle, 'callServer'> {
+export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<SandboxHandle, 'callServer' | 'serverMark' | 'endServers'> {
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? makeId('call', Date.now(), Math.random);
       // Whatever became of its server: a request that was made is only followed.
-      if (!(await isKnown(connection, execId))) await ensureServer(connection, server, options.onRestart);
+      if (!(await find(connection, execId))) await ensureServer(connection, server, options.onRestart);
       return follow(connection, { sandboxId, execId, name: server.name, request, options });
+    },
+    async serverMark(name) {
+      const keeper = await find(connection, serverExec(name));
+      if (keeper?.state !== 'running') return undefined;
+      // All that a keeper writes there is that the tools may be others.
+      return keeper.stdoutBytes === 0 ? '' : `${keeper.startedAt} ${keeper.stdoutBytes}`;
+    },
+    async endServers(except) {
+      const running = (await connection.list()).filter(({ state }) => state === 'running').map(({ execId }) => serverOfExec(execId));
+      const names = running.filter((name) => name !== undefined && !except.includes(name)) as string[];
+      // Not forgotten: whoever starts one again is to learn that it had ended.
+      await Promise.all(names.map((name) => connection.signal(serverExec(name), 'SIGKILL')));
+      return names;
     },
   };
 }
@@ -37,7 +50,7 @@ interface Following {
 }
 
 async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, asStarted = false } = options;
   let restart: string | undefined;
   const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
   const spec: ExecSpec = {
@@ -49,7 +62,8 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
     maxOutputBytes: MAX_OUTPUT_BYTES,
     stdin: 'open',
   };
-  const running = connection.run(spec, { previewBytes: 0, onStdout: (chunk) => reader.push(chunk), ...(signal && { signal }) });
+  const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
+  const running = asStarted ? connection.attach(execId, following) : connection.run(spec, following);
   // The line before it ends what an earlier worker may have been cut off in.
   const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...request })}\n`), { end: true });
   given.catch(() => undefined);
@@ -60,12 +74,11 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
   return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
 }
 
-async function isKnown(connection: WorkingConnection, execId: string): Promise<boolean> {
+async function find(connection: WorkingConnection, execId: string): Promise<ExecRecord | undefined> {
   try {
-    await connection.info(execId);
-    return true;
+    return await connection.info(execId);
   } catch (error) {
-    if (isFailure(error, 'EXEC_NOT_FOUND')) return false;
+    if (isFailure(error, 'EXEC_NOT_FOUND')) return undefined;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { asUser } from '../connection/as-user.ts';
-import type { ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
+import type { ExecEnd, ExecRecord, ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
 import { contextExec, contextName, programOf } from './context-names.ts';
@@ -35,7 +35,7 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
       };
       const context = contextOf(options);
       if (!context && language === 'bash') return runBash(connection, sandboxId, started, code, options);
-      if (context) await ensureContext(connection, context);
+      if (context && !options.asStarted) await ensureContext(connection, context);
       const run: ExecSpec['run'] = context ? { program: 'call', argv: [contextName(context)] } : { program: programOf(language) };
       const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
       return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
@@ -73,7 +73,8 @@ function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<s
 async function runInterpreted(connection: WorkingConnection, sandboxId: string, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
   const reader = createCodeReader(options.onOutput);
   const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
-  const running = followCalls(connection, spec.execId, options, connection.run(spec, following));
+  const started = options.asStarted ? connection.attach(spec.execId, following) : connection.run(spec, following);
+  const running = followCalls(connection, spec.execId, options, started);
   // The program may end without having read its input, and whoever lets go stops feeding it.
   const fed = connection.input(spec.execId, Buffer.from(`${JSON.stringify(request)}\n`), { end: true });
   fed.catch(() => undefined);
@@ -114,19 +115,22 @@ async function runBash(
   options: RunCodeOptions,
 ): Promise<CodeResult> {
   const { execId } = started;
-  const running = connection.run(
-    { ...started, run: { command: code }, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' },
-    {
-      previewBytes: 65_536,
-      ...(options.onOutput && {
-        onStdout: (chunk: Buffer) => options.onOutput?.('stdout', chunk.toString()),
-        onStderr: (chunk: Buffer) => options.onOutput?.('stderr', chunk.toString()),
-      }),
-      ...(options.signal && { signal: options.signal }),
-    },
-  );
-  const { exit, stdout, stderr } = await followCalls(connection, execId, options, running);
-  if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
+  const following = {
+    previewBytes: 65_536,
+    ...(options.onOutput && {
+      onStdout: (chunk: Buffer) => options.onOutput?.('stdout', chunk.toString()),
+      onStderr: (chunk: Buffer) => options.onOutput?.('stderr', chunk.toString()),
+    }),
+    ...(options.signal && { signal: options.signal }),
+  };
+  const spec: ExecSpec = { ...started, run: { command: code }, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' };
+  const running = options.asStarted ? connection.attach(execId, following) : connection.run(spec, following);
+  const end = await followCalls(connection, execId, options, running);
+  if (end.exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
+  return resultOfBash(execId, end);
+}
+
+function resultOfBash(execId: string, { exit, stdout, stderr }: ExecEnd): CodeResult {
   const failed = exit.status === 'exited' && exit.exitCode !== 0;
   const status =
     exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
@@ -145,22 +149,31 @@ async function runBash(
 
 /** Starts the context's process unless it runs; one that has ended gives its name to the next. */
 async function ensureContext(connection: WorkingConnection, context: CodeContext): Promise<void> {
-  const execId = contextExec(context);
+  const spec: ExecSpec = {
+    execId: contextExec(context),
+    run: { program: programOf(context.language), argv: [contextName(context)] },
+    cwd: '.',
+    ...asUser(context.user),
+    env: {},
+    timeoutMs: 0,
+    maxOutputBytes: CONTEXT_OUTPUT_BYTES,
+    stdin: 'empty',
+  };
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
-    const { state } = await connection.start({
-      execId,
-      run: { program: programOf(context.language), argv: [contextName(context)] },
-      cwd: '.',
-      ...asUser(context.user),
-      env: {},
-      timeoutMs: 0,
-      maxOutputBytes: CONTEXT_OUTPUT_BYTES,
-      stdin: 'empty',
-    });
-    if (state === 'running') return;
-    await forgetEnded(connection, execId);
+    if ((await startContext(connection, spec)).state === 'running') return;
+    await forgetEnded(connection, spec.execId);
   }
   throw failure('EXEC_FAILED', { problem: `the context "${context.contextId}" ends as soon as it is started` });
+}
+
+/** One that runs with other secrets of its sandbox goes on with those it has: its variables are worth more. */
+async function startContext(connection: WorkingConnection, spec: ExecSpec): Promise<ExecRecord> {
+  try {
+    return await connection.start(spec);
+  } catch (error) {
+    if (isFailure(error, 'EXEC_MISMATCH')) return connection.info(spec.execId);
+    throw error;
+  }
 }
 
 async function forgetEnded(connection: WorkingConnection, execId: string): Promise<void> {

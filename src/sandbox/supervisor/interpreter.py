@@ -20,6 +20,7 @@ import time
 import traceback
 import types
 
+import guest_socket
 from interpreter_output import Capture, Stream, Teller
 
 _MAX_PART = 16_000_000
@@ -175,15 +176,7 @@ def _size(part):
 
 def _serve(interpreter, name):
     """One client after the other; each waits for those before it."""
-    path = os.path.join(os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}', f'{name}.sock')
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    for leftover in (path, path + '.new'):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(leftover)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path + '.new')
-    listener.listen(64)
-    os.rename(path + '.new', path)
+    listener = guest_socket.listen(name)
     signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
     while True:
         client, _ = listener.accept()

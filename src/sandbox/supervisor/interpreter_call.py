@@ -6,20 +6,23 @@ To be ended means to interrupt the code; code that does not heed that is ended w
 import json
 import os
 import signal
-import socket
 import sys
 import time
 
+# It runs apart from all paths but its own.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import guest_socket
+
 _PATIENCE = 1.5
-_COMES_UP = 30.0
 
 # The context's own environment is that of its first piece; each piece has its own leave to call tools.
 _PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
 
 
-def main(path):
+def main(context):
     request = _with_tools(json.loads(sys.stdin.buffer.readline()))
-    connection = _connect(path)
+    connection = guest_socket.connect(context) or sys.exit('the context did not come up')
     connection.sendall(request)
     state = {'pid': 0, 'deadline': None}
 
@@ -40,20 +43,6 @@ def main(path):
 def _with_tools(request):
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return json.dumps({**request, 'env': {**(request.get('env') or {}), **env}}).encode() + b'\n'
-
-
-def _connect(path):
-    limit = time.monotonic() + _COMES_UP
-    while True:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(path)
-            return connection
-        except (FileNotFoundError, ConnectionRefusedError):
-            connection.close()
-            if time.monotonic() > limit:
-                sys.exit('the context did not come up')
-            time.sleep(0.02)
 
 
 def _follow(connection, state):
@@ -77,21 +66,15 @@ def _follow(connection, state):
             state['pid'] = json.loads(incoming[: incoming.index(b'\n')]).get('pid', 0)
         complete = incoming.rfind(b'\n') + 1
         if complete:
-            _write_all(incoming[:complete])
+            guest_socket.tell(incoming[:complete])
             ended = incoming.rfind(b'{"type": "ended"', 0, complete) >= 0 and _is_end(incoming[:complete])
             incoming = incoming[complete:]
     if not ended:
-        _write_all(b'{"type": "gone"}\n')
+        guest_socket.tell(b'{"type": "gone"}\n')
 
 
 def _is_end(lines):
     return json.loads(lines.splitlines()[-1]).get('type') == 'ended'
 
 
-def _write_all(data):
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
-
-
-main(os.path.join(os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}', f'{sys.argv[1]}.sock'))
+main(sys.argv[1])

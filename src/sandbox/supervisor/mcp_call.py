@@ -3,19 +3,20 @@ server. The request is a line on stdin. To be ended means to cancel the request:
 
 import json
 import os
-import socket
 import sys
-import time
 
-_COMES_UP = 30.0
+# It runs apart from all paths but its own.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import guest_socket
 
 
-def main(path):
+def main(server):
     # Whoever was cut off while it gave the request gives it again: the first line that is whole counts.
     request = next((line for line in sys.stdin.buffer if _is_whole(line)), None)
     if request is None:
         return
-    connection = _connect(path)
+    connection = guest_socket.connect(f'mcp-{server}')
     if connection is None:
         return _tell('failed', 'it did not come up')
     made = ended = False
@@ -29,7 +30,7 @@ def main(path):
                 kind = json.loads(line)['type']
                 made = made or kind == 'made'
                 ended = kind not in ('restarted', 'made', 'progress')
-            _write_all(rest[:end])
+            guest_socket.tell(rest[:end])
             rest = rest[end:]
     except (ConnectionResetError, BrokenPipeError):
         pass
@@ -44,27 +45,8 @@ def _is_whole(line):
         return False
 
 
-def _connect(path):
-    limit = time.monotonic() + _COMES_UP
-    while time.monotonic() < limit:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(path)
-            return connection
-        except (FileNotFoundError, ConnectionRefusedError):
-            connection.close()
-            time.sleep(0.02)
-    return None
-
-
 def _tell(kind, why):
-    _write_all(json.dumps({'type': kind, 'why': why}).encode() + b'\n')
+    guest_socket.tell(json.dumps({'type': kind, 'why': why}).encode() + b'\n')
 
 
-def _write_all(data):
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
-
-
-main(os.path.join(os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}', f'mcp-{sys.argv[1]}.sock'))
+main(sys.argv[1])

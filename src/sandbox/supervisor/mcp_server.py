@@ -3,7 +3,9 @@ then its program. Its clients (mcp_call.py) each bring one request: a line of JS
 
 What a client is told are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last
 `answer`, `error`, `failed` (the request was not made) or `gone` (the server ended in the midst of it). A client that goes away wants its request
-cancelled."""
+cancelled.
+
+Stdout gets a line whenever the server's tools may be others than they were: how much is there tells whoever looks whether to list them again."""
 
 import contextlib
 import json
@@ -15,6 +17,11 @@ import subprocess
 import sys
 import threading
 import time
+
+# It runs apart from all paths but its own.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import guest_socket
 
 _VERSION = '2025-11-25'
 _COMES_UP = 30.0
@@ -140,6 +147,8 @@ class Server:
             self._refuse(message)
         elif message['method'] == 'notifications/progress':
             self._pass_on(message.get('params'))
+        elif message['method'] == 'notifications/tools/list_changed':
+            _tell_change('the server says that its tools have changed')
 
     def _settle(self, message):
         with self._lock:
@@ -221,6 +230,7 @@ class Household:
                     request.tell('failed', why=self._failure)
                     return None
                 if former is not None:
+                    _tell_change('the server was started again')
                     request.tell('restarted', why=former.why)
             server = self._server
         server.ask(request)
@@ -241,17 +251,12 @@ class Household:
             self._server = server
 
 
+def _tell_change(text):
+    os.write(1, text.encode() + b'\n')
+
+
 def main(name, program):
-    directory = os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}'
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    path = os.path.join(directory, f'mcp-{name}.sock')
-    listener = socket.socket(socket.AF_UNIX)
-    new = f'{path}.{os.getpid()}'
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(new)
-    listener.bind(new)
-    listener.listen(64)
-    os.rename(new, path)
+    listener = guest_socket.listen(f'mcp-{name}')
     household = Household(name, program)
     while True:
         client, _ = listener.accept()

@@ -1,6 +1,15 @@
 import { createRegistry } from '../../../src/plugins/registry.ts';
 import { decide } from '../../../src/plugins/decide.ts';
+import { until } from '../../sandbox/docker/support.ts';
 import { call, fixtureProgram, hostileProgram, openBench, serveFixture, type Bench } from './support.ts';
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 /** Long enough that no test ends by it. */
 const LONG_MS = 120_000;
@@ -107,6 +116,44 @@ describe('a server on the host', () => {
   });
 });
 
+test('a server that is disabled is ended as soon as its call under way is through, and is started again when it is enabled', async () => {
+  await using bench = await openBench(fixtureProgram({ timeoutMs: LONG_MS }));
+  const { pid } = JSON.parse((await call(bench, 'about_itself')) as string) as { pid: number };
+  const setEnabled = (isEnabled: boolean) => bench.plugin().setEnabled?.(isEnabled);
+  const ended = bench.until(({ alerts }) => alerts.at(-1)?.text === 'The server was ended, since an operator disabled it');
+  expect(await call(bench, 'slow', { ms: 200 }, { heartbeat: () => setEnabled(false) })).toBe('done');
+  await ended;
+  expect(bench.plugin()).not.toHaveProperty('problem');
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  setEnabled(true);
+  expect(await call(bench, 'count')).toBe('1');
+  expect(bench.plugin().alerts.at(-1)?.text).toBe('The server is there again');
+  // Before it was ended.
+  setEnabled(false);
+  setEnabled(true);
+  expect(await call(bench, 'count')).toBe('2');
+});
+
+test('a server that does not heed the end of its stdin ends all the same, also behind a launcher', async () => {
+  const deaf = `process.stdin.removeAllListeners('end'); setInterval(() => undefined, 1000);
+    on('tools/call', ({ id }) => reply(id, { content: [{ type: 'text', text: String(process.pid) }] }));`;
+  const { command, args, ...rest } = hostileProgram(deaf);
+  const bench = await openBench({ ...rest, command: 'sh', args: ['-c', '"$0" "$@"; exit $?', command, ...args] });
+  const pid = Number(await call(bench, 'go'));
+  process.kill(pid, 0);
+  await bench[Symbol.asyncDispose]();
+  // Its parent has gone before it, and somebody else takes note of its end.
+  await until(async () => !isAlive(pid), 'it is gone');
+});
+
+test('a server that is disabled from the start is not started until it is enabled', async () => {
+  await using bench = await openBench(fixtureProgram(), {}, { isEnabled: false });
+  expect(bench.plugin()).toMatchObject({ tools: [], alerts: [] });
+  bench.plugin().setEnabled?.(true);
+  await bench.until(({ tools }) => tools.length > 0);
+  expect(await call(bench, 'count')).toBe('1');
+});
+
 describe('a server behind HTTP', () => {
   test('is called with its headers, followed, and found again when it has forgotten the session', async () => {
     await using served = await serveFixture();
@@ -117,6 +164,42 @@ describe('a server behind HTTP', () => {
     await bench.until(({ tools }) => tools.some(({ id }) => id.startsWith('grown')));
     served.restart();
     expect(await call(bench, 'count')).toBe('1');
+    served.restart({ status: 400, text: 'Bad Request: No valid session ID provided' });
+    expect(await call(bench, 'count')).toBe('1');
+  });
+
+  test('that breaks off a call is spoken with anew, and nobody knows what became of the call', async () => {
+    await using served = await serveFixture();
+    await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
+    await expect(call(bench, 'slow', { ms: LONG_MS }, { heartbeat: () => served.cut() })).rejects.toThrow(
+      'the MCP server fix ended in the midst of this call, so nobody knows whether it took effect; it is started again',
+    );
+    expect(await call(bench, 'count')).toBe('1');
+  });
+
+  test('that is away for a while is waited for by a call, which is made once', async () => {
+    const first = await serveFixture();
+    await using bench = await openBench({ url: first.url, headers: {}, timeoutMs: LONG_MS });
+    await first[Symbol.asyncDispose]();
+    // Until this side has seen the end of its connections, a call that is cut off with one counts as made.
+    await until(async () => (await fetch(first.url).catch((error: Error) => String((error.cause as { code?: string }).code))) === 'ECONNREFUSED', 'it is gone');
+    const failed = bench.until(({ problem }) => problem !== undefined);
+    const counted = call(bench, 'count');
+    await failed;
+    await using _second = await serveFixture(Number(new URL(first.url).port));
+    expect(await counted).toBe('1');
+  });
+
+  test('is told that the session is over when it is disabled, and when the worker ends', async () => {
+    await using served = await serveFixture();
+    const bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
+    bench.plugin().setEnabled?.(false);
+    await bench.until(({ alerts }) => alerts.at(-1)?.text === 'The server was ended, since an operator disabled it');
+    expect(served.closed()).toBe(1);
+    bench.plugin().setEnabled?.(true);
+    expect(await call(bench, 'count')).toBe('1');
+    await bench[Symbol.asyncDispose]();
+    expect(served.closed()).toBe(2);
   });
 
   test('that cannot be reached has no tools until it can', async () => {
@@ -125,7 +208,7 @@ describe('a server behind HTTP', () => {
     await first[Symbol.asyncDispose]();
     await using bench = await openBench({ url: first.url, headers: {}, timeoutMs: LONG_MS });
     expect(bench.plugin().tools).toEqual([]);
-    expect(bench.plugin().alerts[0]).toMatchObject({ level: 'error', text: expect.stringMatching(/^The server cannot be used: /) });
+    expect(bench.plugin().alerts[0]).toMatchObject({ level: 'error', text: expect.stringMatching(/^The server cannot be used: fetch failed: .*ECONNREFUSED/) });
     await using _second = await serveFixture(port);
     await bench.until(({ tools }) => tools.length > 0);
     expect(await call(bench, 'count')).toBe('1');

@@ -5,6 +5,7 @@ import type { McpGuest } from '../../../src/contracts/agent.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createLister, type ListInSandbox } from '../../../src/plugins/mcp/list-in-sandbox.ts';
 import { openMcpServers } from '../../../src/plugins/mcp/open-servers.ts';
+import { NO_LISTS } from './support.ts';
 import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../../../src/sandbox/sandbox.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
@@ -20,7 +21,8 @@ const TOOLS = ['quick', 'slow'].map((name) => ({ name, inputSchema: { type: 'obj
 
 function open(listInSandbox: ListInSandbox) {
   const agents = [{ id: 'one', mcp: { box: program }, sandbox: { image: 'boxed' } }];
-  return openMcpServers({ agents, taken: [], hostPlugins: [], readEnvironment: (name) => (name === 'TOKEN' ? 't0p' : undefined), listInSandbox, log });
+  const readEnvironment = (name: string) => (name === 'TOKEN' ? 't0p' : undefined);
+  return openMcpServers({ agents, taken: [], hostPlugins: [], readEnvironment, listInSandbox, store: NO_LISTS, isEnabled: () => true, log });
 }
 
 test('a server in the sandbox needs no word of the operator, has its tools by asking it in a sandbox like that of its agent, and each its time limit', async () => {
@@ -57,7 +59,10 @@ describe('listing in a sandbox', () => {
   let answer: (request: ServerRequest) => ServerAnswer;
   const server: SandboxServer = { name: 'box', command: 'node', args: [], env: { TOKEN: 'one' } };
   const list = (given = server) => {
-    const handle = { callServer: async (_server: SandboxServer, request: ServerRequest) => answer(request) } as unknown as SandboxHandle;
+    const handle = {
+      callServer: async (_server: SandboxServer, request: ServerRequest) => answer(request),
+      forget: async () => undefined,
+    } as unknown as SandboxHandle;
     const lister = createLister({
       directory: join(directory, 'kept'),
       standard: { image: 'standard' },

@@ -8,7 +8,7 @@ import { definePlugin, type Plugin } from '../../../src/plugins/define-plugin.ts
 import { createRegistry } from '../../../src/plugins/registry.ts';
 import { openMcpServers } from '../../../src/plugins/mcp/open-servers.ts';
 import { echoTool } from '../tools.ts';
-import { fixtureProgram } from './support.ts';
+import { fixtureProgram, NO_LISTS } from './support.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
 const gone: McpServer = { url: 'http://127.0.0.1:1/mcp', headers: {}, timeoutMs: 1_000 };
@@ -16,7 +16,16 @@ const gone: McpServer = { url: 'http://127.0.0.1:1/mcp', headers: {}, timeoutMs:
 function open(agents: Record<string, Record<string, McpServer>>, hostPlugins: string[] = []) {
   const list = Object.entries(agents).map(([id, mcp]) => ({ id, mcp, sandbox: { image: id } }));
   const listInSandbox = () => Promise.reject(new Error('no sandbox is needed'));
-  return openMcpServers({ agents: list, taken: ['shell'], hostPlugins, readEnvironment: () => undefined, listInSandbox, log });
+  return openMcpServers({
+    agents: list,
+    taken: ['shell'],
+    hostPlugins,
+    readEnvironment: () => undefined,
+    listInSandbox,
+    store: NO_LISTS,
+    isEnabled: () => true,
+    log,
+  });
 }
 
 test('a program runs beside the worker only where the operator allows it', async () => {

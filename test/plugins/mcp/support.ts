@@ -6,6 +6,7 @@ import type { McpProgram, McpRemote } from '../../../src/contracts/agent.ts';
 import type { Logger } from '../../../src/log.ts';
 import type { Plugin, ToolContext } from '../../../src/plugins/define-plugin.ts';
 import { connectServer } from '../../../src/plugins/mcp/connected-server.ts';
+import type { ListShelf } from '../../../src/plugins/mcp/lists-of-conversations.ts';
 import { createFixtureServer } from './fixture-server.ts';
 
 const STDIO = fileURLToPath(new URL('stdio-server.ts', import.meta.url));
@@ -29,6 +30,9 @@ export function hostileProgram(script: string): McpProgram {
   return { command: process.execPath, args: ['-e', prelude + script], env: {}, where: 'host', timeoutMs: 50_000 };
 }
 
+/** For servers whose tools no conversation has seen change. */
+export const NO_LISTS: ListShelf = { entry: async () => undefined, set: async () => 'created' };
+
 export interface Bench extends AsyncDisposable {
   plugin: () => Plugin;
   logged: string[];
@@ -36,7 +40,11 @@ export interface Bench extends AsyncDisposable {
   until(condition: (plugin: Plugin) => boolean): Promise<void>;
 }
 
-export async function openBench(server: McpProgram | McpRemote, environment: Record<string, string> = {}): Promise<Bench> {
+export async function openBench(
+  server: McpProgram | McpRemote,
+  environment: Record<string, string> = {},
+  { isEnabled = true }: { isEnabled?: boolean } = {},
+): Promise<Bench> {
   const logged: string[] = [];
   const waiting = new Set<() => void>();
   const look = () => waiting.forEach((check) => check());
@@ -45,7 +53,7 @@ export async function openBench(server: McpProgram | McpRemote, environment: Rec
     look();
   };
   const log = { info: write, warn: write, error: write } as unknown as Logger;
-  const connected = connectServer({ name: 'fix', server, readEnvironment: (name) => environment[name], log, onChange: look, maxPauseMs: 300 });
+  const connected = connectServer({ name: 'fix', server, readEnvironment: (name) => environment[name], log, onChange: look, isEnabled, maxPauseMs: 300 });
   await connected.started;
   return {
     plugin: connected.plugin,
@@ -72,9 +80,23 @@ export async function call(bench: Pick<Bench, 'plugin'>, tool: string, input: ob
     .execute(input as never, given);
 }
 
-/** The fixture behind HTTP; `restart` forgets all sessions, `headers` are those of the last request. */
-export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: string; headers: Record<string, unknown>; restart(): void }> {
+export interface ServedFixture extends AsyncDisposable {
+  url: string;
+  /** Those of the last request. */
+  headers: Record<string, unknown>;
+  /** Forgets all sessions; requests of theirs are answered like that. */
+  restart(answer?: { status: number; text: string }): void;
+  /** Ends all connections. */
+  cut(): void;
+  /** Sessions that were ended by their clients. */
+  closed(): number;
+}
+
+/** The fixture behind HTTP. */
+export async function serveFixture(port = 0): Promise<ServedFixture> {
   let sessions = new Map<string, StreamableHTTPServerTransport>();
+  let closed = 0;
+  let gone = { status: 404, text: '' };
   const seen: Record<string, unknown> = {};
   const http = createServer((request, response) => {
     void (async () => {
@@ -82,13 +104,14 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
       const id = request.headers['mcp-session-id'];
       let transport = typeof id === 'string' ? sessions.get(id) : undefined;
       if (id !== undefined && !transport) {
-        response.writeHead(404).end();
+        response.writeHead(gone.status).end(gone.text);
         return;
       }
       if (!transport) {
         transport = new StreamableHTTPServerTransport({
           sessionIdGenerator: () => crypto.randomUUID(),
           onsessioninitialized: (session) => void sessions.set(session, transport!),
+          onsessionclosed: () => void (closed += 1),
         });
         await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(transport);
       }
@@ -99,7 +122,12 @@ export async function serveFixture(port = 0): Promise<AsyncDisposable & { url: s
   return {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
     headers: seen,
-    restart: () => (sessions = new Map()),
+    restart(answer = gone) {
+      gone = answer;
+      sessions = new Map();
+    },
+    cut: () => http.closeAllConnections(),
+    closed: () => closed,
     async [Symbol.asyncDispose]() {
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));

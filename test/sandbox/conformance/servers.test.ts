@@ -16,7 +16,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     backend = await open();
     ({ handle } = backend);
     await handle.writeFile('guest-server.cjs', await readFile(PROGRAM));
-    for (const name of ['one', 'slow', 'dying', 'changed']) await handle.createDirectory(name);
+    for (const name of ['one', 'slow', 'dying', 'changed', 'growing']) await handle.createDirectory(name);
   });
   afterAll(async () => {
     await backend?.[Symbol.asyncDispose]();
@@ -78,6 +78,37 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     const onRestart = async (why: string) => void restarted.push(why);
     expect(await call(serverOf('changed', { env: { SECRET: 'other' } }), 'count', {}, { onRestart })).toEqual(answered('1'));
     expect(restarted).toEqual(['its definition has changed']);
+  });
+
+  test('a server that says that its tools have changed has another mark from then on, as has one that was started again', async () => {
+    const growing = serverOf('growing');
+    const marks = [await handle.serverMark('growing')];
+    const look = async () => void marks.push(await handle.serverMark('growing'));
+    await call(growing, 'count');
+    await look();
+    expect(marks).toEqual([undefined, '']);
+    await call(growing, 'grow', { line: 'more' });
+    await until(async () => (await handle.serverMark('growing')) !== '', 'the change has left its mark');
+    await look();
+    await call(growing, 'count');
+    await look();
+    expect(marks[3]).toBe(marks[2]);
+    await call(growing, 'die');
+    await call(growing, 'count');
+    await until(async () => (await handle.serverMark('growing')) !== marks[2], 'the new life has left its mark');
+  });
+
+  test('servers are ended with what they have started, and whoever starts them again learns of it', async () => {
+    const [kept, ended] = [serverOf('one'), serverOf('growing')];
+    await Promise.all([call(kept, 'count'), call(ended, 'count')]);
+    expect(await handle.endServers(['one', 'slow', 'dying', 'changed', 'unknown'])).toEqual(['growing']);
+    await until(async () => (await handle.serverMark('growing')) === undefined, 'it is gone');
+    expect(await handle.serverMark('one')).toBe('');
+    const restarted: string[] = [];
+    expect(await call(ended, 'count', {}, { onRestart: async (why) => void restarted.push(why) })).toEqual(answered('1'));
+    expect(restarted).toEqual(['it had ended']);
+    await handle.endServers([]);
+    await until(async () => (await handle.serverMark('one')) === undefined, 'the other is gone, too');
   });
 
   test('a server that cannot be started is told with what it said', async () => {

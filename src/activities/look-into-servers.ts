@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallModelArgs } from '../contracts/activities.ts';
+import type { Agent } from '../contracts/agent.ts';
+import { restartNote } from '../plugins/mcp/call-guest.ts';
+import type { ActivityDependencies } from './dependencies.ts';
+import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
+
+type Parts = Pick<ActivityDependencies, 'registry' | 'log'> & {
+  store: Pick<ActivityDependencies['store'], 'transcript'>;
+  opened: Pick<ConversationSandboxes, 'ifAwake'>;
+};
+
+/** A sandbox that does not answer holds up no step. */
+const PATIENCE_MS = 15_000;
+
+/**
+ * Looks after the MCP servers in a conversation's sandbox before a step: one that has said that its tools are others is asked for them, and one that an
+ * operator has disabled is ended. A sandbox that rests is left alone. What goes wrong is left to the next step.
+ */
+export async function lookIntoServers(parts: Parts, args: CallModelArgs, agent: Agent): Promise<void> {
+  const names = guestsOf(agent);
+  if (names.length === 0) return;
+  const enough = new AbortController();
+  const late = sleep(PATIENCE_MS, undefined, { signal: enough.signal }).then(() => {
+    throw new Error(`it took longer than ${PATIENCE_MS} ms`);
+  });
+  late.catch(() => undefined);
+  try {
+    await Promise.race([look(parts, args, names), late]);
+  } catch (error) {
+    parts.log.warn({ conversationId: args.conversationId, err: error }, 'the MCP servers in a sandbox could not be looked after');
+  } finally {
+    enough.abort();
+  }
+}
+
+/** Names of an agent's servers in sandboxes. */
+export function guestsOf({ mcp = {} }: Pick<Agent, 'mcp'>): string[] {
+  return Object.keys(mcp).filter((name) => mcp[name] !== undefined && 'where' in mcp[name] && mcp[name].where === 'sandbox');
+}
+
+async function look({ registry, store, opened }: Parts, args: CallModelArgs, names: string[]): Promise<void> {
+  const sandbox = await opened.ifAwake(args);
+  if (!sandbox) return;
+  const { conversationId, turnId, stepId } = args;
+  const enabled = names.filter((name) => registry.plugin(name) !== undefined);
+  if (enabled.length < names.length) await sandbox.endServers(enabled);
+  for (const name of enabled) {
+    await registry.plugin(name)?.lookInto?.(args, sandbox, async (why) => {
+      await store.transcript.append(conversationId, turnId, stepId, `${stepId}-${name}`, { role: 'note', text: restartNote(name, why) });
+    });
+  }
+}

@@ -1,0 +1,111 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import type { McpProgram } from '../../contracts/agent.ts';
+import { endWithWorker } from './end-with-worker.ts';
+import { createLineReader } from '../isolates/line-reader.ts';
+
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
+const MAX_LAST_WORDS = 500;
+/** A server is given so long to end by itself, and so long again after it was asked to. */
+const PATIENCE_MS = 2_000;
+
+/**
+ * A program that speaks over its stdin and stdout. It leads a process group of its own, so that its end is that of all it has started: what an agent names is
+ * often but the launcher of the server.
+ */
+export class ProgramTransport implements Transport {
+  onclose?: Transport['onclose'];
+  onerror?: Transport['onerror'];
+  onmessage?: Transport['onmessage'];
+  private readonly program: Omit<McpProgram, 'where' | 'timeoutMs'>;
+  private child: ChildProcessWithoutNullStreams | undefined;
+  private closed: Promise<unknown> = Promise.resolve();
+  private delivered: Promise<void> = Promise.resolve();
+  private said = '';
+
+  constructor(program: Omit<McpProgram, 'where' | 'timeoutMs'>) {
+    this.program = program;
+  }
+
+  /** The last of what it wrote to its stderr. */
+  lastWords(): string {
+    return this.said.trim();
+  }
+
+  async start(): Promise<void> {
+    const { command, args, env, directory } = this.program;
+    const place = directory === undefined ? {} : { cwd: directory };
+    const child = spawn(command, args, { ...place, env: { ...getDefaultEnvironment(), ...env }, stdio: 'pipe', detached: true });
+    child.on('error', (error) => this.onerror?.(error));
+    child.stdin.on('error', (error) => this.onerror?.(error));
+    child.stderr.on('data', (chunk: Buffer) => (this.said = (this.said + chunk.toString()).slice(-MAX_LAST_WORDS)));
+    child.stdout.on('data', createLineReader({ maxBytes: MAX_MESSAGE_BYTES, onLine: (line) => this.take(line), onTooLong: () => this.refuse() }));
+    await once(child, 'spawn');
+    this.child = child;
+    const watch = child.pid === undefined ? undefined : endWithWorker(child.pid);
+    this.closed = this.untilClosed(child, watch);
+  }
+
+  private async untilClosed(child: ChildProcessWithoutNullStreams, watch: Disposable | undefined): Promise<void> {
+    await once(child, 'close');
+    watch?.[Symbol.dispose]();
+    this.signal('SIGKILL');
+    this.child = undefined;
+    this.onclose?.();
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (!this.child) throw new Error('the program has ended');
+    if (!this.child.stdin.write(serializeMessage(message))) await Promise.race([once(this.child.stdin, 'drain'), this.closed]);
+  }
+
+  async close(): Promise<void> {
+    this.child?.stdin.end();
+    if (await this.isClosedSoon()) return;
+    this.signal('SIGTERM');
+    if (await this.isClosedSoon()) return;
+    this.signal('SIGKILL');
+    // Somebody may hold the other ends who has left the group.
+    for (const stream of this.child?.stdio ?? []) stream?.destroy();
+    await this.isClosedSoon();
+  }
+
+  /** One after the other: progress that comes together with the answer would be forgotten with the request before it is heard. */
+  private take(line: string): void {
+    this.delivered = this.delivered.then(() => this.deliver(line));
+  }
+
+  private async deliver(line: string): Promise<void> {
+    try {
+      this.onmessage?.(deserializeMessage(line));
+    } catch (error) {
+      this.onerror?.(error as Error);
+    }
+  }
+
+  private refuse(): void {
+    this.onerror?.(new Error(`a message exceeded maximum size of ${MAX_MESSAGE_BYTES} bytes`));
+  }
+
+  private async isClosedSoon(): Promise<boolean> {
+    const enough = new AbortController();
+    const late = sleep(PATIENCE_MS, false, { signal: enough.signal }).catch(() => false);
+    const isClosed = await Promise.race([this.closed.then(() => true), late]);
+    enough.abort();
+    return isClosed;
+  }
+
+  /** To all of its group; there may be nobody left. */
+  private signal(signal: NodeJS.Signals): void {
+    try {
+      if (this.child?.pid !== undefined) process.kill(-this.child.pid, signal);
+    } catch {
+      // It is gone.
+    }
+  }
+}
