@@ -1,5 +1,7 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { MethodCall } from '../../../src/sandbox/sandbox.ts';
-import { LocalSupervisor } from './local-supervisor.ts';
+import { LocalSupervisor, until } from './local-supervisor.ts';
 import { echo, RICH_SPECS, runJavascript, runPython, serveCalls } from './method-guests.ts';
 
 let supervisor: LocalSupervisor;
@@ -188,4 +190,31 @@ console.log(all.every(({ given }, n) => given.value === n));
     );
     expect(lines).toEqual(['["a","TOO_LARGE","1970-01-01T00:00:00.000Z"]', 'true']);
   });
+});
+
+test('a process that outlives the code it came from is told so, of the call that waits and of every other', async () => {
+  const { onMethodCall, calls } = serveCalls(supervisor, () => undefined);
+  const code = `
+from longshore import tools, ToolError
+for name in ('waits', 'comes later'):
+    try:
+        tools['notes:add'](name)
+    except ToolError as error:
+        print(name, error.code, error, flush=True)
+print('over', flush=True)
+`;
+  const command = 'cat > later.py; setsid python3 later.py > later.log 2>&1 & until [ -e enough ]; do sleep 0.02; done';
+  const running = supervisor.handle.run(command, { stdin: code, timeoutMs: 20_000, onMethodCall });
+  await until(() => calls.length === 1);
+  writeFileSync(join(supervisor.home, 'enough'), '');
+  expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
+  const log = () => readFileSync(join(supervisor.home, 'later.log'), 'utf8');
+  await until(() => log().includes('over'));
+  expect(log().split('\n')).toEqual([
+    'waits NOT_ALLOWED the code that was allowed to call tools has ended, and no answer comes for what outlives it',
+    'comes later NOT_ALLOWED this token is not known; the code that it was given to has ended, or it was made up',
+    'over',
+    '',
+  ]);
+  expect(calls).toHaveLength(1);
 });
