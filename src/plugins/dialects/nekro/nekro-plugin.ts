@@ -1,14 +1,15 @@
 import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
 import type { Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import { createAgentContext, type AgentCtx, type NekroStore } from './agent-context.ts';
+import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
+import { createAgentContext, message, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';
 import type { MethodSource } from './keep-comments.ts';
 import { contentOfParts } from './message-parts.ts';
 import { readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
 
-export type { AgentCtx, NekroStore };
+export { message, type AgentCtx, type NekroStore };
 
 /** What becomes of a method's result. TOOL: a value for the code that called. AGENT and MULTIMODAL_AGENT: the code ends, and the model goes on from it. BEHAVIOR: it is noted. */
 export const SandboxMethodType = { TOOL: 'tool', AGENT: 'agent', BEHAVIOR: 'behavior', MULTIMODAL_AGENT: 'multimodal_agent' } as const;
@@ -30,6 +31,10 @@ export interface NekroOptions {
   requireApproval?: boolean;
   /** `hidden` (the default): code in the sandbox calls the methods, and the instructions describe them. `visible`: the model may call them as well. */
   visibility?: 'hidden' | 'visible';
+  /** Stands in the instructions for the methods' doc comments, which are then read only where they are needed. */
+  sleepBrief?: string;
+  /** False: the methods are described in full in spite of a `sleepBrief`. */
+  allowSleep?: boolean;
 }
 
 export interface MethodOptions {
@@ -42,6 +47,9 @@ export interface MethodOptions {
 export type SandboxMethod = (ctx: AgentCtx, ...args: never[]) => Promise<unknown>;
 type Conversation = Pick<AgentCtx, 'chatKey' | 'fromChatKey' | 'userId' | 'fromUserId' | 'tenantId' | 'agentId'>;
 
+const OPTIONS = new Set(
+  'name moduleName description version author url permissions environment configSchema requireApproval visibility sleepBrief allowSleep'.split(' '),
+);
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const ENDING: ToolKind[] = ['agent', 'multimodal_agent'];
 
@@ -53,6 +61,8 @@ export class NekroPlugin {
   readonly description: string;
   readonly tools: Tool[] = [];
   readonly alerts: PluginAlert[] = [];
+  /** Where its methods are for the model too, it is one line for all of them until one was found or called. */
+  readonly brief: string | undefined;
   readonly environment: { name: string; required: boolean }[];
   readonly configSchema: JsonObject | undefined;
   readonly requireApproval: boolean | undefined;
@@ -73,7 +83,14 @@ export class NekroPlugin {
     for (const [field, value] of Object.entries({ moduleName, author })) {
       if (!NAME.test(value)) throw new Error(`${field} ${JSON.stringify(value)} is not usable; letters, digits and _ are, and no digit comes first`);
     }
+    for (const name of Object.keys(options)) {
+      if (OPTIONS.has(name)) continue;
+      const idle = IDLE_OPTIONS[name];
+      if (idle === undefined) throw new Error(`NekroPlugin has no option ${JSON.stringify(name)}; there are ${[...OPTIONS].join(', ')}`);
+      this.alerts.push({ level: 'info', text: `the option ${name} changes nothing: ${idle}`, at: '' });
+    }
     this.#options = options;
+    this.brief = this.#sleeps() && options.visibility === 'visible' ? options.sleepBrief : undefined;
     this.id = moduleName.toLowerCase().replaceAll('_', '-').replace(/^-+/, '');
     this.version = version;
     this.description = description;
@@ -123,16 +140,17 @@ export class NekroPlugin {
 
   /** Runs when the plugin is loaded. */
   mountInitMethod = (init: (host: PluginHost) => Promise<void>): void => {
-    this.load = init;
+    this.load = functionOf('mountInitMethod', init);
   };
 
   /** Runs when the plugin is unloaded. */
   mountCleanupMethod = (cleanup: () => Promise<void>): void => {
-    this.unload = cleanup;
+    this.unload = functionOf('mountCleanupMethod', cleanup);
   };
 
   /** Chooses the methods of a conversation, as mounted functions or their names; others cannot be called there. */
   mountCollectMethods = (collect: (ctx: Conversation) => Promise<(string | SandboxMethod)[]>): void => {
+    functionOf('mountCollectMethods', collect);
     this.selectTools = async (conversation) => {
       const chosen = await collect(conversationOf(conversation));
       return chosen.map((method) => {
@@ -145,14 +163,14 @@ export class NekroPlugin {
 
   /** Adds a text to the instructions of each step. */
   mountPromptInject = (inject: (ctx: Conversation) => Promise<string>): void => {
-    this.#inject = inject;
+    this.#inject = functionOf('mountPromptInject', inject);
   };
 
   #shared({ timeoutMs = 60_000, requireApproval }: MethodOptions) {
     const { permissions, visibility = 'hidden' } = this.#options;
     return {
       timeoutMs,
-      visibility,
+      visibility: this.brief === undefined ? visibility : ('deferred' as const),
       requireApproval,
       permissions: { time: true, random: true, ...permissions },
       isolation: 'compartment' as const,
@@ -161,19 +179,38 @@ export class NekroPlugin {
     };
   }
 
+  #sleeps(): boolean {
+    const { sleepBrief = '', allowSleep = true } = this.#options;
+    return allowSleep && sleepBrief.trim() !== '';
+  }
+
   async #describe(conversation: PluginConversation): Promise<string> {
-    const { name, visibility = 'hidden' } = this.#options;
+    const { name, visibility = 'hidden', sleepBrief } = this.#options;
     const chosen = (await this.selectTools?.(conversation)) ?? [...this.#docs.keys()];
-    const injected = await this.#inject?.(conversationOf(conversation));
-    const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id)) : [];
-    const offered =
-      methods.length > 0
-        ? ['Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:', ...methods]
-        : [];
-    const lines = [injected, ...offered].filter((line) => line !== undefined && line.trim() !== '');
-    return lines.length === 0 ? '' : `<plugin name=${JSON.stringify(name)}>\n${lines.join('\n\n')}\n</plugin>`;
+    // Methods that the model calls itself are described, or deferred behind the brief, like all its tools.
+    const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id) ?? '') : [];
+    const sleeps = this.#sleeps() && methods.length > 0;
+    const told = [sleeps ? sleepBrief : await this.#inject?.(conversationOf(conversation))];
+    if (methods.length > 0) told.push(CALLS, ...(sleeps ? [namesOf(methods)] : methods));
+    const text = told.filter((part) => part !== undefined && part.trim() !== '').join('\n\n');
+    return text === '' ? '' : `<plugin name=${JSON.stringify(name)}>\n${text}\n</plugin>`;
   }
 }
+
+const CALLS = 'Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:';
+
+/** The first line of each, which is how it is called. */
+function namesOf(methods: string[]): string {
+  return `${methods.map((doc) => doc.split('\n')[0]).join('\n')}\nWhat one of them does is printed by help(…) in Python; read that before you call it.`;
+}
+
+/** The original mounts by decorators, which are called without a function first. */
+function functionOf<Mounted>(mount: string, given: Mounted): Mounted {
+  if (typeof given === 'function') return given;
+  throw new Error(`plugin.${mount} takes the function itself: plugin.${mount}(async (…) => { … })`);
+}
+
+refuseAbsentOfPlugin(NekroPlugin.prototype, ['mountSandboxMethod', 'mountInitMethod', 'mountCleanupMethod', 'mountCollectMethods', 'getConfig']);
 
 /** @throws an Error that names the method, what is wrong with it and what to write. */
 function readMethod(method: SandboxMethod, title: string, { name: id = method.name, doc: comment = '', signature }: MethodSource) {

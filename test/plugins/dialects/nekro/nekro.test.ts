@@ -39,6 +39,32 @@ describe('registering sandbox methods', () => {
   });
 });
 
+describe('what the original has and is not here', () => {
+  test('is refused with what to do instead, when a plugin is loaded that uses it', async () => {
+    const cases: [body: string, options: string, problem: string][] = [
+      ['plugin.mountOnUserMessage(async () => {});', '', 'plugin has no mountOnUserMessage: messages go to the agent alone; '],
+      ['plugin.mount_sandbox_method();', '', 'plugin has no mount_sandbox_method: write mountSandboxMethod'],
+      ['plugin.get_plugin_data_dir();', '', 'plugin has no get_plugin_data_dir: a plugin has no directory of the host; keep values with plugin.store, '],
+      ['plugin.config.port;', '', 'plugin has no config: use plugin.getConfig() while a method runs'],
+      ['plugin.mountInitMethod()(async () => {});', '', 'plugin.mountInitMethod takes the function itself: plugin.mountInitMethod(async (…) => { … })'],
+      ['', "module_name: 'x'", 'NekroPlugin has no option "module_name"; there are name, moduleName, description, '],
+    ];
+    for (const [body, options, problem] of cases) expect(await problemOf(load(body, options))).toContain(problem);
+  });
+
+  test('options that change nothing are told as alerts, and do not keep a plugin from working', async () => {
+    const plugin = await load(
+      mount('/** Counts. */ async function count(ctx) { return 1; }'),
+      "supportAdapter: ['onebot'], webuiPath: 'ui', url: 'https://a.example'",
+    );
+    expect(plugin.alerts.map(({ level, text }) => `${level}: ${text}`)).toEqual([
+      'info: the option supportAdapter changes nothing: there are no chat adapters',
+      'info: the option webuiPath changes nothing: plugins have no pages of their own',
+    ]);
+    expect(await run(plugin, 'count')).toBe(1);
+  });
+});
+
 describe('signatures', () => {
   test('all sandbox methods must be asynchronous functions', async () => {
     expect(await problemOf(load(mount('function now(ctx) { return 1; }')))).toContain('the method "now" is not asynchronous; write async function now(ctx, …)');
@@ -116,6 +142,37 @@ describe('the doc comment', () => {
       'warning: the method "quiet" has no doc comment, so the model is told little about it',
     ]);
     expect(await run(plugin, 'quiet')).toBe(1);
+  });
+});
+
+describe('a plugin with a sleepBrief', () => {
+  const SLEEPS = "sleepBrief: 'Keeps count of ships.'";
+  const body = `/** Counts ships.
+ *
+ * Args:
+ *     port (str): Where. */
+${mount('async function count(ctx, port) { return 1; }')}
+plugin.mountPromptInject(async () => 'Two ships are due.');`;
+
+  test('is described by it and by the names of its methods alone, unless allowSleep is false', async () => {
+    const asleep = await load(body, SLEEPS);
+    expect(await asleep.promptText?.(CONVERSATION)).toBe(`<plugin name="Trial">
+Keeps count of ships.
+
+Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:
+
+count(port)
+What one of them does is printed by help(…) in Python; read that before you call it.
+</plugin>`);
+    expect(tool(asleep, 'count').description).toContain('Where.');
+    const awake = await load(body, `${SLEEPS}, allowSleep: false`);
+    expect(await awake.promptText?.(CONVERSATION)).toMatch(/^<plugin name="Trial">\nTwo ships are due\.\n\nPython [^]*Where\.\n<\/plugin>$/);
+  });
+
+  test('has its methods deferred behind it where they are for the model, too', async () => {
+    const plugin = await load(body, `${SLEEPS}, visibility: 'visible'`);
+    expect([plugin.brief, tool(plugin, 'count').visibility]).toEqual(['Keeps count of ships.', 'deferred']);
+    expect(await plugin.promptText?.(CONVERSATION)).toBe('<plugin name="Trial">\nTwo ships are due.\n</plugin>');
   });
 });
 
