@@ -4,35 +4,63 @@ import type { JsonObject } from '../../../contracts/json.ts';
 export interface DocComment {
   /** The whole, without the stars. */
   text: string;
-  /** By the parameter's name: what stands under `Args:`. */
-  parameters: Map<string, { type: string | undefined; description: string }>;
+  /** By the parameter's name: what is told of them under `Args:`, under an underlined `Parameters`, or by `@param`. */
+  parameters: Map<string, Described>;
 }
 
-const SECTION = /^(Args|Arguments|Parameters|Returns|Raises|Example|Examples):\s*$/;
+interface Described {
+  type: string | undefined;
+  description: string;
+}
 
-/** Reads a comment with the sections `Args:`, `Returns:` and `Example:`. */
+const SECTION = /^(Args|Arguments|Parameters|Returns|Yields|Raises|Notes?|Examples?)(:?)$/;
+const PARAMETERS = /^(Args|Arguments|Parameters)$/;
+const BY_COLON = /^([\w$]+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$/;
+const UNDERLINED = /^([\w$]+)(?:\s*:\s*(.*))?$/;
+const BY_TAG = /^@param\s+(?:\{([^}]*)\}\s+)?\[?([\w$]+)[^\s\]]*\]?\s*(?:-\s*)?(.*)$/;
+
+/** Reads a comment as Google or NumPy have them for Python, or as JSDoc has them. */
 export function readDocComment(comment: string): DocComment {
   const lines = comment
     .replace(/^\s*\/\*\*/, '')
     .replace(/\*\/\s*$/, '')
     .split('\n')
     .map((line) => line.replace(/^\s*\* ?/, '').trimEnd());
-  const text = lines.join('\n').trim();
-  const parameters: DocComment['parameters'] = new Map();
-  let section = '';
-  let last: string | undefined;
-  for (const line of lines) {
-    const heading = SECTION.exec(line.trim())?.[1];
-    if (heading) section = heading;
-    if (heading || !/^(Args|Arguments|Parameters)$/.test(section)) continue;
-    const [, name, type, description = ''] = /^\s*([\w$]+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$/.exec(line) ?? [];
-    const known = last === undefined ? undefined : parameters.get(last);
-    if (name !== undefined) {
-      parameters.set(name, { type, description });
-      last = name;
-    } else if (known && line.trim() !== '') known.description += ` ${line.trim()}`;
+  const parameters = new Map([...parametersBySection(lines), ...parametersByTag(lines)]);
+  return { text: lines.join('\n').trim(), parameters };
+}
+
+/** Entries of a section have the indentation of its first; what stands deeper goes on with the one before. */
+function parametersBySection(lines: string[]): Map<string, Described> {
+  const parameters = new Map<string, Described>();
+  let section: { entry: typeof BY_COLON; indent?: number } | undefined;
+  let last: Described | undefined;
+  for (const [index, line] of lines.entries()) {
+    const text = line.trim();
+    const [, heading = '', colon] = SECTION.exec(text) ?? [];
+    const isUnderlined = /^-{3,}$/.test(lines[index + 1]?.trim() ?? '');
+    if (heading !== '' && (colon === ':' || isUnderlined)) section = PARAMETERS.test(heading) ? { entry: isUnderlined ? UNDERLINED : BY_COLON } : undefined;
+    else if (section && text !== '' && !/^-{3,}$/.test(text)) {
+      const indent = line.length - line.trimStart().length;
+      section.indent ??= indent;
+      const found = indent === section.indent ? section.entry.exec(text) : null;
+      if (found) parameters.set(found[1] ?? '', (last = { type: found[2], description: found[3] ?? '' }));
+      else if (last) last.description = `${last.description} ${text}`.trim();
+    }
   }
-  return { text, parameters };
+  return parameters;
+}
+
+function parametersByTag(lines: string[]): Map<string, Described> {
+  const parameters = new Map<string, Described>();
+  let last: Described | undefined;
+  for (const text of lines.map((line) => line.trim())) {
+    const [tag, type, name, description = ''] = BY_TAG.exec(text) ?? [];
+    if (tag !== undefined) parameters.set(name ?? '', (last = { type, description }));
+    else if (text === '' || text.startsWith('@')) last = undefined;
+    else if (last) last.description = `${last.description} ${text}`.trim();
+  }
+  return parameters;
 }
 
 const SIMPLE: Record<string, string> = {

@@ -1,10 +1,11 @@
 import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
 import type { Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
-import type { Json, JsonObject } from '../../../contracts/json.ts';
+import type { JsonObject } from '../../../contracts/json.ts';
 import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
 import { createAgentContext, message, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';
 import type { MethodSource } from './keep-comments.ts';
+import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
 import { readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
@@ -131,7 +132,7 @@ export class NekroPlugin {
           const ctx = createAgentContext(context);
           const args = names.map((parameter) => input[parameter]);
           const result = await this.#calls.run(ctx, () => method(ctx, ...(args as never[])));
-          return kind === 'multimodal_agent' ? { content: await contentOfParts(result, ctx.fetch) } : ((result ?? null) as Json);
+          return kind === 'multimodal_agent' ? { content: await contentOfParts(result, ctx.fetch) } : jsonOf(result);
         },
       });
       return method;
@@ -190,10 +191,20 @@ export class NekroPlugin {
     // Methods that the model calls itself are described, or deferred behind the brief, like all its tools.
     const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id) ?? '') : [];
     const sleeps = this.#sleeps() && methods.length > 0;
-    const told = [sleeps ? sleepBrief : await this.#inject?.(conversationOf(conversation))];
+    const told = [sleeps ? sleepBrief : await this.#injected(conversationOf(conversation))];
     if (methods.length > 0) told.push(CALLS, ...(sleeps ? [namesOf(methods)] : methods));
     const text = told.filter((part) => part !== undefined && part.trim() !== '').join('\n\n');
     return text === '' ? '' : `<plugin name=${JSON.stringify(name)}>\n${text}\n</plugin>`;
+  }
+
+  /** The methods are described whether or not there is more to say. */
+  async #injected(conversation: Conversation): Promise<string | undefined> {
+    try {
+      return await this.#inject?.(conversation);
+    } catch (error) {
+      console.warn(`the text of mountPromptInject is left out of the instructions: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
   }
 }
 

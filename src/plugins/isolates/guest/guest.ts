@@ -146,7 +146,9 @@ function descriptionOf(plugin: Record<string, unknown>): Description {
 async function answer(id: number, work: () => Json | Promise<Json>): Promise<void> {
   try {
     const value = await work();
-    const line = JSON.stringify({ type: 'done', id, value });
+    const written = JSON.stringify(value) as string | undefined;
+    if (written === undefined) throw new Error(`it returned a ${typeof value}, which is no JSON`);
+    const line = `{"type":"done","id":${id},"value":${written}}`;
     if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
     writePipe(`${line}\n`);
   } catch (error) {

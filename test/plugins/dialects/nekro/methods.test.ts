@@ -23,7 +23,18 @@ describe('TOOL', () => {
 
   test('that returns what is no JSON says so', async () => {
     const plugin = await load(mount('async function circle(ctx) { const a = {}; a.a = a; return a; }'));
-    expect(await problemOf(run(plugin, 'circle'))).toContain('circular structure');
+    expect(await problemOf(run(plugin, 'circle'))).toBe('it returned what is no JSON: result.a contains itself, a circular structure');
+  });
+
+  test.each([
+    ['{ a: [1, NaN] }', 'result.a[1] is NaN; return null or a text'],
+    ['new Map()', 'result is a Map; return Object.fromEntries(it)'],
+    ['[new Set()]', 'result[0] is a Set; return [...it]'],
+    ['new Uint8Array(2)', 'result is bytes; put them into the sandbox with ctx.fs.mixedForwardFile and return the path'],
+    ['() => 1', 'result is a function'],
+    ['10n', 'result is a bigint'],
+  ])('that returns what would become something else on its way says so: %s', async (returned, problem) => {
+    expect(await problemOf(run(await load(mount(`async function give(ctx) { return ${returned}; }`)), 'give'))).toBe(`it returned what is no JSON: ${problem}`);
   });
 });
 

@@ -113,6 +113,22 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
     expect(await run(plugin, 'types', { a: 'p', b: [1], c: 'x' })).toEqual(['p', [1], 'x', null, {}, 1, 'z']);
   });
 
+  test.each([
+    ['Google', 'Args:\n *     mode (str): One of:\n *         fast: at once\n *     n (int, optional): How\n *         often.\n *\n * Returns:\n *     x: Y.'],
+    [
+      'NumPy',
+      'Parameters\n * ----------\n * mode : str\n *     One of:\n *     fast: at once\n * n : int, optional\n *     How\n *     often.\n *\n * Returns\n * -------\n * x : Y',
+    ],
+    ['JSDoc', '@param {string} mode One of:\n *   fast: at once\n * @param {int} [n=1] - How\n *   often.\n * @returns Y'],
+  ])('the comment tells types and meanings of parameters in the style of %s', async (_style, told) => {
+    const plugin = await load(`/** X.\n *\n * ${told}\n */\n${mount('async function styles(ctx, mode, n = 1) { return n; }')}`);
+    expect(tool(plugin, 'styles').parameters).toMatchObject({
+      properties: { mode: { type: 'string', description: 'One of: fast: at once' }, n: { type: 'integer', description: 'How often.', default: 1 } },
+      required: ['mode'],
+    });
+    expect(Object.keys(tool(plugin, 'styles').parameters['properties'] as object)).toEqual(['mode', 'n']);
+  });
+
   test('arguments are checked before the method is called, and a parameter called user_id is its own', async () => {
     const registered = createRegistry([await load(mount('async function of_user(ctx, user_id: string) { return user_id; }'))]).get('trial:of_user')!;
     expect(registered.problemsOf({ user_id: 1 })).toEqual(['/user_id: expected string, got number']);
@@ -190,6 +206,12 @@ plugin.mountPromptInject(async (ctx) => 'You speak with ' + ctx.userId + ' for t
     expect(await plugin.promptText?.(CONVERSATION)).toContain('for the 2. time.');
     expect(text).not.toContain('two()');
     expect(await problemOf(plugin.selectTools!({ ...CONVERSATION, userId: 'user-2' }))).toBe('the method "three" was collected, but never mounted');
+  });
+
+  test('a text that cannot be made leaves the methods described', async () => {
+    const plugin = await load(`/** Counts. */ ${mount('async function count(ctx) { return 1; }')}
+plugin.mountPromptInject(async () => { throw new Error('no tide'); });`);
+    expect(await plugin.promptText?.(CONVERSATION)).toContain('count()\nCounts.');
   });
 
   test('init and cleanup are the load and unload of the plugin', async () => {
