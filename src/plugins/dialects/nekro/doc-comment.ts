@@ -13,7 +13,7 @@ interface Described {
   description: string;
 }
 
-const SECTION = /^(Args|Arguments|Parameters|Returns|Yields|Raises|Notes?|Examples?)(:?)$/;
+const SECTION = /^(Args|Arguments|Parameters|Returns|Yields|Raises|Notes?|Examples?)\s*(:?)$/;
 const PARAMETERS = /^(Args|Arguments|Parameters)$/;
 const BY_COLON = /^([\w$]+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$/;
 const UNDERLINED = /^([\w$]+)(?:\s*:\s*(.*))?$/;
@@ -30,25 +30,34 @@ export function readDocComment(comment: string): DocComment {
   return { text: lines.join('\n').trim(), parameters };
 }
 
-/** Entries of a section have the indentation of its first; what stands deeper goes on with the one before. */
 function parametersBySection(lines: string[]): Map<string, Described> {
+  const headings = lines.map((line, index) => headingOf(line, lines[index + 1]));
   const parameters = new Map<string, Described>();
-  let section: { entry: typeof BY_COLON; indent?: number } | undefined;
-  let last: Described | undefined;
-  for (const [index, line] of lines.entries()) {
-    const text = line.trim();
-    const [, heading = '', colon] = SECTION.exec(text) ?? [];
-    const isUnderlined = /^-{3,}$/.test(lines[index + 1]?.trim() ?? '');
-    if (heading !== '' && (colon === ':' || isUnderlined)) section = PARAMETERS.test(heading) ? { entry: isUnderlined ? UNDERLINED : BY_COLON } : undefined;
-    else if (section && text !== '' && !/^-{3,}$/.test(text)) {
-      const indent = line.length - line.trimStart().length;
-      section.indent ??= indent;
-      const found = indent === section.indent ? section.entry.exec(text) : null;
-      if (found) parameters.set(found[1] ?? '', (last = { type: found[2], description: found[3] ?? '' }));
-      else if (last) last.description = `${last.description} ${text}`.trim();
-    }
+  for (const [index, heading] of headings.entries()) {
+    if (!heading || !PARAMETERS.test(heading.name)) continue;
+    const end = headings.findIndex((other, at) => at > index && other !== undefined);
+    readEntries(lines.slice(index + heading.lines, end === -1 ? undefined : end), heading.entry, parameters);
   }
   return parameters;
+}
+
+function headingOf(line: string, next = ''): { name: string; entry: RegExp; lines: number } | undefined {
+  const [, name, colon] = SECTION.exec(line.trim()) ?? [];
+  if (name === undefined) return undefined;
+  if (colon === ':') return { name, entry: BY_COLON, lines: 1 };
+  return /^-{3,}$/.test(next.trim()) ? { name, entry: UNDERLINED, lines: 2 } : undefined;
+}
+
+/** Entries have the indentation of the first one; what stands deeper goes on with the one before. */
+function readEntries(lines: string[], entry: RegExp, parameters: Map<string, Described>): void {
+  const written = lines.filter((line) => line !== '');
+  const indent = written[0]?.search(/\S/);
+  let last: Described | undefined;
+  for (const line of written) {
+    const found = line.search(/\S/) === indent ? entry.exec(line.trim()) : null;
+    if (found) parameters.set(found[1] ?? '', (last = { type: found[2], description: found[3] ?? '' }));
+    else if (last) last.description = `${last.description} ${line.trim()}`.trim();
+  }
 }
 
 function parametersByTag(lines: string[]): Map<string, Described> {
