@@ -3,7 +3,7 @@ type Absent = Record<string, string>;
 
 const CHANNELS = 'there are no chat channels here; ctx.chatKey is the conversation';
 const MESSAGES = 'messages go to the agent alone; what it has to know about them is for mountPromptInject';
-const HTTP = 'plugins serve no HTTP; let the other side start conversations or send messages by the HTTP API';
+const HTTP = 'plugins serve no HTTP; let a backend service start conversations or send messages with the client of Longshore';
 const FILES = 'a plugin has no directory of the host; keep values with plugin.store, and files in the sandbox with ctx.fs';
 
 const OF_PLUGIN: Absent = {
