@@ -7,7 +7,7 @@ import { readDocComment } from './doc-comment.ts';
 import type { MethodSource } from './keep-comments.ts';
 import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
-import { readSignature, writtenParameters } from './signature.ts';
+import { headOf, readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
 
 export { message, type AgentCtx, type NekroStore };
@@ -118,7 +118,10 @@ export class NekroPlugin {
     return <Method extends SandboxMethod>(method: Method, source: MethodSource | string = {}): Method => {
       const { id, doc, names, parameters } = readMethod(method, name, typeof source === 'string' ? { doc: source } : source);
       if (doc.text === '') this.alerts.push({ level: 'warning', text: `the method "${id}" has no doc comment, so the model is told little about it`, at: '' });
-      this.#docs.set(id, [`${id}(${names.join(', ')})${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`, doc.text || description].join('\n'));
+      this.#docs.set(
+        id,
+        [`${headOf(id, { names, parameters })}${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`, doc.text || description].join('\n'),
+      );
       this.#methods.set(method, id);
       this.tools.push({
         ...this.#shared(options),

@@ -110,6 +110,8 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
       required: ['a', 'b', 'c'],
       additionalProperties: false,
     });
+    const head = `types(a: "p" | "q", b: list[int], c: "x" | "y", d: list[str] = None, e: dict = {}, f: float | None = 1, g="z")\n`;
+    expect(await plugin.promptText?.(CONVERSATION)).toContain(head);
     expect(await run(plugin, 'types', { a: 'p', b: [1], c: 'x' })).toEqual(['p', [1], 'x', null, {}, 1, 'z']);
   });
 
@@ -145,10 +147,10 @@ describe('the doc comment', () => {
   test('with summary, Args, Returns and Example becomes the text that the model reads, wherever it stands', async () => {
     const text = await harbour.promptText?.(CONVERSATION);
     expect(text).toMatch(/^<plugin name="Harbour">\nPython and JavaScript code/);
-    expect(text).toContain('my_sum_function(num1, num2)\nCalculate and return the sum of two integers.\n\nArgs:\n    num1 (int): The first addend.');
+    expect(text).toContain('my_sum_function(num1: int, num2: int)\nCalculate and return the sum of two integers.\n\nArgs:\n    num1 (int): The first addend.');
     expect(text).toContain('Example:\n    theme = preference(preference_key="theme")');
-    expect(text).toContain('search_kb(query) — the program ends at this call\nSearches the knowledge base.');
-    expect(text).toContain('draw(topic) — the program ends at this call\nDraws a topic.');
+    expect(text).toContain('search_kb(query: str) — the program ends at this call\nSearches the knowledge base.');
+    expect(text).toContain('draw(topic: str) — the program ends at this call\nDraws a topic.');
     expect(tool(harbour, 'send_chat_message').description).toBe('Sends a text to the user.');
   });
 
@@ -177,7 +179,7 @@ Keeps count of ships.
 
 Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:
 
-count(port)
+count(port: str)
 What one of them does is printed by help(…) in Python; read that before you call it.
 </plugin>`);
     expect(tool(asleep, 'count').description).toContain('Where.');
