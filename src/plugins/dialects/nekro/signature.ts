@@ -49,7 +49,7 @@ function hintOf(schema: JsonObject): string {
     const hints = anyOf.map((part) => hintOf(part as JsonObject));
     return hints.includes('') ? '' : hints.join(' | ');
   }
-  if (type !== 'array') return HINTS[String(type)] ?? '';
+  if (type !== 'array') return typeof type === 'string' ? (HINTS[type] ?? '') : '';
   const item = hintOf((items ?? {}) as JsonObject);
   return item === '' ? 'list' : `list[${item}]`;
 }
