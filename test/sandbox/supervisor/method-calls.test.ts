@@ -37,9 +37,9 @@ print(tools.board.post.__doc__.split('\\n')[2:])
 `,
     );
     expect(lines).toEqual([
-      "(value, at: Optional[float] = None, tags: list[str] = None, level: Literal['low', 'high'] = None) -> dict",
-      '(**more) -> str (about=None) -> NoReturn',
-      "typing.Literal['low', 'high']",
+      "(value, at: float | None = None, tags: list[str] = None, level: str = None) -> dict",
+      '(**more) -> str (about=None)',
+      "<class 'str'>",
       "['Asks.', '', 'Args:', '    about (str): What.', '', 'The program ends at this call; what it tells goes to the model.']",
       "['Args:', '    at (number or null, optional):', '    value (any):', '    tags (array, optional): Words.', '    level (any, optional):  One of [\"low\", \"high\"].']",
     ]);

@@ -6,7 +6,7 @@ import keyword
 
 from longshore_client import call, call_async
 
-_TYPES = {'string': str, 'integer': int, 'number': float, 'boolean': bool, 'array': list, 'object': dict, 'null': None}
+_TYPES = {'string': str, 'integer': int, 'number': float, 'boolean': bool, 'array': list, 'object': dict, 'null': type(None)}
 _NONE = inspect.Parameter.empty
 _ENDS = {'agent', 'multimodal_agent'}
 
@@ -62,11 +62,10 @@ def make_function(spec, asynchronous):
 
 
 def _annotation(schema):
-    """The type hint for a schema; empty where anything may be given, or what may be is more than a hint can say."""
-    if isinstance(schema.get('enum'), list) and all(isinstance(choice, (str, int, bool, type(None))) for choice in schema['enum']):
-        from typing import Literal
-
-        return Literal[tuple(schema['enum'])]
+    """The type hint for a schema; empty where anything may be given. Without `typing`, which takes longer to load than all the rest."""
+    choices = schema.get('enum')
+    if isinstance(choices, list):
+        return _union([type(choice) for choice in choices])
     kinds = schema.get('type')
     if kinds is None and isinstance(schema.get('anyOf'), list):
         return _union([_annotation(part) for part in schema['anyOf'] if isinstance(part, dict)])
@@ -80,21 +79,19 @@ def _annotation(schema):
 def _union(hints):
     if not hints or _NONE in hints:
         return _NONE
-    from typing import Union
-
-    return Union[tuple(hints)]
+    union = hints[0]
+    for hint in hints[1:]:
+        try:
+            union = union | hint
+        except TypeError:  # a Python older than 3.10
+            return _NONE
+    return union
 
 
 def _returned(spec):
-    """What the function gives; one that ends the code gives nothing."""
-    kind = spec.get('kind')
-    if kind == 'behavior':
+    if spec.get('kind') == 'behavior':
         return str
-    if kind in _ENDS:
-        from typing import NoReturn
-
-        return NoReturn
-    return _annotation(spec.get('result') or {})
+    return _NONE if spec.get('kind') in _ENDS else _annotation(spec.get('result') or {})
 
 
 def _takes_null(schema):
