@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { install, type Installation } from '../e2e/support.ts';
 
 /** Runs `longshore dev` on the servers of an installation. */
-function startDev({ environment }: Installation): { dev: ChildProcess; ended: Promise<unknown[]>; untilReady(workers: number): Promise<number[]> } {
+function startDev({ environment }: Installation): { dev: ChildProcess; ended: Promise<unknown[]>; untilReady(this: void, workers: number): Promise<number[]> } {
   const dev = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'dev'], { env: { ...process.env, ...environment } });
   const ended = once(dev, 'exit');
   let said = '';

@@ -65,6 +65,7 @@ describe('a plugin that cannot be used is refused with the plugin, the problem a
       /tool "a" has permissions that are not usable/,
     ],
     ['a relative directory', { id: 'weather', tools: [echoTool('a', { permissions: { fs: ['data'] } })] }, /fs absolute paths/],
+    ['a kind of its own', { id: 'weather', tools: [{ ...echoTool('a'), kind: 'helper' }] }, /none of tool, agent, behavior and multimodal_agent/],
     ['a visibility of its own', { id: 'weather', tools: [{ ...echoTool('a'), visibility: 'shy' }] }, /none of visible, deferred and hidden/],
     [
       'a variable without a name',

@@ -37,7 +37,7 @@ print(tools.board.post.__doc__.split('\\n')[2:])
 `,
     );
     expect(lines).toEqual([
-      "(value, at: float | None = None, tags: list[str] = None, level: str = None) -> dict",
+      '(value, at: float | None = None, tags: list[str] = None, level: str = None) -> dict',
       '(**more) -> str (about=None)',
       "<class 'str'>",
       "['Asks.', '', 'Args:', '    about (str): What.', '', 'The program ends at this call; what it tells goes to the model.']",

@@ -7,7 +7,7 @@ import { readDocComment } from './doc-comment.ts';
 import type { MethodSource } from './keep-comments.ts';
 import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
-import { headOf, readSignature, writtenParameters } from './signature.ts';
+import { headOf, PYTHON_WORDS, readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
 
 export { message, type AgentCtx, type NekroStore };
@@ -51,6 +51,7 @@ type Conversation = Pick<AgentCtx, 'chatKey' | 'fromChatKey' | 'userId' | 'fromU
 const OPTIONS = new Set(
   'name moduleName description version author url permissions environment configSchema requireApproval visibility sleepBrief allowSleep'.split(' '),
 );
+const METHOD_OPTIONS = ['timeoutMs', 'annotations', 'requireApproval'];
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const ENDING: ToolKind[] = ['agent', 'multimodal_agent'];
 
@@ -115,6 +116,11 @@ export class NekroPlugin {
 
   /** Mounts an asynchronous function whose first parameter is the context. Code calls it by the function's own name; `name` and `description` are for people. */
   mountSandboxMethod(kind: SandboxMethodType, name: string, description = '', options: MethodOptions = {}) {
+    if (!Object.values(SandboxMethodType).includes(kind)) {
+      throw new Error(`"${name}" is mounted as ${JSON.stringify(kind)}; there are SandboxMethodType.${Object.keys(SandboxMethodType).join(', .')}`);
+    }
+    const unknown = Object.keys(options).find((option) => !METHOD_OPTIONS.includes(option));
+    if (unknown !== undefined) throw new Error(`"${name}" is mounted with the option ${JSON.stringify(unknown)}; there are ${METHOD_OPTIONS.join(', ')}`);
     return <Method extends SandboxMethod>(method: Method, source: MethodSource | string = {}): Method => {
       const { id, doc, names, parameters } = readMethod(method, name, typeof source === 'string' ? { doc: source } : source);
       if (doc.text === '') this.alerts.push({ level: 'warning', text: `the method "${id}" has no doc comment, so the model is told little about it`, at: '' });
@@ -228,8 +234,10 @@ refuseAbsentOfPlugin(NekroPlugin.prototype, ['mountSandboxMethod', 'mountInitMet
 
 /** @throws an Error that names the method, what is wrong with it and what to write. */
 function readMethod(method: SandboxMethod, title: string, { name: id = method.name, doc: comment = '', signature }: MethodSource) {
+  if (typeof method !== 'function') throw new Error(`what is mounted as "${title}" is no function; write async function name(ctx, …)`);
   const at = `the method "${id || title}"`;
   if (!NAME.test(id)) throw new Error(`${at} has no usable name; code calls it by that, so write async function name(ctx, …)`);
+  if (PYTHON_WORDS.has(id)) throw new Error(`${at} cannot be called from Python, where ${id} is a word of the language; give it another name`);
   if (Object.prototype.toString.call(method) !== '[object AsyncFunction]') {
     throw new Error(`${at} is not asynchronous; write async function ${id}(ctx, …)`);
   }

@@ -7,6 +7,13 @@ export interface Signature {
   parameters: JsonObject;
 }
 
+/** What no function and no parameter can be called in Python. */
+export const PYTHON_WORDS = new Set(
+  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
+);
+
 /**
  * Reads a method's list of parameters, as its source has it.
  * @throws an Error that says what cannot be read.
@@ -65,13 +72,18 @@ function toPython(value: Json): string {
 
 function readParameter(method: string, written: string, doc: DocComment): { name: string; schema: JsonObject; optional: boolean } {
   const [, name = '', mark, type, byDefault] = /^([\w$]+)(\?)?\s*(?::\s*([^=]+?))?\s*(?:=\s*([\s\S]+))?$/.exec(written) ?? [];
-  if (name === '') throw new Error(`"${method}" has the parameter ${written}; only plain names can be called from Python`);
+  refuseName(method, name, written);
   const told = doc.parameters.get(name);
   // The comment tells whole numbers from others, which TypeScript does not.
   const { schema, optional } = schemaOfType(told?.type ?? type);
   const value = byDefault === undefined ? undefined : literalOf(byDefault);
   const more = { ...(told?.description && { description: told.description }), ...(value !== undefined && { default: value }) };
   return { name, schema: { ...schema, ...more }, optional: optional || mark !== undefined || byDefault !== undefined };
+}
+
+function refuseName(method: string, name: string, written: string): void {
+  if (name === '') throw new Error(`"${method}" has the parameter ${written}; only plain names can be called from Python`);
+  if (PYTHON_WORDS.has(name)) throw new Error(`"${method}" has the parameter ${name}, which is a word of Python; give it another name`);
 }
 
 /** The list of parameters in a function's own text. */

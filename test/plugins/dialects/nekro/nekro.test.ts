@@ -70,6 +70,25 @@ describe('signatures', () => {
     expect(await problemOf(load(mount('function now(ctx) { return 1; }')))).toContain('the method "now" is not asynchronous; write async function now(ctx, …)');
   });
 
+  test.each([
+    ['5', 'what is mounted as "shown" is no function; write async function name(ctx, …)'],
+    ['async (ctx) => 1', 'the method "shown" has no usable name; code calls it by that, so write async function name(ctx, …)'],
+    ['async function lambda(ctx) {}', 'the method "lambda" cannot be called from Python, where lambda is a word of the language; give it another name'],
+    ['async function go(ctx, from: number) {}', '"go" has the parameter from, which is a word of Python; give it another name'],
+    ['async function go(ctx, { to }) {}', '"go" has the parameter { to }; only plain names can be called from Python'],
+  ])('what code could not call is an error when it is mounted: %s', async (method, problem) => {
+    expect(await problemOf(load(mount(method)))).toContain(problem);
+  });
+
+  test('kinds and options that are not known are errors, too', async () => {
+    expect(await problemOf(load(mount('async function go(ctx) {}', 'TOOLS')))).toContain(
+      '"shown" is mounted as undefined; there are SandboxMethodType.TOOL, .AGENT, .BEHAVIOR, .MULTIMODAL_AGENT',
+    );
+    expect(await problemOf(load("plugin.mountSandboxMethod('tool', 'shown', '', { readOnlyHint: true })(async function go(ctx) {});"))).toContain(
+      '"shown" is mounted with the option "readOnlyHint"; there are timeoutMs, annotations, requireApproval',
+    );
+  });
+
   test('the first parameter must be the context', async () => {
     const problem = 'the first parameter of "now" has to be the context; write async function now(ctx, …)';
     expect(await problemOf(load(mount('async function now() { return 1; }')))).toContain(problem);
