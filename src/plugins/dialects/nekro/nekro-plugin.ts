@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../contracts/json.ts';
 import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
 import { createAgentContext, message, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';
-import type { MethodSource } from './keep-comments.ts';
+import { commentWithin, type MethodSource } from './keep-comments.ts';
 import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
 import { headOf, PYTHON_WORDS, readSignature, writtenParameters } from './signature.ts';
@@ -233,7 +233,7 @@ function functionOf<Mounted>(mount: string, given: Mounted): Mounted {
 refuseAbsentOfPlugin(NekroPlugin.prototype, ['mountSandboxMethod', 'mountInitMethod', 'mountCleanupMethod', 'mountCollectMethods', 'getConfig']);
 
 /** @throws an Error that names the method, what is wrong with it and what to write. */
-function readMethod(method: SandboxMethod, title: string, { name: id = method.name, doc: comment = '', signature }: MethodSource) {
+function readMethod(method: SandboxMethod, title: string, { name: id = method.name, doc: given, signature }: MethodSource) {
   if (typeof method !== 'function') throw new Error(`what is mounted as "${title}" is no function; write async function name(ctx, …)`);
   const at = `the method "${id || title}"`;
   if (!NAME.test(id)) throw new Error(`${at} has no usable name; code calls it by that, so write async function name(ctx, …)`);
@@ -241,7 +241,7 @@ function readMethod(method: SandboxMethod, title: string, { name: id = method.na
   if (Object.prototype.toString.call(method) !== '[object AsyncFunction]') {
     throw new Error(`${at} is not asynchronous; write async function ${id}(ctx, …)`);
   }
-  const doc = readDocComment(comment);
+  const doc = readDocComment(given ?? commentWithin(String(method)) ?? '');
   return { id, doc, ...readSignature(id, signature ?? writtenParameters(String(method)), doc) };
 }
 

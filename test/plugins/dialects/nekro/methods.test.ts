@@ -21,6 +21,12 @@ describe('TOOL', () => {
     expect(await run(await load(mount('async function none(ctx) {}')), 'none')).toBeNull();
   });
 
+  test('has the clock and random numbers, unless they are refused', async () => {
+    const method = mount('async function clock(ctx) { return [new Date().toISOString().length, typeof Math.random()]; }');
+    expect(await run(await load(method), 'clock')).toEqual([24, 'number']);
+    expect(await problemOf(run(await load(method, 'permissions: { time: false }'), 'clock'))).toContain('secure mode');
+  });
+
   test('that returns what is no JSON says so', async () => {
     const plugin = await load(mount('async function circle(ctx) { const a = {}; a.a = a; return a; }'));
     expect(await problemOf(run(plugin, 'circle'))).toBe('it returned what is no JSON: result.a contains itself, a circular structure');

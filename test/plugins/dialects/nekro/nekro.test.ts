@@ -1,5 +1,7 @@
+import { runInThisContext } from 'node:vm';
 import { definePlugin, type Plugin } from '../../../../src/plugins/define-plugin.ts';
 import { checkNekroPlugin } from '../../../../src/plugins/dialects/nekro/check-loaded.ts';
+import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/nekro-plugin.ts';
 import { createRegistry } from '../../../../src/plugins/registry.ts';
 import { problemOf, run } from '../../isolates/support.ts';
 import { mount, openTrials, type Trials } from './trials.ts';
@@ -171,6 +173,16 @@ describe('the doc comment', () => {
     expect(text).toContain('search_kb(query: str) — the program ends at this call\nSearches the knowledge base.');
     expect(text).toContain('draw(topic: str) — the program ends at this call\nDraws a topic.');
     expect(tool(harbour, 'send_chat_message').description).toBe('Sends a text to the user.');
+  });
+
+  test('stands at the top of the body, or beside the function as a text, where a plugin is imported as it is', () => {
+    const plugin = new NekroPlugin({ name: 'Host', moduleName: 'host', description: '', version: '1', author: 'me' });
+    const within = runInThisContext('(async function within(ctx, n) { /** Counts.\n * Args:\n *   n (int): How many. */ return n; })') as SandboxMethod;
+    plugin.mountSandboxMethod('tool', 'within')(within);
+    plugin.mountSandboxMethod('tool', 'beside')(runInThisContext('(async function beside(ctx, n = 2) {})') as SandboxMethod, '@param {int} n How many.');
+    const property = { type: 'integer', description: 'How many.' };
+    expect(plugin.tools.map(({ parameters }) => parameters['properties'])).toEqual([{ n: property }, { n: { ...property, default: 2 } }]);
+    expect(plugin.alerts).toEqual([]);
   });
 
   test('that is missing is told as a warning; the method can be called', async () => {
