@@ -33,7 +33,7 @@ export function judgeMethod({ args, registry, agents, available }: MethodJudge, 
     accepted: [accepted = {}],
   } = judgeCalls({ registry, agent, calls, caller: 'code', available });
   if (!proposed || proposed.decision === 'invalid') {
-    return refused(registry.get(call.tool) ? 'TOOL_ARGUMENTS_INVALID' : 'TOOL_NOT_FOUND', proposed?.why ?? '');
+    return refused(available.some(({ id }) => id === call.tool) ? 'TOOL_ARGUMENTS_INVALID' : 'TOOL_NOT_FOUND', proposed?.why ?? '');
   }
   return { next: nextOf(proposed), proposed, accepted };
 }

@@ -137,9 +137,10 @@ export class MethodDesk implements Disposable {
     }
   }
 
-  private tools(): Promise<RegisteredTool[]> {
+  /** As they are now: a plugin may have been reloaded or disabled since the conversation was asked about. */
+  private async tools(): Promise<RegisteredTool[]> {
     this.available ??= searchableTools(this.parts, this.parts.args);
-    return this.available;
+    return (await this.available).flatMap(({ id }) => this.parts.registry.get(id) ?? []);
   }
 
   private async deny(one: OpenCall, judged: Judged): Promise<void> {

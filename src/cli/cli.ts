@@ -9,7 +9,7 @@ export interface Cli {
   in: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown };
   config(): Config;
   connect(options?: ConnectOptions): Promise<Longshore>;
-  /** Calls `listener` at every Ctrl-C until the returned function is called; without one, Ctrl-C ends the process. */
+  /** Calls `listener` at every Ctrl-C, SIGTERM and SIGHUP until the returned function is called; without one, they end the process. */
   onInterrupt(listener: () => void): () => void;
   /** Code the process is to end with; 0 until a command says otherwise. */
   exitCode: number;

@@ -5,6 +5,9 @@ import { runCli } from './run-cli.ts';
 // `longshore show … | head` closes our output early; that is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
+/** A terminal that is closed and a service manager mean what Ctrl-C means. */
+const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 process.exitCode = await runCli(process.argv.slice(2), {
   out: process.stdout,
   err: process.stderr,
@@ -12,8 +15,8 @@ process.exitCode = await runCli(process.argv.slice(2), {
   config: () => loadConfig(),
   connect,
   onInterrupt(listener) {
-    process.on('SIGINT', listener);
-    return () => process.off('SIGINT', listener);
+    for (const signal of STOPS) process.on(signal, listener);
+    return () => STOPS.forEach((signal) => process.off(signal, listener));
   },
   exitCode: 0,
 });

@@ -178,6 +178,8 @@ function problemOfTool(tool: Partial<Tool> | undefined | null): string | undefin
   return problem && `tool "${tool.id}" ${problem}`;
 }
 
+const KINDS: Record<ToolKind, true> = { tool: true, agent: true, behavior: true, multimodal_agent: true };
+
 /** What is said of a tool for which the check does not hold. */
 const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has no description, so a model cannot know when to call it', ({ description }) => typeof description === 'string' && description.trim() !== ''],
@@ -185,6 +187,7 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has parameters that are not the JSON Schema of an object ("type": "object")', ({ parameters }) => parameters?.['type'] === 'object'],
   ['has a timeoutMs that is not a number above 0', ({ timeoutMs }) => typeof timeoutMs === 'number' && timeoutMs > 0],
   ['was not made by defineTool', ({ kind, annotations, isolation }) => Boolean(kind && annotations && isolation)],
+  ['has a kind that is none of tool, agent, behavior and multimodal_agent', ({ kind = 'tool' }) => Object.hasOwn(KINDS, kind)],
   ['has a visibility that is none of visible, deferred and hidden', ({ visibility = 'visible' }) => ['visible', 'deferred', 'hidden'].includes(visibility)],
   [
     'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths, time and random true or false, and there are no others',

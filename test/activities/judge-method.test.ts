@@ -43,7 +43,8 @@ test.each([
 test.each(['other:read', '__proto__', 'constructor', 'read', 'notes:gone'])(
   'an undeclared tool, one that the agent does not have, is refused by its name: %s',
   (name) => {
-    expect(refusalOf(name)?.message).toBe(`Unknown tool "${name}". Available: notes:asked, notes:forbidden, notes:read, notes:write.`);
+    const message = `Unknown tool "${name}". Available: notes:asked, notes:forbidden, notes:read, notes:write.`;
+    expect(refusalOf(name)).toEqual({ code: 'TOOL_NOT_FOUND', message });
   },
 );
 

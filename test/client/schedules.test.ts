@@ -87,7 +87,7 @@ const bad: [string, object, string][] = [
   [
     'an unknown agent',
     { cron: '@daily', agent: 'nobody' },
-    'No agent named "nobody". Known: reporter. Put nobody.yaml into the agents given to connect() or name one that exists.',
+    'No agent named "nobody". Known: reporter. Put nobody.yaml into the agents given to connect(), set LONGSHORE_AGENTS to where it is, or name one that exists.',
   ],
 ];
 test.each(bad)('%s is refused before there is a schedule', async (_name, options, message) => {

@@ -70,6 +70,7 @@ describe('a plugin that cannot be used is refused with the plugin, the problem a
       { id: 'weather', tools: [echoTool('a', { permissions: { networks: ['a.example'] } as object })] },
       /and there are no others/,
     ],
+    ['a kind of its own', { id: 'weather', tools: [{ ...echoTool('a'), kind: 'helper' }] }, /none of tool, agent, behavior and multimodal_agent/],
     ['a visibility of its own', { id: 'weather', tools: [{ ...echoTool('a'), visibility: 'shy' }] }, /none of visible, deferred and hidden/],
     [
       'a variable without a name',

@@ -153,7 +153,7 @@ const SANDBOXED: Record<Permission, Cell> = {
   time: { granted: 'number', denied: 'number' },
   network: { granted: 'hello from open.test', denied: 'fetch failed' },
   env: { granted: '*'.repeat(VALUE.length), denied: 'nothing' },
-  fs: { granted: 'readable', denied: 'readFile is not defined' },
+  fs: { granted: 'readable', denied: 'readFile is not defined; reading files is there only while a tool with permissions.fs runs' },
   random: { granted: 'number', denied: 'number' },
 };
 /**

@@ -47,15 +47,28 @@ async function run(request, teller) {
   try {
     if (request.cwd) process.chdir(request.cwd);
     Object.assign(process.env, request.env);
-    if (process.env.LONGSHORE_GUEST) server.context.tools ??= require(`${process.env.LONGSHORE_GUEST}/longshore.cjs`).tools;
     // Modules are looked for where the code works.
     server.context.require = createRequire(path.join(process.cwd(), 'code.js'));
-    const value = await evaluate(rewriteImports(request.language === 'typescript' ? withoutTypes(request.code) : request.code), `<code ${count}>`);
+    const code = rewriteImports(request.language === 'typescript' ? withoutTypes(request.code) : request.code);
+    if (process.env.LONGSHORE_GUEST) await offerTools(code);
+    const value = await evaluate(code, `<code ${count}>`);
     if (value !== undefined && !request.code.trimEnd().endsWith(';')) show(value);
   } catch (problem) {
     error = describe(problem);
   }
   tell('ended', { durationMs: Date.now() - started, ...(error && { error }) });
+}
+
+/** Names that nothing else has mean tools, where there are such tools; a context looks names up only in itself, so that they have to be there. */
+async function offerTools(code) {
+  const { tools, describeTools } = require(`${process.env.LONGSHORE_GUEST}/longshore.cjs`);
+  const { bareNames, namesIn } = require(`${process.env.LONGSHORE_GUEST}/names.cjs`);
+  server.context.tools ??= tools;
+  const unknown = namesIn(code).filter((name) => !(name in server.context));
+  if (unknown.length === 0) return;
+  const specs = await describeTools().catch(() => []);
+  const known = bareNames(specs.map(({ id }) => id));
+  for (const name of unknown) if (known.has(name)) server.context[name] = tools[name];
 }
 
 function limited(teller) {

@@ -16,6 +16,7 @@ _CALLS = LIMITS['methodCalls']
 _GUESTS = 128
 # What all calls that wait may take; memory here is taken from the sandbox's.
 _HOARD = 32_000_000
+_ENDED = 'the code that was allowed to call tools has ended, and no answer comes for what outlives it'
 
 
 class Methods:
@@ -81,6 +82,9 @@ class Call:
         self.told = False
         """A worker has been told of it, and may have acted on it."""
 
+    def send(self, body):
+        self.guest.send(b'{"id":' + encode_characters(self.id).encode() + b',' + body[1:])
+
 
 class Desk:
     """The calls of one exec, numbered in the order in which they came: the n-th stays the n-th, whoever asks, however often."""
@@ -144,12 +148,15 @@ class Desk:
             return
         self._methods.hoard -= len(call.line)
         self._count_held()
-        call.guest.send(b'{"id":' + encode_characters(call.id).encode() + b',' + body[1:])
+        call.send(body)
         self._methods.unblock()
 
     def close(self):
+        # A process that outlives the code would wait for ever.
+        body = encode_characters({'error': {'code': 'NOT_ALLOWED', 'message': _ENDED}}).encode()
         for call in self._open.values():
             self._methods.hoard -= len(call.line)
+            call.send(body)
         self._open.clear()
         for teller in tuple(self._tellers):
             teller.end()

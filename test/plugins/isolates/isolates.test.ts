@@ -41,6 +41,20 @@ test('what is larger than a pipe goes through it whole, in both directions and f
   expect(results.map((result, index) => result === `${texts[index]}${texts[index]}`)).toEqual([true, true, true]);
 });
 
+test('a tool that returns what JSON has no word for fails alone, and its process goes on', async () => {
+  const plugin = await bench.load(
+    'wordless',
+    `import { definePlugin, defineTool } from 'longshore/plugins';
+let calls = 0;
+const execute = async ({ what }) => ({ number: (calls += 1), fn: () => 1, symbol: Symbol('a') })[what];
+export default definePlugin({ id: 'wordless', version: '1', tools: [defineTool({ id: 'give', description: 'Gives.', parameters: { type: 'object' }, execute })] });`,
+  );
+  expect(await run(plugin, 'give', { what: 'number' })).toBe(1);
+  expect(await problemOf(run(plugin, 'give', { what: 'fn' }))).toBe('it returned a function, which is no JSON');
+  expect(await problemOf(run(plugin, 'give', { what: 'symbol' }))).toBe('it returned a symbol, which is no JSON');
+  expect(await run(plugin, 'give', { what: 'number' })).toBe(4);
+});
+
 test('a call uses what it was given, through the worker', async () => {
   const plugin = await bench.load(
     'uses',

@@ -1,21 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CommandResult, MethodAnswer, MethodCall, RunOptions } from '../../../src/sandbox/sandbox.ts';
+import type { MethodCall, RunOptions } from '../../../src/sandbox/sandbox.ts';
 import { LocalSupervisor, until } from './local-supervisor.ts';
-
-const SPECS = [
-  {
-    id: 'weather:lookup',
-    description: 'Weather of a city.',
-    parameters: {
-      type: 'object',
-      properties: { city: { type: 'string', description: 'Which city.' }, days: { type: 'integer' } },
-      required: ['city'],
-    },
-  },
-  { id: 'notes:add', description: 'Adds a note.', parameters: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } },
-];
+import { echo, runPython, serveCalls, type Reply } from './method-guests.ts';
 
 let supervisor: LocalSupervisor;
 let socketPath: string;
@@ -28,29 +16,8 @@ afterAll(async () => {
   await supervisor[Symbol.asyncDispose]();
 });
 
-type Reply = (call: MethodCall) => MethodAnswer | undefined | Promise<MethodAnswer | undefined>;
-
-/** Answers as a worker would: the list of tools itself, everything else by `reply`; without a reply the call stays open. */
-function serve(reply: Reply): { calls: MethodCall[]; onMethodCall: (call: MethodCall) => void } {
-  const calls: MethodCall[] = [];
-  const take = async (call: MethodCall) => {
-    const answer = call.tool === 'longshore:tools' ? { ok: SPECS } : await reply(call);
-    if (answer) await supervisor.handle.answerMethod(call.execId, call.number, answer);
-  };
-  return {
-    calls,
-    onMethodCall(call) {
-      if (call.tool !== 'longshore:tools') calls.push(call);
-      void take(call);
-    },
-  };
-}
-
-function python(code: string, options: RunOptions): Promise<CommandResult> {
-  return supervisor.handle.run('exec python3 "$LONGSHORE_GUEST/run_python.py" -', { stdin: code, timeoutMs: 20_000, ...options });
-}
-
-const echo = ({ tool, arguments: given }: MethodCall): MethodAnswer => ({ ok: { tool, given } });
+const serve = (reply: Reply) => serveCalls(supervisor, reply);
+const python = (code: string, options: RunOptions) => runPython(supervisor, code, options);
 
 test('Python calls tools by plugin, by bare name, by id, positionally, and awaits them', async () => {
   const { onMethodCall, calls } = serve(echo);

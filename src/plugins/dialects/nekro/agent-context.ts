@@ -1,5 +1,6 @@
 import type { Json } from '../../../contracts/json.ts';
 import type { StoreEntry, StoreScope, ToolContext } from '../../tool-context.ts';
+import { absentOf } from './absent.ts';
 import { imageOf, readDataUrl, toBase64 } from './message-parts.ts';
 
 /** The entries of a plugin's store; keys that are left out stand for everybody. */
@@ -34,24 +35,49 @@ export interface AgentCtx extends Pick<ToolContext, 'tenantId' | 'agentId' | 'ca
   fs: {
     /** Puts a URL, a data URL, bytes or a file of the host (below LONGSHORE_FILES) into the sandbox; gives its path there. */
     mixedForwardFile(source: Source, fileName?: string): Promise<string>;
+    /** Puts a file of the host (below LONGSHORE_FILES) into the sandbox; gives its path there. */
+    forwardFile(hostPath: string, fileName?: string): Promise<string>;
     /** The bytes of a file of the sandbox. */
     getFile(path: string): Promise<Uint8Array>;
+    /** The directory of the sandbox in which forwarded files are. */
+    sharedPath: string;
   };
   sendText(text: string): Promise<void>;
   /** Bytes, a data URL, or the path of an image in the sandbox. */
   sendImage(image: Source): Promise<void>;
   sendFile(file: Source, name?: string): Promise<void>;
+  /** The same as `message`. */
+  ms: typeof message;
   /** Tells the model something with its next step. With `triggerAgent` there will be one: where the turn ends without it, another turn begins. */
   pushSystem(text: string, options?: { triggerAgent?: boolean }): Promise<void>;
 }
 
+type Told = Pick<AgentCtx, 'chatKey' | 'sendText' | 'sendImage' | 'sendFile'>;
+
+/** Says something to the user, as the context does itself. The conversation is named, and has to be that of the context. */
+export const message = {
+  sendText: async (chatKey: string, text: string, ctx: Told) => ownContext(chatKey, ctx).sendText(text),
+  sendImage: async (chatKey: string, image: Source, ctx: Told) => ownContext(chatKey, ctx).sendImage(image),
+  sendFile: async (chatKey: string, file: Source, ctx: Told) => ownContext(chatKey, ctx).sendFile(file),
+};
+
+function ownContext(chatKey: string, ctx: Told | undefined): Told {
+  if (ctx?.chatKey === undefined) throw new Error('the last argument has to be the context of the method');
+  if (chatKey !== ctx.chatKey) throw new Error(`nothing can be sent to another conversation ("${chatKey}") from this one`);
+  return ctx;
+}
+
+const SHARED_PATH = '/home/user/files';
+const FILES = absentOf('ctx.fs', ['mixedForwardFile', 'forwardFile', 'getFile', 'sharedPath']);
+const CONTEXT = absentOf('ctx', ['chatKey', 'fromChatKey', 'userId', 'fromUserId', 'adapterKey', 'sendText', 'sendImage', 'sendFile', 'pushSystem']);
+
 export function createAgentContext(context: ToolContext): AgentCtx {
   const { conversationId, userId, tenantId, agentId, callId, signal, logger, env, config, fetch, files, send, note } = context;
   const bytesOf = async (source: Source): Promise<Uint8Array> => {
-    if (typeof source !== 'string') return source;
+    if (typeof source !== 'string') return bytesIn(source);
     return source.startsWith('data:') ? readDataUrl(source).bytes : files.get(source);
   };
-  return {
+  return Object.assign(Object.create(CONTEXT) as object, {
     tenantId,
     agentId,
     callId,
@@ -64,25 +90,40 @@ export function createAgentContext(context: ToolContext): AgentCtx {
     fromChatKey: conversationId,
     userId,
     fromUserId: userId,
-    adapterKey: 'longshore',
+    adapterKey: 'longshore' as const,
     store: createStore(context),
-    fs: {
-      mixedForwardFile(source, fileName) {
-        const options = fileName === undefined ? {} : { name: fileName };
-        if (typeof source !== 'string') return files.put({ bytes: source, name: fileName ?? 'file' }, options);
-        if (source.startsWith('data:')) return files.put({ bytes: readDataUrl(source).bytes, name: fileName ?? 'file' }, options);
-        return files.put(/^https?:/.test(source) ? { url: source } : { hostPath: source }, options);
-      },
-      getFile: (path) => files.get(path),
-    },
-    sendText: (text) => send(text),
-    sendImage: async (image) => send(imageOf(await bytesOf(image))),
-    async sendFile(file, name) {
+    fs: filesOf(files),
+    ms: message,
+    sendText: (text: string) => send(text),
+    sendImage: async (image: Source) => send(imageOf(await bytesOf(image))),
+    async sendFile(file: Source, name?: string) {
       const fileName = name ?? (typeof file === 'string' && !file.startsWith('data:') ? file.split('/').at(-1) : undefined) ?? 'file';
       await send({ type: 'file', mediaType: 'application/octet-stream', name: fileName, data: toBase64(await bytesOf(file)) });
     },
-    pushSystem: (text, { triggerAgent = false } = {}) => note(text, { wake: triggerAgent }),
-  };
+    pushSystem: (text: string, { triggerAgent = false }: { triggerAgent?: boolean } = {}) => note(text, { wake: triggerAgent }),
+  });
+}
+
+function filesOf(files: ToolContext['files']): AgentCtx['fs'] {
+  const named = (name: string | undefined) => (name === undefined ? {} : { name });
+  return Object.assign(Object.create(FILES) as object, {
+    async mixedForwardFile(source: Source, fileName?: string) {
+      const options = named(fileName);
+      if (typeof source !== 'string') return files.put({ bytes: bytesIn(source), name: fileName ?? 'file' }, options);
+      if (source.startsWith('data:')) return files.put({ bytes: readDataUrl(source).bytes, name: fileName ?? 'file' }, options);
+      return files.put(/^https?:/.test(source) ? { url: source } : { hostPath: source }, options);
+    },
+    forwardFile: async (hostPath: string, fileName?: string) => files.put({ hostPath }, named(fileName)),
+    getFile: (path: string) => files.get(path),
+    sharedPath: SHARED_PATH,
+  });
+}
+
+/** Types are gone when a plugin runs. */
+function bytesIn(given: unknown): Uint8Array {
+  if (given instanceof Uint8Array) return given;
+  if (given instanceof ArrayBuffer) return new Uint8Array(given);
+  throw new Error(`a file is given as a text (a URL or a path) or as bytes (a Uint8Array), not as ${given === null ? 'null' : typeof given}`);
 }
 
 function createStore({ store, conversationId, userId }: ToolContext): NekroStore {

@@ -4,35 +4,72 @@ import type { JsonObject } from '../../../contracts/json.ts';
 export interface DocComment {
   /** The whole, without the stars. */
   text: string;
-  /** By the parameter's name: what stands under `Args:`. */
-  parameters: Map<string, { type: string | undefined; description: string }>;
+  /** By the parameter's name: what is told of them under `Args:`, under an underlined `Parameters`, or by `@param`. */
+  parameters: Map<string, Described>;
 }
 
-const SECTION = /^(Args|Arguments|Parameters|Returns|Raises|Example|Examples):\s*$/;
+interface Described {
+  type: string | undefined;
+  description: string;
+}
 
-/** Reads a comment with the sections `Args:`, `Returns:` and `Example:`. */
+const SECTION = /^(Args|Arguments|Parameters|Returns|Yields|Raises|Notes?|Examples?)\s*(:?)$/;
+const PARAMETERS = /^(Args|Arguments|Parameters)$/;
+const BY_COLON = /^([\w$]+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$/;
+const UNDERLINED = /^([\w$]+)(?:\s*:\s*(.*))?$/;
+const BY_TAG = /^@param\s+(?:\{([^}]*)\}\s+)?\[?([\w$]+)[^\s\]]*\]?\s*(?:-\s*)?(.*)$/;
+
+/** Reads a comment as Google or NumPy have them for Python, or as JSDoc has them. */
 export function readDocComment(comment: string): DocComment {
   const lines = comment
     .replace(/^\s*\/\*\*/, '')
     .replace(/\*\/\s*$/, '')
     .split('\n')
     .map((line) => line.replace(/^\s*\* ?/, '').trimEnd());
-  const text = lines.join('\n').trim();
-  const parameters: DocComment['parameters'] = new Map();
-  let section = '';
-  let last: string | undefined;
-  for (const line of lines) {
-    const heading = SECTION.exec(line.trim())?.[1];
-    if (heading) section = heading;
-    if (heading || !/^(Args|Arguments|Parameters)$/.test(section)) continue;
-    const [, name, type, description = ''] = /^\s*([\w$]+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$/.exec(line) ?? [];
-    const known = last === undefined ? undefined : parameters.get(last);
-    if (name !== undefined) {
-      parameters.set(name, { type, description });
-      last = name;
-    } else if (known && line.trim() !== '') known.description += ` ${line.trim()}`;
+  const parameters = new Map([...parametersBySection(lines), ...parametersByTag(lines)]);
+  return { text: lines.join('\n').trim(), parameters };
+}
+
+function parametersBySection(lines: string[]): Map<string, Described> {
+  const headings = lines.map((line, index) => headingOf(line, lines[index + 1]));
+  const parameters = new Map<string, Described>();
+  for (const [index, heading] of headings.entries()) {
+    if (!heading || !PARAMETERS.test(heading.name)) continue;
+    const end = headings.findIndex((other, at) => at > index && other !== undefined);
+    readEntries(lines.slice(index + heading.lines, end === -1 ? undefined : end), heading.entry, parameters);
   }
-  return { text, parameters };
+  return parameters;
+}
+
+function headingOf(line: string, next = ''): { name: string; entry: RegExp; lines: number } | undefined {
+  const [, name, colon] = SECTION.exec(line.trim()) ?? [];
+  if (name === undefined) return undefined;
+  if (colon === ':') return { name, entry: BY_COLON, lines: 1 };
+  return /^-{3,}$/.test(next.trim()) ? { name, entry: UNDERLINED, lines: 2 } : undefined;
+}
+
+/** Entries have the indentation of the first one; what stands deeper goes on with the one before. */
+function readEntries(lines: string[], entry: RegExp, parameters: Map<string, Described>): void {
+  const written = lines.filter((line) => line !== '');
+  const indent = written[0]?.search(/\S/);
+  let last: Described | undefined;
+  for (const line of written) {
+    const found = line.search(/\S/) === indent ? entry.exec(line.trim()) : null;
+    if (found) parameters.set(found[1] ?? '', (last = { type: found[2], description: found[3] ?? '' }));
+    else if (last) last.description = `${last.description} ${line.trim()}`.trim();
+  }
+}
+
+function parametersByTag(lines: string[]): Map<string, Described> {
+  const parameters = new Map<string, Described>();
+  let last: Described | undefined;
+  for (const text of lines.map((line) => line.trim())) {
+    const [tag, type, name, description = ''] = BY_TAG.exec(text) ?? [];
+    if (tag !== undefined) parameters.set(name ?? '', (last = { type, description }));
+    else if (text === '' || text.startsWith('@')) last = undefined;
+    else if (last) last.description = `${last.description} ${text}`.trim();
+  }
+  return parameters;
 }
 
 const SIMPLE: Record<string, string> = {

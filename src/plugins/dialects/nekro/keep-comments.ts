@@ -30,6 +30,11 @@ export function keepComments(source: string): string {
   return written + source.slice(done);
 }
 
+/** What a function's own text tells, where nothing was written beside it: the comment at the top of its body. */
+export function commentWithin(text: string): string | undefined {
+  return describeFunction(text, undefined)?.doc;
+}
+
 function describe(source: string, given: string, before: string): MethodSource | undefined {
   const reference = REFERENCE.exec(given)?.[1];
   if (reference === undefined) return describeFunction(given, commentAtEnd(before));

@@ -1,14 +1,16 @@
 import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
 import type { FencedIsolation, Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
-import type { Json, JsonObject } from '../../../contracts/json.ts';
-import { createAgentContext, type AgentCtx, type NekroStore } from './agent-context.ts';
+import type { JsonObject } from '../../../contracts/json.ts';
+import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
+import { createAgentContext, message, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';
-import type { MethodSource } from './keep-comments.ts';
+import { commentWithin, type MethodSource } from './keep-comments.ts';
+import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
-import { readSignature, writtenParameters } from './signature.ts';
+import { headOf, PYTHON_WORDS, readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
 
-export type { AgentCtx, NekroStore };
+export { message, type AgentCtx, type NekroStore };
 
 /** What becomes of a method's result. TOOL: a value for the code that called. AGENT and MULTIMODAL_AGENT: the code ends, and the model goes on from it. BEHAVIOR: it is noted. */
 export const SandboxMethodType = { TOOL: 'tool', AGENT: 'agent', BEHAVIOR: 'behavior', MULTIMODAL_AGENT: 'multimodal_agent' } as const;
@@ -30,6 +32,10 @@ export interface NekroOptions {
   requireApproval?: boolean;
   /** `hidden` (the default): code in the sandbox calls the methods, and the instructions describe them. `visible`: the model may call them as well. */
   visibility?: 'hidden' | 'visible';
+  /** Stands in the instructions for the methods' doc comments, which are then read only where they are needed. */
+  sleepBrief?: string;
+  /** False: the methods are described in full in spite of a `sleepBrief`. */
+  allowSleep?: boolean;
 }
 
 export interface MethodOptions {
@@ -44,6 +50,10 @@ export interface MethodOptions {
 export type SandboxMethod = (ctx: AgentCtx, ...args: never[]) => Promise<unknown>;
 type Conversation = Pick<AgentCtx, 'chatKey' | 'fromChatKey' | 'userId' | 'fromUserId' | 'tenantId' | 'agentId'>;
 
+const OPTIONS = new Set(
+  'name moduleName description version author url permissions environment configSchema requireApproval visibility sleepBrief allowSleep'.split(' '),
+);
+const METHOD_OPTIONS = ['timeoutMs', 'annotations', 'requireApproval'];
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const ENDING: ToolKind[] = ['agent', 'multimodal_agent'];
 
@@ -55,6 +65,8 @@ export class NekroPlugin {
   readonly description: string;
   readonly tools: Tool[] = [];
   readonly alerts: PluginAlert[] = [];
+  /** Where its methods are for the model too, it is one line for all of them until one was found or called. */
+  readonly brief: string | undefined;
   readonly environment: { name: string; required: boolean }[];
   readonly configSchema: JsonObject | undefined;
   readonly requireApproval: boolean | undefined;
@@ -75,7 +87,14 @@ export class NekroPlugin {
     for (const [field, value] of Object.entries({ moduleName, author })) {
       if (!NAME.test(value)) throw new Error(`${field} ${JSON.stringify(value)} is not usable; letters, digits and _ are, and no digit comes first`);
     }
+    for (const name of Object.keys(options)) {
+      if (OPTIONS.has(name)) continue;
+      const idle = IDLE_OPTIONS[name];
+      if (idle === undefined) throw new Error(`NekroPlugin has no option ${JSON.stringify(name)}; there are ${[...OPTIONS].join(', ')}`);
+      this.alerts.push({ level: 'info', text: `the option ${name} changes nothing: ${idle}`, at: '' });
+    }
     this.#options = options;
+    this.brief = this.#sleeps() && options.visibility === 'visible' ? options.sleepBrief : undefined;
     this.id = moduleName.toLowerCase().replaceAll('_', '-').replace(/^-+/, '');
     this.version = version;
     this.description = description;
@@ -99,10 +118,18 @@ export class NekroPlugin {
 
   /** Mounts an asynchronous function whose first parameter is the context. Code calls it by the function's own name; `name` and `description` are for people. */
   mountSandboxMethod(kind: SandboxMethodType, name: string, description = '', options: MethodOptions = {}) {
+    if (!Object.values(SandboxMethodType).includes(kind)) {
+      throw new Error(`"${name}" is mounted as ${JSON.stringify(kind)}; there are SandboxMethodType.${Object.keys(SandboxMethodType).join(', .')}`);
+    }
+    const unknown = Object.keys(options).find((option) => !METHOD_OPTIONS.includes(option));
+    if (unknown !== undefined) throw new Error(`"${name}" is mounted with the option ${JSON.stringify(unknown)}; there are ${METHOD_OPTIONS.join(', ')}`);
     return <Method extends SandboxMethod>(method: Method, source: MethodSource | string = {}): Method => {
       const { id, doc, names, parameters } = readMethod(method, name, typeof source === 'string' ? { doc: source } : source);
       if (doc.text === '') this.alerts.push({ level: 'warning', text: `the method "${id}" has no doc comment, so the model is told little about it`, at: '' });
-      this.#docs.set(id, [`${id}(${names.join(', ')})${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`, doc.text || description].join('\n'));
+      this.#docs.set(
+        id,
+        [`${headOf(id, { names, parameters })}${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`, doc.text || description].join('\n'),
+      );
       this.#methods.set(method, id);
       this.tools.push({
         ...this.#shared(options),
@@ -116,7 +143,7 @@ export class NekroPlugin {
           const ctx = createAgentContext(context);
           const args = names.map((parameter) => input[parameter]);
           const result = await this.#calls.run(ctx, () => method(ctx, ...(args as never[])));
-          return kind === 'multimodal_agent' ? { content: await contentOfParts(result, ctx.fetch) } : ((result ?? null) as Json);
+          return kind === 'multimodal_agent' ? { content: await contentOfParts(result, ctx.fetch) } : jsonOf(result);
         },
       });
       return method;
@@ -125,16 +152,17 @@ export class NekroPlugin {
 
   /** Runs when the plugin is loaded. */
   mountInitMethod = (init: (host: PluginHost) => Promise<void>): void => {
-    this.load = init;
+    this.load = functionOf('mountInitMethod', init);
   };
 
   /** Runs when the plugin is unloaded. */
   mountCleanupMethod = (cleanup: () => Promise<void>): void => {
-    this.unload = cleanup;
+    this.unload = functionOf('mountCleanupMethod', cleanup);
   };
 
   /** Chooses the methods of a conversation, as mounted functions or their names; others cannot be called there. */
   mountCollectMethods = (collect: (ctx: Conversation) => Promise<(string | SandboxMethod)[]>): void => {
+    functionOf('mountCollectMethods', collect);
     this.selectTools = async (conversation) => {
       const chosen = await collect(conversationOf(conversation));
       return chosen.map((method) => {
@@ -147,14 +175,14 @@ export class NekroPlugin {
 
   /** Adds a text to the instructions of each step. */
   mountPromptInject = (inject: (ctx: Conversation) => Promise<string>): void => {
-    this.#inject = inject;
+    this.#inject = functionOf('mountPromptInject', inject);
   };
 
   #shared({ timeoutMs = 60_000, isolation = 'compartment', requireApproval }: MethodOptions) {
     const { permissions, visibility = 'hidden' } = this.#options;
     return {
       timeoutMs,
-      visibility,
+      visibility: this.brief === undefined ? visibility : ('deferred' as const),
       requireApproval,
       permissions: { time: true, random: true, ...permissions },
       isolation,
@@ -163,28 +191,59 @@ export class NekroPlugin {
     };
   }
 
+  #sleeps(): boolean {
+    const { sleepBrief = '', allowSleep = true } = this.#options;
+    return allowSleep && sleepBrief.trim() !== '';
+  }
+
   async #describe(conversation: PluginConversation): Promise<string> {
-    const { name, visibility = 'hidden' } = this.#options;
+    const { name, visibility = 'hidden', sleepBrief } = this.#options;
     const chosen = (await this.selectTools?.(conversation)) ?? [...this.#docs.keys()];
-    const injected = await this.#inject?.(conversationOf(conversation));
-    const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id)) : [];
-    const offered =
-      methods.length > 0
-        ? ['Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:', ...methods]
-        : [];
-    const lines = [injected, ...offered].filter((line) => line !== undefined && line.trim() !== '');
-    return lines.length === 0 ? '' : `<plugin name=${JSON.stringify(name)}>\n${lines.join('\n\n')}\n</plugin>`;
+    // Methods that the model calls itself are described, or deferred behind the brief, like all its tools.
+    const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id) ?? '') : [];
+    const sleeps = this.#sleeps() && methods.length > 0;
+    const told = [sleeps ? sleepBrief : await this.#injected(conversationOf(conversation))];
+    if (methods.length > 0) told.push(CALLS, ...(sleeps ? [namesOf(methods)] : methods));
+    const text = told.filter((part) => part !== undefined && part.trim() !== '').join('\n\n');
+    return text === '' ? '' : `<plugin name=${JSON.stringify(name)}>\n${text}\n</plugin>`;
+  }
+
+  /** The methods are described whether or not there is more to say. */
+  async #injected(conversation: Conversation): Promise<string | undefined> {
+    try {
+      return await this.#inject?.(conversation);
+    } catch (error) {
+      console.warn(`the text of mountPromptInject is left out of the instructions: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
   }
 }
 
+const CALLS = 'Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:';
+
+/** The first line of each, which is how it is called. */
+function namesOf(methods: string[]): string {
+  return `${methods.map((doc) => doc.split('\n')[0]).join('\n')}\nWhat one of them does is printed by help(…) in Python; read that before you call it.`;
+}
+
+/** The original mounts by decorators, which are called without a function first. */
+function functionOf<Mounted>(mount: string, given: Mounted): Mounted {
+  if (typeof given === 'function') return given;
+  throw new Error(`plugin.${mount} takes the function itself: plugin.${mount}(async (…) => { … })`);
+}
+
+refuseAbsentOfPlugin(NekroPlugin.prototype, ['mountSandboxMethod', 'mountInitMethod', 'mountCleanupMethod', 'mountCollectMethods', 'getConfig']);
+
 /** @throws an Error that names the method, what is wrong with it and what to write. */
-function readMethod(method: SandboxMethod, title: string, { name: id = method.name, doc: comment = '', signature }: MethodSource) {
+function readMethod(method: SandboxMethod, title: string, { name: id = method.name, doc: given, signature }: MethodSource) {
+  if (typeof method !== 'function') throw new Error(`what is mounted as "${title}" is no function; write async function name(ctx, …)`);
   const at = `the method "${id || title}"`;
   if (!NAME.test(id)) throw new Error(`${at} has no usable name; code calls it by that, so write async function name(ctx, …)`);
+  if (PYTHON_WORDS.has(id)) throw new Error(`${at} cannot be called from Python, where ${id} is a word of the language; give it another name`);
   if (Object.prototype.toString.call(method) !== '[object AsyncFunction]') {
     throw new Error(`${at} is not asynchronous; write async function ${id}(ctx, …)`);
   }
-  const doc = readDocComment(comment);
+  const doc = readDocComment(given ?? commentWithin(String(method)) ?? '');
   return { id, doc, ...readSignature(id, signature ?? writtenParameters(String(method)), doc) };
 }
 

@@ -7,6 +7,13 @@ export interface Signature {
   parameters: JsonObject;
 }
 
+/** What no function and no parameter can be called in Python. */
+export const PYTHON_WORDS = new Set(
+  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
+);
+
 /**
  * Reads a method's list of parameters, as its source has it.
  * @throws an Error that says what cannot be read.
@@ -25,15 +32,58 @@ export function readSignature(method: string, written: string, doc: DocComment):
   return { names: Object.keys(properties), parameters };
 }
 
+/** How code calls a method, with the types as Python writes them: `add(num1: int, num2: int = 1)`. */
+export function headOf(method: string, { names, parameters }: Signature): string {
+  const { properties = {}, required = [] } = parameters as { properties?: Record<string, JsonObject>; required?: string[] };
+  const written = names.map((name) => {
+    const schema = properties[name] ?? {};
+    const hint = hintOf(schema);
+    const typed = hint === '' ? name : `${name}: ${hint}`;
+    if (required.includes(name)) return typed;
+    const byDefault = schema['default'] === undefined ? 'None' : toPython(schema['default']);
+    return `${typed}${hint === '' ? '=' : ' = '}${byDefault}`;
+  });
+  return `${method}(${written.join(', ')})`;
+}
+
+const HINTS: Record<string, string> = { string: 'str', integer: 'int', number: 'float', boolean: 'bool', object: 'dict', null: 'None' };
+
+/** Empty where anything may be given. */
+function hintOf(schema: JsonObject): string {
+  const { type, items, enum: choices, anyOf } = schema;
+  if (Array.isArray(choices)) return choices.map(toPython).join(' | ');
+  if (Array.isArray(anyOf)) {
+    const hints = anyOf.map((part) => hintOf(part as JsonObject));
+    return hints.includes('') ? '' : hints.join(' | ');
+  }
+  if (type !== 'array') return typeof type === 'string' ? (HINTS[type] ?? '') : '';
+  const item = hintOf((items ?? {}) as JsonObject);
+  return item === '' ? 'list' : `list[${item}]`;
+}
+
+function toPython(value: Json): string {
+  if (value === null) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) return `[${value.map(toPython).join(', ')}]`;
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const entries = Object.entries(value).map(([name, part]) => `${JSON.stringify(name)}: ${toPython(part)}`);
+  return `{${entries.join(', ')}}`;
+}
+
 function readParameter(method: string, written: string, doc: DocComment): { name: string; schema: JsonObject; optional: boolean } {
   const [, name = '', mark, type, byDefault] = /^([\w$]+)(\?)?\s*(?::\s*([^=]+?))?\s*(?:=\s*([\s\S]+))?$/.exec(written) ?? [];
-  if (name === '') throw new Error(`"${method}" has the parameter ${written}; only plain names can be called from Python`);
+  refuseName(method, name, written);
   const told = doc.parameters.get(name);
   // The comment tells whole numbers from others, which TypeScript does not.
   const { schema, optional } = schemaOfType(told?.type ?? type);
   const value = byDefault === undefined ? undefined : literalOf(byDefault);
   const more = { ...(told?.description && { description: told.description }), ...(value !== undefined && { default: value }) };
   return { name, schema: { ...schema, ...more }, optional: optional || mark !== undefined || byDefault !== undefined };
+}
+
+function refuseName(method: string, name: string, written: string): void {
+  if (name === '') throw new Error(`"${method}" has the parameter ${written}; only plain names can be called from Python`);
+  if (PYTHON_WORDS.has(name)) throw new Error(`"${method}" has the parameter ${name}, which is a word of Python; give it another name`);
 }
 
 /** The list of parameters in a function's own text. */

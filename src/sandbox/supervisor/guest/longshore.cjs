@@ -2,14 +2,17 @@
  * Calls the conversation's tools from code in the sandbox; every call is a promise.
  *
  *     import { tools } from 'longshore';
- *     await tools.weather.lookup({ city: 'Oslo' });       // plugin and tool; also tools['weather:lookup']
+ *     await tools.weather.lookup({ city: 'Oslo' });       // plugin and tool; also tools['weather:lookup'], and lookup('Oslo') in order
  *
  * `await describeTools()` gives what there is. A tool that fails rejects with a `ToolError`, whose `code` says how.
  */
 const { randomBytes } = require('node:crypto');
 const net = require('node:net');
+const { argumentsOf, problemOf } = require('./arguments.cjs');
+const { bareNames, toName } = require('./names.cjs');
 
 const LIST = 'longshore:tools';
+const LARGEST = 1_000_000;
 
 class ToolError extends Error {
   constructor(message, code = 'TOOL_FAILED') {
@@ -59,11 +62,16 @@ function settle(answer) {
   if (waiting.size === 0) connection?.unref();
 }
 
-function call(tool, input = {}) {
+function call(tool, input) {
   return new Promise((resolve, reject) => {
-    const opened = connect();
+    const problem = problemOf(input);
+    if (problem) throw new ToolError(`${tool}: the arguments are not JSON: ${problem}`, 'TOOL_ARGUMENTS_INVALID');
     const id = randomBytes(16).toString('hex');
     const body = Buffer.from(JSON.stringify({ token: process.env.LONGSHORE_TOOLS_TOKEN ?? '', id, tool, arguments: input }));
+    // Sent, it would take the connection with it, and all calls that wait there.
+    if (body.length > LARGEST)
+      throw new ToolError(`a call of ${body.length} bytes; at most ${LARGEST} are taken. Pass the path of a file instead`, 'TOO_LARGE');
+    const opened = connect();
     const length = Buffer.alloc(4);
     length.writeUInt32BE(body.length);
     waiting.set(id, { resolve, reject, opened });
@@ -75,31 +83,34 @@ function call(tool, input = {}) {
 /** What may be called is asked for once by each piece of code. */
 async function describeTools() {
   const token = process.env.LONGSHORE_TOOLS_TOKEN;
-  if (listed?.token !== token) listed = { token, specs: call(LIST) };
-  return listed.specs;
+  if (listed?.token === token) return listed.specs;
+  const asked = { token, specs: call(LIST, {}) };
+  listed = asked;
+  asked.specs.catch(() => {
+    if (listed === asked) listed = undefined;
+  });
+  return asked.specs;
 }
 
-async function callByPath(path, input) {
+async function callByPath(path, given) {
   const specs = await describeTools();
-  const known = specs.map(({ id }) => id);
-  const isNamed = (id) => {
-    const [plugin, tool] = id.split(':').map(toName);
-    return path.length === 2 ? plugin === path[0] && tool === path[1] : id === path[0] || `${plugin}_${tool}` === path[0] || tool === path[0];
-  };
-  const found = known.filter(isNamed);
-  const exact = found.length === 1 ? found[0] : found.find((id) => id === path[0]);
-  if (exact !== undefined) return call(exact, input);
-  const problem = found.length > 1 ? `${path[0]} could be any of ${found.join(', ')}` : `no tool ${path.join('.')}; there are ${known.join(', ') || 'none'}`;
+  const spec = specOf(path, specs);
+  if (spec) return call(spec.id, argumentsOf(spec, given));
+  const ids = specs.map(({ id }) => id);
+  const meant = path.length === 1 ? ids.filter((id) => toName(id.split(':')[1]) === path[0]) : [];
+  const problem = meant.length > 1 ? `${path[0]} could be any of ${meant.join(', ')}` : `no tool ${path.join('.')}; there are ${ids.join(', ') || 'none'}`;
   throw new ToolError(problem, 'TOOL_NOT_FOUND');
 }
 
-function toName(text) {
-  return text.replaceAll(/[^\p{L}\p{N}_$]/gu, '_');
+function specOf(path, specs) {
+  if (path.length === 2) return specs.find(({ id }) => id.split(':').map(toName).join(':') === path.join(':'));
+  const id = bareNames(specs.map((spec) => spec.id)).get(path[0]) ?? path[0];
+  return specs.find((spec) => spec.id === id);
 }
 
 /** Names are looked up when they are called, so that reading one costs nothing and `await tools` is no call. */
 function named(path) {
-  return new Proxy((input) => callByPath(path, input), {
+  return new Proxy((...given) => callByPath(path, given), {
     get: (target, name) => (typeof name !== 'string' || path.length === 2 || name === 'then' ? Reflect.get(target, name) : named([...path, name])),
   });
 }

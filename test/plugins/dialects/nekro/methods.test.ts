@@ -21,9 +21,26 @@ describe('TOOL', () => {
     expect(await run(await load(mount('async function none(ctx) {}')), 'none')).toBeNull();
   });
 
+  test('has the clock and random numbers, unless they are refused', async () => {
+    const method = mount('async function clock(ctx) { return [new Date().toISOString().length, typeof Math.random()]; }');
+    expect(await run(await load(method), 'clock')).toEqual([24, 'number']);
+    expect(await problemOf(run(await load(method, 'permissions: { time: false }'), 'clock'))).toContain('secure mode');
+  });
+
   test('that returns what is no JSON says so', async () => {
     const plugin = await load(mount('async function circle(ctx) { const a = {}; a.a = a; return a; }'));
-    expect(await problemOf(run(plugin, 'circle'))).toContain('circular structure');
+    expect(await problemOf(run(plugin, 'circle'))).toBe('it returned what is no JSON: result.a contains itself, a circular structure');
+  });
+
+  test.each([
+    ['{ a: [1, NaN] }', 'result.a[1] is NaN; return null or a text'],
+    ['new Map()', 'result is a Map; return Object.fromEntries(it)'],
+    ['[new Set()]', 'result[0] is a Set; return [...it]'],
+    ['new Uint8Array(2)', 'result is bytes; put them into the sandbox with ctx.fs.mixedForwardFile and return the path'],
+    ['() => 1', 'result is a function'],
+    ['10n', 'result is a bigint'],
+  ])('that returns what would become something else on its way says so: %s', async (returned, problem) => {
+    expect(await problemOf(run(await load(mount(`async function give(ctx) { return ${returned}; }`)), 'give'))).toBe(`it returned what is no JSON: ${problem}`);
   });
 });
 
@@ -122,6 +139,50 @@ describe('the context', () => {
       { name: 'n' },
       { hostPath: 'host.txt' },
     ]);
+  });
+
+  test('forwards files of the host by their paths, tells where they are, and says what is no file', async () => {
+    const put: unknown[] = [];
+    const files = { put: async (...given: unknown[]) => (put.push(given), '/home/user/files/n'), get: async () => new Uint8Array() };
+    const plugin = await load(
+      mount(`async function forward(ctx) {
+        await ctx.fs.forwardFile('a.txt');
+        await ctx.fs.mixedForwardFile(new ArrayBuffer(2), 'b');
+        const problem = await ctx.fs.mixedForwardFile(5).catch((error) => error.message);
+        return [ctx.fs.sharedPath, problem];
+      }`),
+    );
+    const problem = 'a file is given as a text (a URL or a path) or as bytes (a Uint8Array), not as number';
+    expect(await run(plugin, 'forward', {}, contextOf('conv-1', { files }))).toEqual(['/home/user/files', problem]);
+    expect(put).toMatchObject([
+      [{ hostPath: 'a.txt' }, {}],
+      [{ name: 'b' }, { name: 'b' }],
+    ]);
+  });
+
+  test('sends by message and ctx.ms as well, with the key of its own conversation', async () => {
+    const context = contextOf('conv-1');
+    const plugin = await load(
+      mount(`async function tell(ctx) {
+        await message.sendText(ctx.fromChatKey, 'Ahoy', ctx);
+        await ctx.ms.sendText(ctx.chatKey, 'again', ctx);
+        return [await message.sendText('conv-2', 'psst', ctx).catch((error) => error.message), await message.sendText('conv-1', 'x').catch((error) => error.message)];
+      }`),
+    );
+    expect(await run(plugin, 'tell', {}, context)).toEqual([
+      'nothing can be sent to another conversation ("conv-2") from this one',
+      'the last argument has to be the context of the method',
+    ]);
+    expect(context.told).toEqual(['send "Ahoy"', 'send "again"']);
+  });
+
+  test.each([
+    ['ctx.channelName', 'ctx has no channelName: there are no chat channels here; ctx.chatKey is the conversation'],
+    ['ctx.send_text("a")', 'ctx has no send_text: write sendText'],
+    ['ctx.db_user', 'ctx has no db_user: there is no table of users; ctx.userId is whom the conversation is with'],
+    ['ctx.fs.upload_path', 'ctx.fs has no upload_path: nothing is uploaded into sandboxes; what is put there lies below ctx.fs.sharedPath'],
+  ])('says what to use instead of what the original has and it has not: %s', async (used, problem) => {
+    expect(await problemOf(run(await load(mount(`async function use(ctx) { return ${used}; }`)), 'use'))).toBe(problem);
   });
 
   test.each(['AGENT', 'BEHAVIOR'])('pushes notes for the model, and with triggerAgent wakes it: %s', async (kind) => {

@@ -1,5 +1,7 @@
+import { runInThisContext } from 'node:vm';
 import { definePlugin, type Plugin } from '../../../../src/plugins/define-plugin.ts';
 import { checkNekroPlugin } from '../../../../src/plugins/dialects/nekro/check-loaded.ts';
+import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/nekro-plugin.ts';
 import { createRegistry } from '../../../../src/plugins/registry.ts';
 import { problemOf, run } from '../../isolates/support.ts';
 import { mount, openTrials, type Trials } from './trials.ts';
@@ -39,9 +41,54 @@ describe('registering sandbox methods', () => {
   });
 });
 
+describe('what the original has and is not here', () => {
+  test('is refused with what to do instead, when a plugin is loaded that uses it', async () => {
+    const cases: [body: string, options: string, problem: string][] = [
+      ['plugin.mountOnUserMessage(async () => {});', '', 'plugin has no mountOnUserMessage: messages go to the agent alone; '],
+      ['plugin.mount_sandbox_method();', '', 'plugin has no mount_sandbox_method: write mountSandboxMethod'],
+      ['plugin.get_plugin_data_dir();', '', 'plugin has no get_plugin_data_dir: a plugin has no directory of the host; keep values with plugin.store, '],
+      ['plugin.config.port;', '', 'plugin has no config: use plugin.getConfig() while a method runs'],
+      ['plugin.mountInitMethod()(async () => {});', '', 'plugin.mountInitMethod takes the function itself: plugin.mountInitMethod(async (…) => { … })'],
+      ['', "module_name: 'x'", 'NekroPlugin has no option "module_name"; there are name, moduleName, description, '],
+    ];
+    for (const [body, options, problem] of cases) expect(await problemOf(load(body, options))).toContain(problem);
+  });
+
+  test('options that change nothing are told as alerts, and do not keep a plugin from working', async () => {
+    const plugin = await load(
+      mount('/** Counts. */ async function count(ctx) { return 1; }'),
+      "supportAdapter: ['onebot'], webuiPath: 'ui', url: 'https://a.example'",
+    );
+    expect(plugin.alerts.map(({ level, text }) => `${level}: ${text}`)).toEqual([
+      'info: the option supportAdapter changes nothing: there are no chat adapters',
+      'info: the option webuiPath changes nothing: plugins have no pages of their own',
+    ]);
+    expect(await run(plugin, 'count')).toBe(1);
+  });
+});
+
 describe('signatures', () => {
   test('all sandbox methods must be asynchronous functions', async () => {
     expect(await problemOf(load(mount('function now(ctx) { return 1; }')))).toContain('the method "now" is not asynchronous; write async function now(ctx, …)');
+  });
+
+  test.each([
+    ['5', 'what is mounted as "shown" is no function; write async function name(ctx, …)'],
+    ['async (ctx) => 1', 'the method "shown" has no usable name; code calls it by that, so write async function name(ctx, …)'],
+    ['async function lambda(ctx) {}', 'the method "lambda" cannot be called from Python, where lambda is a word of the language; give it another name'],
+    ['async function go(ctx, from: number) {}', '"go" has the parameter from, which is a word of Python; give it another name'],
+    ['async function go(ctx, { to }) {}', '"go" has the parameter { to }; only plain names can be called from Python'],
+  ])('what code could not call is an error when it is mounted: %s', async (method, problem) => {
+    expect(await problemOf(load(mount(method)))).toContain(problem);
+  });
+
+  test('kinds and options that are not known are errors, too', async () => {
+    expect(await problemOf(load(mount('async function go(ctx) {}', 'TOOLS')))).toContain(
+      '"shown" is mounted as undefined; there are SandboxMethodType.TOOL, .AGENT, .BEHAVIOR, .MULTIMODAL_AGENT',
+    );
+    expect(await problemOf(load("plugin.mountSandboxMethod('tool', 'shown', '', { readOnlyHint: true })(async function go(ctx) {});"))).toContain(
+      '"shown" is mounted with the option "readOnlyHint"; there are timeoutMs, annotations, requireApproval',
+    );
   });
 
   test('the first parameter must be the context', async () => {
@@ -84,7 +131,25 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
       required: ['a', 'b', 'c'],
       additionalProperties: false,
     });
+    const head = `types(a: "p" | "q", b: list[int], c: "x" | "y", d: list[str] = None, e: dict = {}, f: float | None = 1, g="z")\n`;
+    expect(await plugin.promptText?.(CONVERSATION)).toContain(head);
     expect(await run(plugin, 'types', { a: 'p', b: [1], c: 'x' })).toEqual(['p', [1], 'x', null, {}, 1, 'z']);
+  });
+
+  test.each([
+    ['Google', 'Args:\n *     mode (str): One of:\n *         fast: at once\n *     n (int, optional): How\n *         often.\n *\n * Returns:\n *     x: Y.'],
+    [
+      'NumPy',
+      'Parameters\n * ----------\n * mode : str\n *     One of:\n *     fast: at once\n * n : int, optional\n *     How\n *     often.\n *\n * Returns\n * -------\n * x : Y',
+    ],
+    ['JSDoc', '@param {string} mode One of:\n *   fast: at once\n * @param {int} [n=1] - How\n *   often.\n * @returns Y'],
+  ])('the comment tells types and meanings of parameters in the style of %s', async (_style, told) => {
+    const plugin = await load(`/** X.\n *\n * ${told}\n */\n${mount('async function styles(ctx, mode, n = 1) { return n; }')}`);
+    expect(tool(plugin, 'styles').parameters).toMatchObject({
+      properties: { mode: { type: 'string', description: 'One of: fast: at once' }, n: { type: 'integer', description: 'How often.', default: 1 } },
+      required: ['mode'],
+    });
+    expect(Object.keys(tool(plugin, 'styles').parameters['properties'] as object)).toEqual(['mode', 'n']);
   });
 
   test('arguments are checked before the method is called, and a parameter called user_id is its own', async () => {
@@ -103,11 +168,21 @@ describe('the doc comment', () => {
   test('with summary, Args, Returns and Example becomes the text that the model reads, wherever it stands', async () => {
     const text = await harbour.promptText?.(CONVERSATION);
     expect(text).toMatch(/^<plugin name="Harbour">\nPython and JavaScript code/);
-    expect(text).toContain('my_sum_function(num1, num2)\nCalculate and return the sum of two integers.\n\nArgs:\n    num1 (int): The first addend.');
+    expect(text).toContain('my_sum_function(num1: int, num2: int)\nCalculate and return the sum of two integers.\n\nArgs:\n    num1 (int): The first addend.');
     expect(text).toContain('Example:\n    theme = preference(preference_key="theme")');
-    expect(text).toContain('search_kb(query) — the program ends at this call\nSearches the knowledge base.');
-    expect(text).toContain('draw(topic) — the program ends at this call\nDraws a topic.');
+    expect(text).toContain('search_kb(query: str) — the program ends at this call\nSearches the knowledge base.');
+    expect(text).toContain('draw(topic: str) — the program ends at this call\nDraws a topic.');
     expect(tool(harbour, 'send_chat_message').description).toBe('Sends a text to the user.');
+  });
+
+  test('stands at the top of the body, or beside the function as a text, where a plugin is imported as it is', () => {
+    const plugin = new NekroPlugin({ name: 'Host', moduleName: 'host', description: '', version: '1', author: 'me' });
+    const within = runInThisContext('(async function within(ctx, n) { /** Counts.\n * Args:\n *   n (int): How many. */ return n; })') as SandboxMethod;
+    plugin.mountSandboxMethod('tool', 'within')(within);
+    plugin.mountSandboxMethod('tool', 'beside')(runInThisContext('(async function beside(ctx, n = 2) {})') as SandboxMethod, '@param {int} n How many.');
+    const property = { type: 'integer', description: 'How many.' };
+    expect(plugin.tools.map(({ parameters }) => parameters['properties'])).toEqual([{ n: property }, { n: { ...property, default: 2 } }]);
+    expect(plugin.alerts).toEqual([]);
   });
 
   test('that is missing is told as a warning; the method can be called', async () => {
@@ -116,6 +191,37 @@ describe('the doc comment', () => {
       'warning: the method "quiet" has no doc comment, so the model is told little about it',
     ]);
     expect(await run(plugin, 'quiet')).toBe(1);
+  });
+});
+
+describe('a plugin with a sleepBrief', () => {
+  const SLEEPS = "sleepBrief: 'Keeps count of ships.'";
+  const body = `/** Counts ships.
+ *
+ * Args:
+ *     port (str): Where. */
+${mount('async function count(ctx, port) { return 1; }')}
+plugin.mountPromptInject(async () => 'Two ships are due.');`;
+
+  test('is described by it and by the names of its methods alone, unless allowSleep is false', async () => {
+    const asleep = await load(body, SLEEPS);
+    expect(await asleep.promptText?.(CONVERSATION)).toBe(`<plugin name="Trial">
+Keeps count of ships.
+
+Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:
+
+count(port: str)
+What one of them does is printed by help(…) in Python; read that before you call it.
+</plugin>`);
+    expect(tool(asleep, 'count').description).toContain('Where.');
+    const awake = await load(body, `${SLEEPS}, allowSleep: false`);
+    expect(await awake.promptText?.(CONVERSATION)).toMatch(/^<plugin name="Trial">\nTwo ships are due\.\n\nPython [^]*Where\.\n<\/plugin>$/);
+  });
+
+  test('has its methods deferred behind it where they are for the model, too', async () => {
+    const plugin = await load(body, `${SLEEPS}, visibility: 'visible'`);
+    expect([plugin.brief, tool(plugin, 'count').visibility]).toEqual(['Keeps count of ships.', 'deferred']);
+    expect(await plugin.promptText?.(CONVERSATION)).toBe('<plugin name="Trial">\nTwo ships are due.\n</plugin>');
   });
 });
 
@@ -133,6 +239,12 @@ plugin.mountPromptInject(async (ctx) => 'You speak with ' + ctx.userId + ' for t
     expect(await plugin.promptText?.(CONVERSATION)).toContain('for the 2. time.');
     expect(text).not.toContain('two()');
     expect(await problemOf(plugin.selectTools!({ ...CONVERSATION, userId: 'user-2' }))).toBe('the method "three" was collected, but never mounted');
+  });
+
+  test('a text that cannot be made leaves the methods described', async () => {
+    const plugin = await load(`/** Counts. */ ${mount('async function count(ctx) { return 1; }')}
+plugin.mountPromptInject(async () => { throw new Error('no tide'); });`);
+    expect(await plugin.promptText?.(CONVERSATION)).toContain('count()\nCounts.');
   });
 
   test('init and cleanup are the load and unload of the plugin', async () => {

@@ -23,7 +23,7 @@ export async function openTrials(): Promise<Trials> {
 }
 
 function sourceOf(body: string, options: string): string {
-  return `import { NekroPlugin, SandboxMethodType } from 'longshore/nekro';
+  return `import { message, NekroPlugin, SandboxMethodType } from 'longshore/nekro';
 const plugin = new NekroPlugin({ name: 'Trial', moduleName: 'trial', description: '', version: '1', author: 'me', ${options} });
 ${body}
 export default plugin;`;

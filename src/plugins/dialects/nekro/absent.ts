@@ -1,0 +1,83 @@
+/** What plugins of the original system use and is not here, and what to do instead. A property that is merely undefined would be found out much later. */
+type Absent = Record<string, string>;
+
+const CHANNELS = 'there are no chat channels here; ctx.chatKey is the conversation';
+const MESSAGES = 'messages go to the agent alone; what it has to know about them is for mountPromptInject';
+const HTTP = 'plugins serve no HTTP; let a backend service start conversations or send messages with the client of Longshore';
+const FILES = 'a plugin has no directory of the host; keep values with plugin.store, and files in the sandbox with ctx.fs';
+
+const OF_PLUGIN: Absent = {
+  config: 'use plugin.getConfig() while a method runs',
+  getPluginDataDir: FILES,
+  getPluginPath: FILES,
+  mountConfig: 'give the JSON Schema of the configuration to the constructor, as configSchema',
+  mountPromptInjectMethod: 'write mountPromptInject',
+  mountOnChannelReset: 'nothing resets a conversation; a new one begins with nothing in its store',
+  mountOnUserMessage: MESSAGES,
+  mountOnSystemMessage: MESSAGES,
+  mountWebhookMethod: HTTP,
+  mountRouter: HTTP,
+  mountAsyncTask:
+    'a method takes as long as its timeoutMs allows, while the sandbox and the worker are looked after; ctx.pushSystem with triggerAgent tells the agent meanwhile',
+  mountCommand: 'there are no commands of a chat; what operators do is done with the CLI',
+  onEnabled: 'use mountInitMethod',
+  onDisabled: 'use mountCleanupMethod',
+  mountOnEnabled: 'use mountInitMethod',
+  mountOnDisabled: 'use mountCleanupMethod',
+};
+
+const OF_CONTEXT: Absent = {
+  channelId: CHANNELS,
+  channelName: CHANNELS,
+  channelType: CHANNELS,
+  containerKey: 'the sandbox is that of the conversation; work in it with ctx.fs',
+  dbUser: 'there is no table of users; ctx.userId is whom the conversation is with',
+  fromPlatformUserid: 'use ctx.userId',
+  getCoreConfig: "plugins do not see the service's own configuration; theirs is ctx.config",
+  presets: "what an agent is like is told by its instructions, in the agent's file",
+  webhookRequest: HTTP,
+};
+
+const OF_FILES: Absent = {
+  uploadPath: 'nothing is uploaded into sandboxes; what is put there lies below ctx.fs.sharedPath',
+  uploadsPath: 'nothing is uploaded into sandboxes; what is put there lies below ctx.fs.sharedPath',
+  getFilePath: 'files of the sandbox have no path on the host; ctx.fs.getFile gives the bytes',
+};
+
+/** Options that change nothing here; a plugin that has them works without. */
+export const IDLE_OPTIONS: Absent = {
+  supportAdapter: 'there are no chat adapters',
+  isBuiltin: 'where a plugin comes from is told by those who name it',
+  isPackage: 'where a plugin comes from is told by those who name it',
+  i18nName: 'names are shown in one language',
+  i18nDescription: 'descriptions are shown in one language',
+  webuiPath: 'plugins have no pages of their own',
+};
+
+/** Makes reading what a plugin has not an error that says what to use; `names` are those it has, which the original writes with underscores. */
+export function refuseAbsentOfPlugin(prototype: object, names: string[]): void {
+  refuse(prototype, 'plugin', OF_PLUGIN, names);
+}
+
+/** What contexts and their `fs` inherit. */
+export function absentOf(part: 'ctx' | 'ctx.fs', names: string[]): object {
+  const prototype = {};
+  refuse(prototype, part, part === 'ctx' ? OF_CONTEXT : OF_FILES, names);
+  return prototype;
+}
+
+function refuse(target: object, owner: string, absent: Absent, names: string[]): void {
+  const written = names.map((name) => [toUnderscores(name), `write ${name}`] as const).filter(([name]) => name.includes('_'));
+  const others = Object.entries(absent).map(([name, advice]) => [toUnderscores(name), advice] as const);
+  for (const [name, advice] of new Map([...written, ...others, ...Object.entries(absent)])) {
+    Object.defineProperty(target, name, {
+      get() {
+        throw new Error(`${owner} has no ${name}: ${advice}`);
+      },
+    });
+  }
+}
+
+function toUnderscores(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

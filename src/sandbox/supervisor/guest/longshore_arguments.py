@@ -1,0 +1,55 @@
+"""Says what of a call's arguments cannot be passed on as it is."""
+
+import math
+
+_EXACT = 2**53 - 1
+
+
+def problem_of(value, path=''):
+    """What is wrong with the first part that JSON cannot carry, with the way to it; None where nothing is."""
+    try:
+        return _problem(value, path)
+    except RecursionError:
+        return 'they are nested too deeply'
+
+
+def _problem(value, path, above=()):
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            return f'{path}: half a character at {error.start}, which is no text'
+        return None
+    if isinstance(value, (dict, list, tuple)):
+        if any(value is one for one in above):
+            return f'{path}: it contains itself'
+        return _first(value, path, (*above, value))
+    if isinstance(value, int):
+        return None if abs(value) <= _EXACT else f'{path}: {str(value)[:40]} is beyond {_EXACT}, up to which whole numbers are kept exactly; pass it as a text'
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f'{path}: JSON has no {value}; pass None or a text'
+    return f'{path}: {type(value).__name__} is no JSON; {_advice(value)}'
+
+
+def _first(value, path, above):
+    for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+        problem = _problem(part, f'{path}/{name}', above)
+        if problem:
+            return problem
+    return None
+
+
+def _advice(value):
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return 'pass base64.b64encode(it).decode(), or the path of a file'
+    if hasattr(value, 'isoformat'):
+        return 'pass it as a text, by .isoformat()'
+    if hasattr(value, '__fspath__'):
+        return 'pass str(it)'
+    if hasattr(value, 'tolist'):
+        return 'pass it by .tolist()'
+    if isinstance(value, (set, frozenset, range)) or hasattr(value, '__next__'):
+        return 'pass it as a list'
+    return 'pass a dict, list, text, number, True, False or None'

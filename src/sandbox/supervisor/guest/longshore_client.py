@@ -1,0 +1,165 @@
+"""Brings calls of tools out of the sandbox, and their answers back."""
+
+import json
+import os
+import re
+import socket
+import struct
+import threading
+import weakref
+
+from longshore_arguments import problem_of
+
+_LENGTH = struct.Struct('>I')
+_AT_ONCE = 60
+"""Connections of one process: fewer than the calls that are taken at once, and than all connections that are."""
+_LARGEST = 1_000_000
+_MANY_DIGITS = re.compile(rb'\d{16}')
+
+
+class ToolError(Exception):
+    """A tool failed, or could not be called; `code` says how."""
+
+    def __init__(self, message, code='TOOL_FAILED'):
+        super().__init__(message)
+        self.code = code
+
+
+class InvalidArguments(ToolError, ValueError):
+    """The arguments do not fit the tool."""
+
+
+class ToolDenied(ToolError, PermissionError):
+    """The policy or a person refused the call; it was not run."""
+
+    def __str__(self):
+        return str(self.args[0])
+
+
+class UnknownTool(ToolError, AttributeError):
+    """There is no such tool here."""
+
+
+_ERRORS = {'TOOL_ARGUMENTS_INVALID': InvalidArguments, 'TOOL_DENIED': ToolDenied, 'TOOL_NOT_FOUND': UnknownTool}
+
+
+def call(tool, arguments):
+    """Waits for the answer, however long it takes."""
+    call_id = os.urandom(16).hex()
+    frame = _frame(call_id, tool, arguments)
+    return _value(_shared_connections().exchange(frame, call_id))
+
+
+async def call_async(tool, arguments):
+    import asyncio
+
+    call_id = os.urandom(16).hex()
+    frame = _frame(call_id, tool, arguments)
+    loop = asyncio.get_running_loop()
+    gate = _gates.get(loop)
+    if gate is None:
+        gate = _gates[loop] = asyncio.Semaphore(_AT_ONCE)
+    async with gate:
+        reader, writer = await asyncio.open_unix_connection(_path())
+        try:
+            writer.write(frame)
+            size = _LENGTH.unpack(await reader.readexactly(4))[0]
+            return _value(json.loads(await reader.readexactly(size)))
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise _closed() from error
+        finally:
+            writer.close()
+
+
+_gates = weakref.WeakKeyDictionary()
+"""How many connections each event loop may still open."""
+
+
+def _value(answer):
+    if 'error' in answer:
+        error = answer['error']
+        raise _ERRORS.get(error['code'], ToolError)(error['message'], error['code'])
+    return answer.get('ok')
+
+
+def _frame(call_id, tool, arguments):
+    request = {'token': os.environ.get('LONGSHORE_TOOLS_TOKEN', ''), 'id': call_id, 'tool': tool, 'arguments': arguments}
+    try:
+        body = json.dumps(request, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _not_json(tool, problem_of(arguments) or str(error)) from error
+    if len(body) > _LARGEST:
+        raise ToolError(f'a call of {len(body)} bytes; at most {_LARGEST} are taken. Pass the path of a file instead', 'TOO_LARGE')
+    problem = problem_of(arguments) if _MANY_DIGITS.search(body) else None
+    if problem:
+        raise _not_json(tool, problem)
+    return _LENGTH.pack(len(body)) + body
+
+
+def _not_json(tool, problem):
+    return InvalidArguments(f'{tool}: the arguments are not JSON: {problem}', 'TOOL_ARGUMENTS_INVALID')
+
+
+def _closed():
+    return ToolError('the connection to the tools was closed', 'CLOSED')
+
+
+def _path():
+    path = os.environ.get('LONGSHORE_TOOLS')
+    if not path:
+        raise ToolError('tools can be called only by code that shell:run or code:run started', 'NOT_ALLOWED')
+    return path
+
+
+class _Connections:
+    """Shared by all threads of a process; as many as there are calls under way."""
+
+    def __init__(self, here):
+        self.here = here
+        self._gate = threading.BoundedSemaphore(_AT_ONCE)
+        self._idle = []
+
+    def exchange(self, frame, call_id):
+        with self._gate:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = socket.socket(socket.AF_UNIX)
+                connection.connect(self.here[1])
+            try:
+                connection.sendall(frame)
+                answer = json.loads(_receive(connection, _LENGTH.unpack(_receive(connection, 4))[0]))
+            except BaseException as error:
+                # Whoever gives up leaves an answer behind, which is for nobody else.
+                connection.close()
+                if isinstance(error, ConnectionError):
+                    raise _closed() from error
+                raise
+            if answer['id'] == call_id:
+                self._idle.append(connection)
+            else:
+                # It could not even read the call, and does not know where the next one would begin.
+                connection.close()
+            return answer
+
+
+def _receive(connection, size):
+    data = bytearray()
+    while len(data) < size:
+        more = connection.recv(min(size - len(data), 1 << 20))
+        if not more:
+            raise _closed()
+        data += more
+    return bytes(data)
+
+
+_shared = None
+
+
+def _shared_connections():
+    # A process that was forked off begins anew: an answer goes to whoever reads first.
+    global _shared
+    here = (os.getpid(), _path())
+    if _shared is None or _shared.here != here:
+        _shared = _Connections(here)
+    return _shared
