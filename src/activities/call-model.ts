@@ -20,7 +20,7 @@ import { redact } from './redact.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 
 export interface CallModelDependencies {
-  store: Pick<Store, 'transcript' | 'toolCalls' | 'events'>;
+  store: Pick<Store, 'transcript' | 'toolCalls' | 'events' | 'pluginStore'>;
   registry: Registry;
   agents: ReadonlyMap<string, Agent>;
   models: Models;

@@ -8,7 +8,9 @@ import type { PluginConversation } from '../plugins/plugin-details.ts';
 import { registryInConversation } from '../plugins/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import { showTools } from '../plugins/show-tools.ts';
+import type { Store } from '../store/store.ts';
 import type { ActivityDependencies } from './dependencies.ts';
+import { storeOf } from './plugin-store.ts';
 
 /** What a step of a conversation may use. */
 export interface Offer {
@@ -18,7 +20,7 @@ export interface Offer {
   texts: string[];
 }
 
-type OfferParts = Pick<ActivityDependencies, 'registry' | 'log'>;
+type OfferParts = Pick<ActivityDependencies, 'registry' | 'log'> & { store: Pick<Store, 'pluginStore'> };
 
 export async function offerTools(parts: OfferParts, args: CallModelArgs, agent: Agent): Promise<Offer> {
   const { conversationId, userId, tenantId, agentId, unattended = false } = args;
@@ -39,10 +41,10 @@ export async function searchableTools(
   return availableTools({ ...requestFor({ ...parts, registry }, conversation), agent, unattended: row?.status.unattended === true });
 }
 
-function requestFor({ registry, log }: OfferParts, conversation: PluginConversation) {
+function requestFor({ registry, log, store }: OfferParts, conversation: PluginConversation) {
   const onProblem = ({ id }: Pick<Plugin, 'id'>, error: unknown) =>
     log.warn({ plugin: id, conversationId: conversation.conversationId, err: error }, 'a plugin failed to say what it offers');
-  return { registry, conversation, onProblem };
+  return { registry, conversation, storeOf: ({ id }: Pick<Plugin, 'id'>) => storeOf(store, id, conversation), onProblem };
 }
 
 /** The instructions and tools as the model is shown them. */

@@ -1,11 +1,21 @@
+import type { PluginConversation } from '../plugins/plugin-details.ts';
 import type { PluginStore, StoreScope } from '../plugins/tool-context.ts';
 import type { PluginShelf } from '../store/plugin-rows.ts';
+import type { Store } from '../store/store.ts';
 import type { ToolRun } from './tool-run.ts';
 
 /** The store of a call's plugin, with the scopes that belong to its conversation and user. */
-export function storeFor({ store: { pluginStore }, args, tool }: Pick<ToolRun, 'store' | 'args' | 'tool'>): PluginStore {
-  const { tenantId, conversationId, userId } = args;
-  const owner = { pluginId: tool.pluginId, tenantId };
+export function storeFor({ store, args, tool }: Pick<ToolRun, 'store' | 'args' | 'tool'>): PluginStore {
+  return storeOf(store, tool.pluginId, args);
+}
+
+/** The store of a plugin, with the scopes that belong to a conversation and its user. */
+export function storeOf(
+  { pluginStore }: Pick<Store, 'pluginStore'>,
+  pluginId: string,
+  { tenantId, conversationId, userId }: Pick<PluginConversation, 'tenantId' | 'conversationId' | 'userId'>,
+): PluginStore {
+  const owner = { pluginId, tenantId };
   const shelves: Record<StoreScope, PluginShelf> = {
     'conversation-user': { ...owner, conversationId, userId },
     conversation: { ...owner, conversationId },

@@ -2,6 +2,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { decide } from './decide.ts';
 import type { Plugin } from './define-plugin.ts';
 import type { PluginConversation } from './plugin-details.ts';
+import type { PluginStore } from './tool-context.ts';
 import type { RegisteredTool, Registry } from './registry.ts';
 import { SEARCH_TOOL } from './builtin/tools.ts';
 
@@ -11,6 +12,8 @@ interface Request {
   registry: Registry;
   agent: Agent;
   conversation: PluginConversation;
+  /** What a plugin keeps for the conversation; without it, its hooks have no store. */
+  storeOf?: (plugin: Plugin) => PluginStore;
   /** Nobody is there to approve anything. */
   unattended: boolean;
   /** Told of a plugin that failed to answer. */
@@ -21,14 +24,14 @@ interface Request {
  * The tools that may be called in a conversation: those of the agent, less what their plugins leave out of it, and without anybody to ask only those that
  * read and need no approval. A plugin that fails to say what it offers offers nothing.
  */
-export async function availableTools({ registry, agent, conversation, unattended, onProblem }: Request): Promise<RegisteredTool[]> {
+export async function availableTools({ registry, agent, conversation, storeOf, unattended, onProblem }: Request): Promise<RegisteredTool[]> {
   const given = registry.forAgent(agent).filter((tool) => !unattended || runsUnattended(agent, tool));
   const search = registry.get(SEARCH_TOOL);
   const tools = search && !given.includes(search) ? [...given, search] : given;
   const choices = await Promise.all(
     pluginsOf(registry, tools).map(async (plugin) => {
       if (!plugin.selectTools) return undefined;
-      const chosen = await askPlugin(plugin, () => plugin.selectTools?.(conversation), onProblem);
+      const chosen = await askPlugin(plugin, () => plugin.selectTools?.({ ...conversation, ...(storeOf && { store: storeOf(plugin) }) }), onProblem);
       return [plugin.id, chosen === FAILED ? [] : chosen] as const;
     }),
   );
@@ -37,8 +40,15 @@ export async function availableTools({ registry, agent, conversation, unattended
 }
 
 /** What the plugins of these tools add to the instructions, in the order of their ids. */
-export async function promptTexts({ registry, conversation, onProblem }: Omit<Request, 'agent' | 'unattended'>, tools: RegisteredTool[]): Promise<string[]> {
-  const texts = await Promise.all(pluginsOf(registry, tools).map((plugin) => askPlugin(plugin, () => plugin.promptText?.(conversation), onProblem)));
+export async function promptTexts(
+  { registry, conversation, storeOf, onProblem }: Omit<Request, 'agent' | 'unattended'>,
+  tools: RegisteredTool[],
+): Promise<string[]> {
+  const texts = await Promise.all(
+    pluginsOf(registry, tools).map((plugin) =>
+      askPlugin(plugin, () => plugin.promptText?.({ ...conversation, ...(storeOf && { store: storeOf(plugin) }) }), onProblem),
+    ),
+  );
   return texts.filter((text): text is string => typeof text === 'string' && text.trim() !== '');
 }
 

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { Plugin } from './define-plugin.ts';
+import type { PluginStore } from './tool-context.ts';
 
 /** The style in which a plugin was written; `mcp` plugins are servers. */
 export type Dialect = 'longshore' | 'pandora' | 'maibot' | 'nekro' | 'mcp';
@@ -19,6 +20,8 @@ export interface PluginConversation {
   userId: string;
   tenantId: string;
   agentId: string;
+  /** The plugin's, as its tools have it in this conversation. */
+  store?: PluginStore;
 }
 
 /** A sandbox with MCP servers in it, awake. */

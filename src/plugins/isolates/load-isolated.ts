@@ -3,6 +3,8 @@ import type { Logger } from '../../log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
 import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
 import type { PluginBundle } from './bundle-plugin.ts';
+import type { Caller } from './capabilities.ts';
+import { hookContext } from './hook-context.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
 import type { IsolatesHealth } from './isolate-health.ts';
 import type { Limits } from './loaded-process.ts';
@@ -163,9 +165,10 @@ function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugi
   });
 }
 
-/** A call without capabilities. */
-function callHook(id: string, hook: string, args: Json[], { isolate, grants, hookTimeoutMs }: Making, conversation = ''): Promise<Json> {
-  return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: hookTimeoutMs });
+/** A call without capabilities, but for those of its caller. */
+function callHook(id: string, hook: string, args: Json[], { isolate, grants, hookTimeoutMs }: Making, caller?: Caller): Promise<Json> {
+  const conversation = caller?.context.conversationId ?? '';
+  return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: hookTimeoutMs, ...(caller && { caller }) });
 }
 
 function toolOf(pluginId: string, described: JsonObject, { isolate, settle, codeForSandbox }: Making): Tool {
@@ -188,15 +191,16 @@ function toolOf(pluginId: string, described: JsonObject, { isolate, settle, code
 
 /** Functions of the plugin itself. */
 function hooksOf(id: string, hooks: string[], making: Making): Partial<PluginDetails> {
-  const call = (hook: string, args: Json[], conversation?: string) => callHook(id, hook, args, making, conversation);
+  const call = (hook: string, args: Json[], caller?: Caller) => callHook(id, hook, args, making, caller);
   const about = ({ conversationId, userId, tenantId, agentId }: PluginConversation): JsonObject => ({ conversationId, userId, tenantId, agentId });
+  const callerOf = (conversation: PluginConversation): Caller => ({ context: hookContext(conversation), permissions: {} });
   const all: Partial<PluginDetails> = {
     async promptText(conversation) {
-      const text = await call('promptText', [about(conversation)], conversation.conversationId);
+      const text = await call('promptText', [about(conversation)], callerOf(conversation));
       return typeof text === 'string' ? text : undefined;
     },
     async selectTools(conversation) {
-      const ids = await call('selectTools', [about(conversation)], conversation.conversationId);
+      const ids = await call('selectTools', [about(conversation)], callerOf(conversation));
       return Array.isArray(ids) ? ids.filter((tool) => typeof tool === 'string') : undefined;
     },
     unload: async () => void (await call('unload', [])),

@@ -121,7 +121,8 @@ function write({ call, what, text }: Extract<FromGuest, { type: 'tell' }>, calls
   const context = calls.callerOf(call)?.context;
   const line = text.slice(0, MAX_TOLD);
   if (what === 'heartbeat') context?.heartbeat(line.slice(0, 200));
-  else if (context) context.logger[what](line);
+  // A plugin's own function has no call whose log this could be.
+  else if (context && context.callId !== '') context.logger[what](line);
   else writeForPlugin(line);
 }
 

@@ -126,7 +126,7 @@ function bytesIn(given: unknown): Uint8Array {
   throw new Error(`a file is given as a text (a URL or a path) or as bytes (a Uint8Array), not as ${given === null ? 'null' : typeof given}`);
 }
 
-function createStore({ store, conversationId, userId }: ToolContext): NekroStore {
+export function createStore({ store, conversationId, userId }: Pick<ToolContext, 'store' | 'conversationId' | 'userId'>): NekroStore {
   const scopeOf = ({ chatKey = '', userKey = '' }: StoreKey): StoreScope => {
     if (chatKey !== '' && chatKey !== conversationId) throw new Error(`the store has no entries of another conversation ("${chatKey}") for this one`);
     if (userKey !== '' && userKey !== userId) throw new Error(`the store has no entries of another user ("${userKey}") for this one`);

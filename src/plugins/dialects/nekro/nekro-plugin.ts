@@ -1,8 +1,9 @@
 import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
 import type { FencedIsolation, Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
+import type { PluginStore } from '../../tool-context.ts';
 import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
-import { createAgentContext, message, type AgentCtx, type NekroStore } from './agent-context.ts';
+import { createAgentContext, createStore, message, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';
 import { commentWithin, type MethodSource } from './keep-comments.ts';
 import { jsonOf } from './json-value.ts';
@@ -48,7 +49,9 @@ export interface MethodOptions {
 }
 
 export type SandboxMethod = (ctx: AgentCtx, ...args: never[]) => Promise<unknown>;
-type Conversation = Pick<AgentCtx, 'chatKey' | 'fromChatKey' | 'userId' | 'fromUserId' | 'tenantId' | 'agentId'>;
+/** What a compartment gives its hooks beside the conversation: a whole context, of which only this counts. */
+type Stored = { store: PluginStore };
+type Conversation = Pick<AgentCtx, 'store' | 'chatKey' | 'fromChatKey' | 'userId' | 'fromUserId' | 'tenantId' | 'agentId'>;
 
 const OPTIONS = new Set(
   'name moduleName description version author url permissions environment configSchema requireApproval visibility sleepBrief allowSleep'.split(' '),
@@ -74,12 +77,12 @@ export class NekroPlugin {
   readonly store: NekroStore;
   load?: (host: PluginHost) => Promise<void>;
   unload?: () => Promise<void>;
-  selectTools?: (conversation: PluginConversation) => Promise<string[] | undefined>;
-  promptText: (conversation: PluginConversation) => Promise<string>;
+  selectTools?: (conversation: PluginConversation, context?: Stored) => Promise<string[] | undefined>;
+  promptText: (conversation: PluginConversation, context?: Stored) => Promise<string>;
   readonly #options: NekroOptions;
   readonly #docs = new Map<string, string>();
   readonly #methods = new Map<unknown, string>();
-  readonly #calls = createCurrentCall<AgentCtx>();
+  readonly #calls = createCurrentCall<Pick<AgentCtx, 'store'> & Partial<Pick<AgentCtx, 'config'>>>();
   #inject: ((ctx: Conversation) => Promise<string>) | undefined;
 
   constructor(options: NekroOptions) {
@@ -108,12 +111,14 @@ export class NekroPlugin {
       set: async (entry) => store().set(entry),
       delete: async (entry) => store().delete(entry),
     };
-    this.promptText = (conversation) => this.#describe(conversation);
+    this.promptText = (conversation, context) => this.#describe({ ...conversation, ...(context && { store: context.store }) });
   }
 
   /** The configuration, while a method runs. */
   getConfig(): JsonObject {
-    return this.#calls.get('plugin.getConfig').config;
+    const { config } = this.#calls.get('plugin.getConfig');
+    if (config === undefined) throw new Error('plugin.getConfig works only while a method of the plugin runs');
+    return config;
   }
 
   /** Mounts an asynchronous function whose first parameter is the context. Code calls it by the function's own name; `name` and `description` are for people. */
@@ -163,8 +168,9 @@ export class NekroPlugin {
   /** Chooses the methods of a conversation, as mounted functions or their names; others cannot be called there. */
   mountCollectMethods = (collect: (ctx: Conversation) => Promise<(string | SandboxMethod)[]>): void => {
     functionOf('mountCollectMethods', collect);
-    this.selectTools = async (conversation) => {
-      const chosen = await collect(conversationOf(conversation));
+    this.selectTools = async (conversation, context) => {
+      const ctx = conversationOf({ ...conversation, ...(context && { store: context.store }) });
+      const chosen = await this.#calls.run(ctx, () => collect(ctx));
       return chosen.map((method) => {
         const id = typeof method === 'string' ? method : (this.#methods.get(method) ?? method.name);
         if (!this.#docs.has(id)) throw new Error(`the method "${id}" was collected, but never mounted`);
@@ -211,7 +217,7 @@ export class NekroPlugin {
   /** The methods are described whether or not there is more to say. */
   async #injected(conversation: Conversation): Promise<string | undefined> {
     try {
-      return await this.#inject?.(conversation);
+      return await this.#calls.run(conversation, async () => this.#inject?.(conversation));
     } catch (error) {
       console.warn(`the text of mountPromptInject is left out of the instructions: ${error instanceof Error ? error.message : String(error)}`);
       return undefined;
@@ -247,6 +253,15 @@ function readMethod(method: SandboxMethod, title: string, { name: id = method.na
   return { id, doc, ...readSignature(id, signature ?? writtenParameters(String(method)), doc) };
 }
 
-function conversationOf({ conversationId, userId, tenantId, agentId }: PluginConversation): Conversation {
-  return { chatKey: conversationId, fromChatKey: conversationId, userId, fromUserId: userId, tenantId, agentId };
+function conversationOf({ conversationId, userId, tenantId, agentId, store = noStore() }: PluginConversation): Conversation {
+  const ids = { chatKey: conversationId, fromChatKey: conversationId, userId, fromUserId: userId, tenantId, agentId };
+  return { ...ids, store: createStore({ store, conversationId, userId }) };
+}
+
+/** A plugin may be asked where nobody keeps anything, as by a test. */
+function noStore(): PluginStore {
+  const refuse = async () => {
+    throw new Error('there is no store here');
+  };
+  return { get: refuse, entry: refuse, set: refuse, delete: refuse, list: refuse };
 }

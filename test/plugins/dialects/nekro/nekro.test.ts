@@ -2,6 +2,7 @@ import { runInThisContext } from 'node:vm';
 import { definePlugin, type Plugin } from '../../../../src/plugins/define-plugin.ts';
 import { checkNekroPlugin } from '../../../../src/plugins/dialects/nekro/check-loaded.ts';
 import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/nekro-plugin.ts';
+import type { PluginStore } from '../../../../src/plugins/tool-context.ts';
 import { createRegistry } from '../../../../src/plugins/registry.ts';
 import { problemOf, run } from '../../isolates/support.ts';
 import { mount, openTrials, type Trials } from './trials.ts';
@@ -239,6 +240,19 @@ plugin.mountPromptInject(async (ctx) => 'You speak with ' + ctx.userId + ' for t
     expect(await plugin.promptText?.(CONVERSATION)).toContain('for the 2. time.');
     expect(text).not.toContain('two()');
     expect(await problemOf(plugin.selectTools!({ ...CONVERSATION, userId: 'user-2' }))).toBe('the method "three" was collected, but never mounted');
+  });
+
+  test('what is collected and injected may depend on what is stored, and on nothing else of a call', async () => {
+    const plugin = await load(`${mount('async function one(ctx) { return 1; }')}
+${mount('async function two(ctx) { return 2; }')}
+plugin.mountCollectMethods(async (ctx) => [await plugin.store.get({ chatKey: ctx.chatKey, storeKey: 'chosen' })]);
+plugin.mountPromptInject(async (ctx) => 'The tide is ' + (await ctx.store.get({ userKey: ctx.userId, storeKey: 'tide' })) + (ctx.sendText ? '!' : '.'));`);
+    const values: Record<string, string> = { 'conversation chosen': 'two', 'user tide': 'low' };
+    const get = async (key: string, scope?: string) => values[`${scope} ${key}`];
+    const conversation = { ...CONVERSATION, store: { get } as unknown as PluginStore };
+    expect(await plugin.selectTools?.(conversation)).toEqual(['two']);
+    expect(await plugin.promptText?.(conversation)).toMatch(/^<plugin name="Trial">\nThe tide is low\.\n[^]*two\(\)/);
+    expect(await problemOf(plugin.selectTools!(CONVERSATION))).toBe('there is no store here');
   });
 
   test('a text that cannot be made leaves the methods described', async () => {
