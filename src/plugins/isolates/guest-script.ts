@@ -1,4 +1,5 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,11 +31,40 @@ export async function writeGuestScript(): Promise<GuestScript> {
     legalComments: 'none',
     logLevel: 'silent',
   });
-  const root = await mkdtemp(join(tmpdir(), 'longshore-isolates-'));
-  const [path, directory] = [join(root, 'guest.cjs'), join(root, 'empty')];
-  await writeFile(path, outputFiles[0]?.contents ?? '', { mode: 0o444 });
+  return putInPlace(Buffer.from(outputFiles[0]?.contents ?? ''));
+}
+
+/** All workers of a user share one place for each program: one that is killed cannot clean up behind itself. */
+async function putInPlace(program: Buffer): Promise<GuestScript> {
+  const shared = join(tmpdir(), `longshore-isolates-${createHash('sha256').update(program).digest('hex').slice(0, 16)}`);
+  const own = await mkdtemp(`${shared}-`);
+  const { path, directory } = partsOf(own);
+  await writeFile(path, program, { mode: 0o444 });
   await mkdir(directory);
   // Read by processes of other users.
-  await Promise.all([chmod(root, 0o755), chmod(directory, 0o555)]);
-  return { path, directory, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) };
+  await Promise.all([chmod(own, 0o755), chmod(directory, 0o555)]);
+  const remove = () => rm(own, { recursive: true, force: true });
+  const isMoved = await rename(own, shared).then(
+    () => true,
+    () => false,
+  );
+  if (!isMoved && !(await isOurs(shared, program))) return { path, directory, [Symbol.asyncDispose]: remove };
+  if (!isMoved) await remove();
+  return { ...partsOf(shared), [Symbol.asyncDispose]: async () => undefined };
+}
+
+function partsOf(root: string): Pick<GuestScript, 'path' | 'directory'> {
+  return { path: join(root, 'guest.cjs'), directory: join(root, 'empty') };
+}
+
+/** Its name can be guessed, so somebody else may have made it. */
+async function isOurs(root: string, program: Buffer): Promise<boolean> {
+  const { path, directory } = partsOf(root);
+  try {
+    const found = await Promise.all([root, path, directory].map((part) => lstat(part)));
+    const isSafe = found.every((part) => !part.isSymbolicLink() && part.uid === process.getuid?.() && (part.mode & 0o022) === 0);
+    return isSafe && program.equals(await readFile(path));
+  } catch {
+    return false;
+  }
 }

@@ -5,6 +5,7 @@ import type { McpLimits } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { ToolContext, ToolResult } from '../define-plugin.ts';
 import { limitOf } from './call-limits.ts';
+import { messageOf } from './http-words.ts';
 import type { Session } from './open-session.ts';
 import { resultOf } from './server-result.ts';
 import type { RunServerTool } from './server-tools.ts';
@@ -42,7 +43,7 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
       );
     } catch (error) {
       const fate = fateOf(error);
-      if (fate === 'answered') throw error;
+      if (fate === 'answered') throw error instanceof StreamableHTTPError ? new Error(messageOf(error), { cause: error }) : error;
       await current.close(WHY[fate]);
       // It was not read, so that doing it again is doing it once.
       if (fate !== 'unknown' && !isSecond) return call(tool, input, context, true);

@@ -3,6 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { CallToolResultSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { JsonObject } from '../../contracts/json.ts';
+import { messageOf } from './http-words.ts';
 import type { OpenTransport } from './open-transport.ts';
 
 /** A connection to a server, from its greeting to its end. */
@@ -76,9 +77,9 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
 }
 
 /** "fetch failed" alone says nothing: why it did is in its cause. */
-function wordsOf({ message, cause }: Error, lastWords: string): string {
-  const { message: why = '' } = (cause ?? {}) as Partial<Error>;
-  return [message, why, lastWords].filter((text) => text !== '').join(': ');
+function wordsOf(error: Error, lastWords: string): string {
+  const { message: why = '' } = (error.cause ?? {}) as Partial<Error>;
+  return [messageOf(error), why, lastWords].filter((text) => text !== '').join(': ');
 }
 
 /** Ends the way to a server, and says good-bye where that is asked for; a server that is not there any more does not hear it. */

@@ -47,16 +47,7 @@ export class ProgramTransport implements Transport {
     child.stdout.on('data', createLineReader({ maxBytes: MAX_MESSAGE_BYTES, onLine: (line) => this.take(line), onTooLong: () => this.refuse() }));
     await once(child, 'spawn');
     this.child = child;
-    const watch = child.pid === undefined ? undefined : endWithWorker(child.pid);
-    this.closed = this.untilClosed(child, watch);
-  }
-
-  private async untilClosed(child: ChildProcessWithoutNullStreams, watch: Disposable | undefined): Promise<void> {
-    await once(child, 'close');
-    watch?.[Symbol.dispose]();
-    this.signal('SIGKILL');
-    this.child = undefined;
-    this.onclose?.();
+    this.closed = this.watchOver(child);
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -73,6 +64,15 @@ export class ProgramTransport implements Transport {
     // Somebody may hold the other ends who has left the group.
     for (const stream of this.child?.stdio ?? []) stream?.destroy();
     await this.isClosedSoon();
+  }
+
+  private async watchOver(child: ChildProcessWithoutNullStreams): Promise<void> {
+    const watch = child.pid === undefined ? undefined : endWithWorker(child.pid);
+    await once(child, 'close');
+    watch?.[Symbol.dispose]();
+    this.signal('SIGKILL');
+    this.child = undefined;
+    this.onclose?.();
   }
 
   /** One after the other: progress that comes together with the answer would be forgotten with the request before it is heard. */

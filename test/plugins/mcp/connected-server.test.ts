@@ -168,6 +168,13 @@ describe('a server behind HTTP', () => {
     expect(await call(bench, 'count')).toBe('1');
   });
 
+  test('that refuses a call is told with its status', async () => {
+    await using served = await serveFixture();
+    await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
+    served.restart({ status: 401, text: 'no such key' });
+    await expect(call(bench, 'count')).rejects.toThrow('it answers with HTTP 401: no such key');
+  });
+
   test('that breaks off a call is spoken with anew, and nobody knows what became of the call', async () => {
     await using served = await serveFixture();
     await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });

@@ -56,7 +56,7 @@ type Conversation = Pick<AgentCtx, 'store' | 'chatKey' | 'fromChatKey' | 'userId
 const OPTIONS = new Set(
   'name moduleName description version author url permissions environment configSchema requireApproval visibility sleepBrief allowSleep'.split(' '),
 );
-const METHOD_OPTIONS = ['timeoutMs', 'annotations', 'requireApproval'];
+const METHOD_OPTIONS = ['timeoutMs', 'annotations', 'isolation', 'requireApproval'];
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const ENDING: ToolKind[] = ['agent', 'multimodal_agent'];
 

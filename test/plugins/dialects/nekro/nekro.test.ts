@@ -88,7 +88,7 @@ describe('signatures', () => {
       '"shown" is mounted as undefined; there are SandboxMethodType.TOOL, .AGENT, .BEHAVIOR, .MULTIMODAL_AGENT',
     );
     expect(await problemOf(load("plugin.mountSandboxMethod('tool', 'shown', '', { readOnlyHint: true })(async function go(ctx) {});"))).toContain(
-      '"shown" is mounted with the option "readOnlyHint"; there are timeoutMs, annotations, requireApproval',
+      '"shown" is mounted with the option "readOnlyHint"; there are timeoutMs, annotations, isolation, requireApproval',
     );
   });
 
