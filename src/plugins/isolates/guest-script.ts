@@ -14,7 +14,7 @@ export interface GuestScript extends AsyncDisposable {
 const SOURCE = fileURLToPath(new URL(`./guest/guest${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
 
 /** Bundles the program of plugins' processes to one file: a process that reads one small file starts in half the time, and may be forbidden all others. */
-export async function writeGuestScript(): Promise<GuestScript> {
+export async function writeGuestScript(place = tmpdir()): Promise<GuestScript> {
   const { outputFiles } = await build({
     entryPoints: [SOURCE],
     bundle: true,
@@ -31,12 +31,12 @@ export async function writeGuestScript(): Promise<GuestScript> {
     legalComments: 'none',
     logLevel: 'silent',
   });
-  return putInPlace(Buffer.from(outputFiles[0]?.contents ?? ''));
+  return putInPlace(place, Buffer.from(outputFiles[0]?.contents ?? ''));
 }
 
 /** All workers of a user share one place for each program: one that is killed cannot clean up behind itself. */
-async function putInPlace(program: Buffer): Promise<GuestScript> {
-  const shared = join(tmpdir(), `longshore-isolates-${createHash('sha256').update(program).digest('hex').slice(0, 16)}`);
+async function putInPlace(place: string, program: Buffer): Promise<GuestScript> {
+  const shared = join(place, `longshore-isolates-${createHash('sha256').update(program).digest('hex').slice(0, 16)}`);
   const own = await mkdtemp(`${shared}-`);
   const { path, directory } = partsOf(own);
   await writeFile(path, program, { mode: 0o444 });

@@ -4,21 +4,15 @@ import { dirname, join } from 'node:path';
 import { writeGuestScript } from '../../../src/plugins/isolates/guest-script.ts';
 
 let directory: string;
-const before = process.env['TMPDIR'];
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'longshore-guest-test-'));
-  process.env['TMPDIR'] = directory;
 });
-afterEach(async () => {
-  if (before === undefined) delete process.env['TMPDIR'];
-  else process.env['TMPDIR'] = before;
-  await rm(directory, { recursive: true });
-});
+afterEach(() => rm(directory, { recursive: true }));
 
 test('workers share one place for the program of plugins, so that one that is killed leaves nothing of its own', async () => {
-  const [first, second] = await Promise.all([writeGuestScript(), writeGuestScript()]);
-  const third = await writeGuestScript();
+  const [first, second] = await Promise.all([writeGuestScript(directory), writeGuestScript(directory)]);
+  const third = await writeGuestScript(directory);
   expect([second.path, third.path]).toEqual([first.path, first.path]);
   expect((await readdir(directory)).length).toBe(1);
   await first[Symbol.asyncDispose]();
@@ -26,16 +20,16 @@ test('workers share one place for the program of plugins, so that one that is ki
 });
 
 test('a place that somebody else may have written to is not used, and what is made instead is removed', async () => {
-  const { path } = await writeGuestScript();
+  const { path } = await writeGuestScript(directory);
   await chmod(path, 0o644);
   await writeFile(path, 'another');
-  await using changed = await writeGuestScript();
+  await using changed = await writeGuestScript(directory);
   expect(dirname(changed.path)).not.toBe(dirname(path));
   expect(await readFile(changed.path, 'utf8')).not.toBe('another');
   await rm(dirname(path), { recursive: true });
-  const { path: open } = await writeGuestScript();
+  const { path: open } = await writeGuestScript(directory);
   await chmod(dirname(open), 0o777);
-  const own = await writeGuestScript();
+  const own = await writeGuestScript(directory);
   expect(dirname(own.path)).not.toBe(dirname(open));
   await own[Symbol.asyncDispose]();
   await changed[Symbol.asyncDispose]();
