@@ -71,7 +71,7 @@ test('a command runs as the user that is named, where there is one', async () =>
 
 test('Ctrl-C interrupts a command', async () => {
   const interrupt = new AbortController();
-  const running = runLine(undefined, ['sandbox', 'exec', id, 'touch /tmp/begun; trap "echo interrupted; exit 3" INT; sleep 60 & wait'], {
+  const running = runLine(undefined, ['sandbox', 'exec', id, 'trap "echo interrupted; exit 3" INT; touch /tmp/begun; sleep 60 & wait'], {
     interrupt: interrupt.signal,
   });
   const { handle } = await parts.sandboxes.open({ sandboxId: id, tenantId: 'tenant', conversationId }, {});
