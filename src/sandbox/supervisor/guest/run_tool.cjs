@@ -5,13 +5,15 @@
 const { readSync, writeSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { compileFunction } = require('node:vm');
-const { call: ask } = require('./longshore.cjs');
 
 const OUT = 3;
 const MAX_LINE = 16_000_000;
 /** For a tool that is told to end and has something to put in order. Milliseconds. */
 const FAREWELL = 1_000;
 const A_DAY = 86_400_000;
+
+/** Only for a tool that asks for something: to load it takes longer than a small tool. */
+const speaker = () => require('./longshore.cjs');
 
 function tell(message) {
   const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
@@ -65,7 +67,10 @@ async function run({ code, call }) {
   });
   // What was left out is null, as JSON has it.
   const question = (what, args) => JSON.parse(JSON.stringify({ what, args }));
-  const line = { ask: async (what, args) => ask('longshore:context', question(what, args)), tell: (what, text) => tell({ type: 'tell', call: 0, what, text }) };
+  const line = {
+    ask: async (what, args) => speaker().call('longshore:context', question(what, args)),
+    tell: (what, text) => tell({ type: 'tell', call: 0, what, text }),
+  };
   const outcome = await load(code).run(call, line, ended.signal);
   const size = JSON.stringify(outcome).length;
   if (size <= MAX_LINE) return outcome;
