@@ -25,6 +25,8 @@ export interface StartParts {
   taskQueue: string;
 }
 
+const CONVERSATION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
 /** What a schedule says beside. */
 export interface ScheduledStart extends StartOptions {
   scheduledBy?: ScheduledBy;
@@ -33,6 +35,7 @@ export interface ScheduledStart extends StartOptions {
 /** Starts the conversation's workflow; gives its id and the turn of its first message. */
 export async function startConversation(parts: StartParts, options: ScheduledStart): Promise<{ conversationId: string; turnId?: string }> {
   if (options.message !== undefined) checkMessage(options.message);
+  if (options.conversationId !== undefined) checkId(options.conversationId);
   const agent = await findAgent(parts.agents, options.agent);
   const client = await parts.temporal.client();
   const input = makeInput(agent, options);
@@ -65,6 +68,13 @@ export async function findAgent(source: AgentSource, id: string): Promise<Agent>
   const agent = agents.get(id);
   if (agent) return agent;
   throw failure('AGENT_NOT_FOUND', { agent: id, known: [...agents.keys()].toSorted().join(', ') || 'none', directory: source.directory });
+}
+
+/** It becomes part of the names of a container and a volume. */
+function checkId(conversationId: string): void {
+  if (CONVERSATION_ID.test(conversationId)) return;
+  const fix = 'Write 1 to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit';
+  throw failure('INVALID_ARGUMENT', { what: 'conversationId', problem: `"${conversationId.slice(0, 200)}" cannot be used`, fix });
 }
 
 function makeInput(agent: Agent, options: ScheduledStart): ConversationInput {

@@ -46,7 +46,7 @@ export interface StartOptions {
   unattended?: boolean;
   /** Closes the conversation when it has answered what it was sent, instead of waiting for more. */
   closeWhenDone?: boolean;
-  /** Made when absent. Starting an id a second time gives the conversation that runs; the message is not sent again. */
+  /** Up to 128 letters, digits, `.`, `_` and `-`; made when absent. Starting an id a second time gives the conversation that runs; the message is not sent again. */
   conversationId?: string;
 }
 
