@@ -39,7 +39,8 @@ export async function runInSandbox({ name, code, timeoutMs, ...told }: Sandboxed
   const request = { name, code, call: { ...call, facts: { ...call.facts } } };
   const ended = await context.sandbox.runTool({ request, timeoutMs, onTold, ask: (question) => answer(name, question, caller) });
   if (outcome?.type === 'done') return outcome.value;
-  throw outcome ? errorOf(name, outcome) : failure('TOOL_FAILED', { tool: name, problem: problemOf(ended, timeoutMs) });
+  // What it says of its own abort is no news.
+  throw outcome && ended.status !== 'timeout' ? errorOf(name, outcome) : failure('TOOL_FAILED', { tool: name, problem: problemOf(ended, timeoutMs) });
 }
 
 /** What may have been done by a worker that did not live to tell is done again only where twice is as good as once. */

@@ -189,9 +189,11 @@ test('arguments are checked by its zod schema, and its load has run with its con
 
 test('at its time limit it ends, with the commands that it had asked for', async () => {
   const waits = `await context.sandbox.exec('echo $$ > pid; exec sleep 600')`;
-  const plugin = await bench.load('limits', sourceOf('limits', { waits }, { tool: 'timeoutMs: 1_500,' }));
+  const heeds = `await new Promise((resolve, reject) => context.signal.addEventListener('abort', () => reject(new Error('I was told to stop'))))`;
+  const plugin = await bench.load('limits', sourceOf('limits', { waits, heeds }, { tool: 'timeoutMs: 1_500,' }));
   expect(await problemOf(run(plugin, 'waits'))).toBe('limits:waits failed: it took longer than 1500 ms and was aborted');
   await until(async () => (await handle.run('kill -0 "$(cat pid)"')).exitCode !== 0, 'its command has ended');
+  expect(await problemOf(run(plugin, 'heeds'))).toBe('limits:heeds failed: it took longer than 1500 ms and was aborted');
 });
 
 test('a call that another worker had begun goes on: its code runs once, and so does what it asks for', async () => {
