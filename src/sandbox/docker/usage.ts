@@ -47,7 +47,8 @@ interface Usage {
 /** dockerode's own call names no type, and the engine would measure its images as well; old ones do so anyway. */
 function askForVolumes({ modem }: Docker): Promise<Usage> {
   return new Promise((resolve, reject) => {
-    const options = { path: '/system/df?type=volume', method: 'GET', statusCodes: { 200: true, 500: 'server error' } };
+    // What follows the mark has to be given apart: of a path that ends otherwise the last letter is cut off.
+    const options = { path: '/system/df?', options: { type: 'volume' }, method: 'GET', statusCodes: { 200: true, 500: 'server error' } };
     (modem as Modem).dial(options, (error, data) => (error ? reject(error) : resolve(data as Usage)));
   });
 }
