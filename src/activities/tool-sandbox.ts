@@ -197,10 +197,8 @@ async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, ru
   const onMethodCall = answerQuestions(handle, { ask, commandsOf, isOver: () => fate.ending() !== undefined });
   const onPrint = (chunk: Buffer) => onOutput('stderr', chunk);
   const options = { execId, timeoutMs, signal: release.signal, isBegun, onTold, onPrint, onMethodCall };
-  const result = await handle.runTool(request, options).catch((error: unknown) => {
-    // Only the mark of an interruption can have this id.
-    throw isFailure(error, 'EXEC_MISMATCH') ? fate.end({ kind: 'interrupted' }) : error;
-  });
+  const started = handle.runTool(request, options);
+  const result = await orAttached(hold, handle, execId, started, () => handle.runTool(request, { ...options, asStarted: true }));
   // What it had asked for and still waits for goes with it.
   if (result.status !== 'exited') await endCommandsOf(handle, execId);
   if (result.status === 'killed') throw fate.end({ kind: 'interrupted', result });

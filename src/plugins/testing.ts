@@ -37,7 +37,8 @@ export interface OpenedPlugin extends AsyncDisposable {
 }
 
 /**
- * Opens the plugin of a directory for a test. Its store is a memory that ends with it, `fetch` reaches nothing unless the test gives its own, and there is no sandbox.
+ * Opens the plugin of a directory for a test. Its store is a memory that ends with it, `fetch` reaches nothing unless the test gives its own, and there is no sandbox:
+ * what has `isolation: 'container'` runs in the process of the test.
  * @throws PLUGIN_INVALID as a worker would tell it
  */
 export async function openPlugin(directory: string, { id, config = {}, env = {}, context: given = {} }: OpenOptions = {}): Promise<OpenedPlugin> {

@@ -189,7 +189,7 @@ export interface ToolRequest {
   /** For `run`. */
   call: JsonObject;
 }
-export interface RunToolOptions extends Pick<RunOptions, 'signal' | 'isBegun'> {
+export interface RunToolOptions extends Pick<RunOptions, 'signal' | 'isBegun'>, AsStarted {
   execId: string;
   timeoutMs: number;
   /** Given what it tells the worker, lines of JSON, from the beginning. */

@@ -36,6 +36,9 @@ function attempt(callId: string, handle: SandboxHandle): CallSandbox {
 const python = (name: string) =>
   `import os, time\nopen('${name}', 'a').write('begin\\n')\nwhile not os.path.exists('${name}-go-on'): time.sleep(0.02)\nopen('${name}', 'a').write('end\\n')\nprint('done')`;
 const bash = (name: string) => `echo begin >> ${name}; until [ -e ${name}-go-on ]; do sleep 0.02; done; echo end >> ${name}; echo done`;
+const tool = (name: string) => `const fs = require('node:fs'); exports.run = async () => {
+  fs.appendFileSync('${name}', 'begin\\n'); while (!fs.existsSync('${name}-go-on')) await new Promise((resolve) => setTimeout(resolve, 20));
+  fs.appendFileSync('${name}', 'end\\n'); return { type: 'done', id: 0, value: 1 }; };`;
 const server = { name: 'tally', command: 'node', args: ['guest-server.cjs'], env: {} };
 const text = (value: string) => ({ content: [{ type: 'text', text: value }] });
 
@@ -44,6 +47,14 @@ test.each<[name: string, run: (sandbox: CallSandbox) => Promise<unknown>, result
   ['program', (sandbox) => sandbox.runCode(python('program'), { language: 'python' }), { status: 'finished', stdout: 'done\n' }],
   ['script', (sandbox) => sandbox.runCode(bash('script'), { language: 'bash' }), { status: 'finished', stdout: 'done\n' }],
   ['command', (sandbox) => sandbox.exec('bash -s', { stdin: bash('command') }), { exitCode: 0, stdout: expect.objectContaining({ text: 'done\n' }) as object }],
+  [
+    'tool',
+    (sandbox) => {
+      const request = { name: 'plugin:tool', code: tool('tool'), call: {} };
+      return sandbox.runTool({ request, timeoutMs: 30_000, onTold: () => undefined, ask: async () => null });
+    },
+    { status: 'exited', exitCode: 0 },
+  ],
   [
     'request',
     (sandbox) => sandbox.callServer(server, { method: 'tools/call', params: { name: 'append', arguments: { line: 'a', until: 'request-go-on' } } }),
