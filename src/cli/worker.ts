@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { importRunWorker } from '../import-run-worker.ts';
 import { createLogger } from '../log.ts';
 import type { Cli } from './cli.ts';
 
@@ -9,8 +10,7 @@ export function workerCommand(cli: Cli): Command {
     .action(async ({ watch = false }: { watch?: boolean }) => {
       const config = cli.config();
       if (watch) config.LONGSHORE_WATCH = 'yes';
-      // Loaded here: no other command needs Temporal's native core.
-      const { runWorker } = await import('../run-worker.ts');
+      const runWorker = await importRunWorker();
       await runWorker(config, createLogger(config));
     });
 }

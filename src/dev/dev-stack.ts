@@ -39,7 +39,7 @@ export async function startDevStack(config: Config, log: (line: string) => void,
   };
   const started = await Promise.allSettled([
     temporal(config, { home, stops, log, port: ports.temporal }),
-    postgres(config, { home, stops, port: ports.postgres }),
+    postgres(config, { home, stops, log, port: ports.postgres }),
     sandboxes(config, log),
   ]);
   const failed = started.find((outcome) => outcome.status === 'rejected');
@@ -65,9 +65,10 @@ interface Start {
   home: string;
   stops: (() => Promise<void>)[];
   port: number | undefined;
+  log: (line: string) => void;
 }
 
-async function temporal(config: Config, { home, stops, port: wanted, log }: Start & { log: (line: string) => void }): Promise<Started> {
+async function temporal(config: Config, { home, stops, port: wanted, log }: Start): Promise<Started> {
   if (wanted === undefined && readEnvironment('TEMPORAL_ADDRESS')) return {};
   const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log });
   const port = wanted ?? (Number(config.TEMPORAL_ADDRESS.split(':').at(-1)) || DEFAULT_TEMPORAL_PORT);
@@ -83,10 +84,10 @@ async function temporal(config: Config, { home, stops, port: wanted, log }: Star
   return { address: server.address, ...(server.uiUrl !== undefined && { uiUrl: server.uiUrl }) };
 }
 
-async function postgres(config: Config, { home, stops, port: wanted }: Start): Promise<Started> {
+async function postgres(config: Config, { home, stops, port: wanted, log }: Start): Promise<Started> {
   if (wanted === undefined && readEnvironment('DATABASE_URL')) return {};
   const port = wanted ?? (Number(new URL(config.DATABASE_URL).port) || DEFAULT_POSTGRES_PORT);
-  const server = await startPostgres({ dataDir: join(home, 'postgres'), port });
+  const server = await startPostgres({ dataDir: join(home, 'postgres'), port, home: config.LONGSHORE_HOME, log });
   stops.push(server.stop);
   return { url: server.url };
 }

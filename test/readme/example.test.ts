@@ -8,6 +8,7 @@ import { installAgents, until } from '../e2e/support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const EXAMPLE = 'examples/start-a-conversation.ts';
+const JAVASCRIPT = 'examples/start-a-conversation.mjs';
 
 const readme = () => readFile(join(ROOT, 'README.md'), 'utf8');
 
@@ -20,6 +21,10 @@ function blockAfter(text: string, mark: string): string {
 test('the example of the README is the file that is run here', async () => {
   const file = await readFile(join(ROOT, EXAMPLE), 'utf8');
   expect(blockAfter(await readme(), `<!-- example: ${EXAMPLE} -->`)).toBe(file.replace(`'../src/client.ts'`, `'longshore'`));
+});
+
+test('so is the one in JavaScript, which runs from the installed package in test/package', async () => {
+  expect(blockAfter(await readme(), `<!-- example: ${JAVASCRIPT} -->`)).toBe(await readFile(join(ROOT, JAVASCRIPT), 'utf8'));
 });
 
 test('the example starts a conversation, prints its reply and closes it', async () => {
