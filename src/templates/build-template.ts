@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { withLock } from '../dev/lock.ts';
 import { mustRun, runCommand } from '../dev/run-command.ts';
+import { seccompProfile } from '../sandbox/docker/seccomp/profile.ts';
 import { beginning, imageDefinition } from './image-definition.ts';
 import { templateImages } from './template-images.ts';
 import type { Template, TemplateBuild } from './template.ts';
@@ -78,11 +79,26 @@ async function dockerBuild(name: string, args: string[], log: (line: string) => 
 }
 
 async function probe(name: string, image: string): Promise<void> {
-  const run = ['run', '--rm', '--network=none', '--user=0:0', '--entrypoint=sh', image, '-c', PROBE];
   const step = `Building template "${name}"`;
-  const said = await mustRun(step, 'docker', run, { fix: `Is "${image}" an image that this engine has or can pull, with a shell in it?` });
+  const fix = `Is "${image}" an image that this engine has or can pull, with a shell in it?`;
+  const said = await withProfile((profile) => {
+    const fence = ['--network=none', '--security-opt=no-new-privileges:true', `--security-opt=seccomp=${profile}`];
+    return mustRun(step, 'docker', ['run', '--rm', ...fence, '--user=0:0', '--entrypoint=sh', image, '-c', PROBE], { fix });
+  });
   const missing = /missing:(.*)/.exec(said)?.[1]?.trim() ?? '';
   if (missing === '') return;
-  const fix = 'Begin a Dockerfile with ARG BASE and FROM ${BASE}, or leave image and dockerfile out and name packages';
-  throw failure('SETUP_FAILED', { step, problem: `"${image}" cannot hold a sandbox, it lacks: ${missing.split(/\s+/).join(', ')}`, fix });
+  const cure = 'Begin a Dockerfile with ARG BASE and FROM ${BASE}, or leave image and dockerfile out and name packages';
+  throw failure('SETUP_FAILED', { step, problem: `"${image}" cannot hold a sandbox, it lacks: ${missing.split(/\s+/).join(', ')}`, fix: cure });
+}
+
+/** \`docker run\` takes the path of a profile; \`docker build\` the profile itself. */
+async function withProfile<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-seccomp-'));
+  try {
+    const path = join(directory, 'seccomp.json');
+    await writeFile(path, JSON.stringify(seccompProfile()));
+    return await work(path);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 }

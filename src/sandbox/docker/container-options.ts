@@ -1,4 +1,5 @@
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 import { volumeOptions } from './volumes.ts';
 
 /** The engine has known this setting since API 1.41; the type package does not. */
@@ -77,7 +78,7 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
     Privileged: false,
     CapDrop: ['ALL'],
     CapAdd: [...SUPERVISOR_CAPABILITIES],
-    SecurityOpt: ['no-new-privileges:true'],
+    SecurityOpt: [...SECURITY_OPTIONS],
     ReadonlyRootfs: spec.readOnlyRoot,
     Runtime: spec.runtime.name,
     NetworkMode: spec.runtime.name === 'runc' ? 'none' : `container:${spec.runtime.holder}`,

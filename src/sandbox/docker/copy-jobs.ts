@@ -9,6 +9,7 @@ import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
 import { copyScript, packScript, unpackScript, type PlaceKind } from './copy-scripts.ts';
 import { LABEL } from './labels.ts';
+import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 
 /** Where bytes are on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
 export type Place = { volume: string } | { container: string; checkpoint: string };
@@ -134,7 +135,7 @@ async function createJob(
       CapDrop: ['ALL'],
       // Guests' files are of several owners; those of a checkpoint are root's own.
       CapAdd: hasCheckpoint ? [] : ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'],
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: [...SECURITY_OPTIONS],
       PidsLimit: 64,
       Memory: 512 * MEBIBYTE,
       MemorySwap: 512 * MEBIBYTE,

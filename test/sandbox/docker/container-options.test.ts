@@ -19,7 +19,7 @@ describe('the definition of a container', () => {
     expect(HostConfig).toMatchObject({
       CapDrop: ['ALL'],
       CapAdd: ['SETUID', 'SETGID', 'KILL', 'CHOWN'],
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: ['no-new-privileges:true', expect.stringMatching(/^seccomp=\{"defaultAction":"SCMP_ACT_ERRNO"/)],
       Privileged: false,
       NetworkMode: 'none',
       ReadonlyRootfs: true,

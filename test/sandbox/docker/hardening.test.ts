@@ -26,7 +26,7 @@ describe('a sandbox, probed from inside', () => {
       PublishAllPorts: false,
       LogConfig: { Type: 'none', Config: {} },
       Tmpfs: { '/tmp': 'rw,exec,nosuid,nodev,size=64m,mode=1777', '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: ['no-new-privileges:true', expect.stringMatching(/^seccomp=\{/)],
       Privileged: false,
       NetworkMode: 'none',
       ReadonlyRootfs: true,
