@@ -1,3 +1,4 @@
+import { visibleJsonText } from './contracts/visible-text.ts';
 import { pino, type Logger } from 'pino';
 import type { Config } from './config.ts';
 
@@ -11,5 +12,8 @@ const SECRET_KEYS = ['apiKey', 'authorization', 'password', 'secret', 'token', '
  */
 export function createLogger(config: Pick<Config, 'LONGSHORE_LOG_LEVEL'>): Logger {
   const paths = SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]);
-  return pino({ level: config.LONGSHORE_LOG_LEVEL, redact: { paths, censor: '[redacted]' } }, pino.destination({ dest: 2, sync: true }));
+  const stderr = pino.destination({ dest: 2, sync: true });
+  // JSON has an escape for every character, and pino leaves those above ASCII as they are: C1 controls and bidi overrides would reach a terminal.
+  const escaped = { write: (line: string) => stderr.write(visibleJsonText(line)) };
+  return pino({ level: config.LONGSHORE_LOG_LEVEL, redact: { paths, censor: '[redacted]' } }, escaped);
 }

@@ -1,6 +1,6 @@
 import type { ConversationEvent } from '../../src/contracts/events.ts';
-import type { JsonObject } from '../../src/contracts/json.ts';
-import { textOf } from './text-of.ts';
+import { createNarration, type NarratedKind } from '../../src/cli/narrate.ts';
+import { visibleText } from '../../src/contracts/visible-text.ts';
 
 const WIDTH = 128;
 const LABEL = 10;
@@ -8,17 +8,26 @@ const LABEL = 10;
 const MARGIN = LABEL + 9;
 /** Less would put every word on a line of its own; a terminal that does not know its width says 0. */
 const LEAST_ROOM = 30;
-const OUTPUT_LINES = 4;
 const COLOURS = { dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36 };
 type Colour = keyof typeof COLOURS;
+/** The lines of the shared narration; those without a label are painted as a whole. */
+const LABELS: Record<NarratedKind, string> = { user: 'user', call: 'tool', output: '', good: '', bad: '', note: 'note' };
+const KIND_COLOURS: Record<NarratedKind, Colour> = { user: 'blue', call: 'cyan', output: 'dim', good: 'green', bad: 'red', note: 'yellow' };
+/** The director has words of its own for these. */
+const TOLD_BY_THE_DEMO = new Set<string>([
+  'tool.approval-requested',
+  'tool.approval-resolved',
+  'conversation.paused',
+  'conversation.resumed',
+  'conversation.closed',
+]);
 
 /** Prints a conversation as it happens, with the seconds since the start. */
 export class Narrator {
   readonly #startedAt = Date.now();
   readonly #coloured = process.stdout.isTTY && !process.env.NO_COLOR;
   #speech = '';
-  /** Calls whose output is a command's own. */
-  readonly #commands = new Set<string>();
+  readonly #narrate = createNarration();
 
   /** A line of the demo itself. */
   tell(text: string, colour: Colour = 'yellow'): void {
@@ -26,32 +35,14 @@ export class Narrator {
   }
 
   event(event: ConversationEvent): void {
-    const { type, data } = event;
-    if (type === 'text.delta') this.#speech += textOf(data.text);
-    else if (type === 'step.started') this.#speech = '';
-    else if (type === 'step.finished') this.#speak();
-    else this.#describe(type, data);
-  }
-
-  #describe(type: ConversationEvent['type'], data: JsonObject): void {
-    if (type === 'message.received') this.#line('user', textOf(data.text), 'blue');
-    if (type === 'tool.requested') {
-      this.#line('tool', `${textOf(data.tool)}  ${inputOf(data.arguments)}`, 'cyan');
-      if (textOf(data.tool).startsWith('shell:')) this.#commands.add(textOf(data.callId));
-    }
-    if (type === 'tool.output' && this.#commands.has(textOf(data.callId))) {
-      const lines = textOf(data.text)
-        .split('\n')
-        .filter((line) => line.trim() !== '');
-      for (const line of lines.slice(-OUTPUT_LINES)) this.#line('', `│ ${line}`, 'dim');
-    }
-    if (type === 'tool.finished') this.#line('', resultOf(data), data.isError ? 'red' : 'green');
-    if (type === 'tool.unknown') this.#line('', `? nobody can know whether it took effect: ${textOf(data.why)}`, 'red');
-    if (type === 'note') this.#line('note', textOf(data.text), 'yellow');
+    if (event.type === 'text.delta') this.#speech += event.data.text;
+    else if (event.type === 'step.started') this.#speech = '';
+    else if (event.type === 'step.finished') this.#speak();
+    else if (!TOLD_BY_THE_DEMO.has(event.type)) for (const { kind, text } of this.#narrate(event)) this.#line(LABELS[kind], text, KIND_COLOURS[kind]);
   }
 
   #speak(): void {
-    for (const paragraph of this.#speech.trim().split('\n')) if (paragraph !== '') this.#line('agent', paragraph, 'magenta');
+    for (const paragraph of visibleText(this.#speech).trim().split('\n')) if (paragraph !== '') this.#line('agent', paragraph, 'magenta');
     this.#speech = '';
   }
 
@@ -69,24 +60,6 @@ export class Narrator {
   #paint(text: string, colour: Colour): string {
     return this.#coloured ? `\u001B[${COLOURS[colour]}m${text}\u001B[0m` : text;
   }
-}
-
-function inputOf(input: unknown): string {
-  const { command, path, pattern } = (input ?? {}) as JsonObject;
-  return textOf(command ?? (pattern === undefined ? path : `${textOf(pattern)} in ${textOf(path)}`)).slice(0, 110);
-}
-
-function resultOf(data: JsonObject): string {
-  const text = textOf(data.text);
-  const seconds = `${(Number(data.durationMs) / 1000).toFixed(1)} s`;
-  const mark = data.isError ? '✗' : '✓';
-  try {
-    const result = JSON.parse(text) as JsonObject;
-    if (typeof result.exitCode === 'number') return `${result.exitCode === 0 ? '✓' : '✗'} exit code ${result.exitCode}, ${seconds}`;
-  } catch {
-    // Not every result is JSON.
-  }
-  return `${mark} ${text.split('\n')[0]?.slice(0, 90) ?? ''} (${seconds})`;
 }
 
 function wrap(text: string, room: number): string[] {

@@ -1,9 +1,12 @@
 import { Context } from '@temporalio/activity';
 import type { ToolProgress } from '../contracts/activities.ts';
+import { cutMiddle, visibleLine } from '../contracts/visible-text.ts';
 
 const FIRST_HEARTBEAT_MS = 200;
 const HEARTBEAT_MS = 1000;
 const MAX_LINE = 200;
+/** A line may have megabytes, and a beat comes every second. */
+const LONGEST_LOOKED_AT = 10_000;
 
 export interface Progress extends Disposable {
   phase(phase: ToolProgress['phase']): void;
@@ -32,16 +35,21 @@ export function startProgress(callId: string): Progress {
     },
     output(stdoutBytes, stderrBytes, lastLine) {
       Object.assign(progress, { stdoutBytes, stderrBytes });
-      if (lastLine) progress.lastLine = lastLine.slice(0, MAX_LINE);
+      if (lastLine) progress.lastLine = shownLine(lastLine);
     },
     line(text) {
-      progress.lastLine = text.slice(0, MAX_LINE);
+      progress.lastLine = shownLine(text);
     },
     [Symbol.dispose]() {
       clearTimeout(first);
       clearInterval(interval);
     },
   };
+}
+
+/** Operators read it in the Temporal UI. */
+function shownLine(text: string): string {
+  return cutMiddle(visibleLine(text.slice(0, LONGEST_LOOKED_AT)), MAX_LINE);
 }
 
 /** How far an earlier attempt of this activity had come; undefined when there was none or it died before its first beat. */

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { Chat } from '../client.ts';
 import { createChatState, type ChatState } from './chat-state.ts';
-import { EXIT, printLine, type Cli } from './cli.ts';
+import { printError, EXIT, printLine, type Cli } from './cli.ts';
 import { createEventPrinter } from './event-printer.ts';
 import { loginName } from './login-name.ts';
 
@@ -14,7 +14,7 @@ export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
   const terminal = cli.in.isTTY === true;
   const state = createChatState();
   const leaving = new AbortController();
-  const readline = createInterface({ input: cli.in, output: cli.out, terminal });
+  const readline = createInterface({ input: cli.in, output: cli.out.stream, terminal });
   const prompt = createPrompt(cli, readline, state, terminal);
   let exitCode: number = EXIT.done;
   const leave = (code: number) => {
@@ -88,7 +88,7 @@ function createPrompt({ out }: Cli, readline: Interface, state: ChatState, termi
   const clear = () => {
     clearTimeout(timer);
     // What comes next is written over the prompt, not behind it.
-    if (isShown) out.write('\r\u001B[K');
+    if (isShown) out.clearLine();
     isShown = false;
   };
   return {
@@ -111,5 +111,5 @@ function createPrompt({ out }: Cli, readline: Interface, state: ChatState, termi
 }
 
 function complain(cli: Cli, error: unknown): void {
-  cli.err.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  printError(cli, error instanceof Error ? error.message : String(error));
 }

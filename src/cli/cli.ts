@@ -1,11 +1,19 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { ConnectOptions, Longshore } from '../client.ts';
 import type { Config } from '../config.ts';
+import { visibleJson } from '../contracts/visible-text.ts';
+import type { Output, OutputStream } from './terminal.ts';
+
+/** The streams of the process as they are; commands get them as `Output`. */
+export interface CliProcess extends Omit<Cli, 'out' | 'err'> {
+  out: OutputStream;
+  err: OutputStream;
+}
 
 /** What a command may touch of its process; tests give their own. */
 export interface Cli {
-  out: Writable & { isTTY?: boolean; columns?: number; rows?: number };
-  err: Writable & { isTTY?: boolean };
+  out: Output;
+  err: Output;
   in: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown };
   config(): Config;
   connect(options?: ConnectOptions): Promise<Longshore>;
@@ -18,11 +26,21 @@ export interface Cli {
 export const EXIT = { done: 0, failed: 1, usage: 2, awaitingApproval: 3, paused: 4, serviceAway: 5, interrupted: 130 } as const;
 
 export function printLine(cli: Cli, text = ''): void {
-  cli.out.write(`${text}\n`);
+  cli.out.print(`${text}\n`);
 }
 
 export function printJson(cli: Cli, value: unknown): void {
-  cli.out.write(`${JSON.stringify(value, undefined, 2)}\n`);
+  cli.out.printJson(`${visibleJson(value, 2)}\n`);
+}
+
+/** One JSON value in one line, for those who read line by line. */
+export function printJsonLine(cli: Cli, value: unknown): void {
+  cli.out.printJson(`${visibleJson(value)}\n`);
+}
+
+/** For what is about the command and not its result. */
+export function printError(cli: Cli, text: string): void {
+  cli.err.print(`${text}\n`);
 }
 
 /** Opens a client for one piece of work and closes it, whatever comes. */

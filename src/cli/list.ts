@@ -41,7 +41,7 @@ export function listCommand(cli: Cli): Command {
 
 function printRows(cli: Cli, rows: ConversationRow[]): void {
   const scheduled = rows.some(({ status }) => status.scheduledBy !== undefined);
-  const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'UPDATED', ...(scheduled ? ['SCHEDULE'] : [])];
+  const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'LAST TURN', 'UPDATED', ...(scheduled ? ['SCHEDULE'] : [])];
   const lines = rows.map((row) => [
     row.conversationId,
     row.agentId,
@@ -49,6 +49,7 @@ function printRows(cli: Cli, rows: ConversationRow[]): void {
     row.state,
     row.status.sandboxTier,
     String(row.status.turnsUsed),
+    row.status.lastTurn?.outcome ?? '-',
     row.updatedAt.slice(0, 19).replace('T', ' '),
     ...(scheduled ? [row.status.scheduledBy?.scheduleId ?? '-'] : []),
   ]);

@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { isFailure } from '../contracts/errors.ts';
 import { approveCommand } from './approve.ts';
 import { chatCommand } from './chat.ts';
-import type { Cli } from './cli.ts';
+import { printError, type Cli, type CliProcess } from './cli.ts';
 import { closeCommand } from './close.ts';
 import { devCommand } from './dev.ts';
 import { doctorCommand } from './doctor-command.ts';
@@ -19,6 +19,7 @@ import { scheduleCommand } from './schedule/schedule.ts';
 import { setupCommand } from './setup.ts';
 import { showCommand } from './show.ts';
 import { templateCommand } from './template.ts';
+import { createOutput } from './terminal.ts';
 import { workerCommand } from './worker.ts';
 
 const EXIT_CODES = `
@@ -26,13 +27,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or bad configuration, 3 waiting for 
 4 paused, 5 a needed service is away, 130 interrupted.`;
 
 /** Runs one command line and returns its exit code; every error ends as one message on stderr. */
-export async function runCli(argv: string[], cli: Cli): Promise<number> {
+export async function runCli(argv: string[], { out, err, ...rest }: CliProcess): Promise<number> {
+  const cli: Cli = { ...rest, out: createOutput(out), err: createOutput(err) };
   try {
     await createProgram(cli).parseAsync(argv, { from: 'user' });
     return cli.exitCode;
   } catch (error) {
     // Commander has said its own errors already.
-    if (!(error instanceof CommanderError)) cli.err.write(`${describe(error)}\n`);
+    if (!(error instanceof CommanderError)) printError(cli, describe(error));
     return exitCodeOf(error);
   }
 }
@@ -66,7 +68,7 @@ function createProgram(cli: Cli): Command {
   ];
   for (const make of makers) program.addCommand(make(cli));
   for (const command of [program, ...program.commands.flatMap((child) => [child, ...child.commands])]) {
-    command.exitOverride().configureOutput({ writeOut: (text) => cli.out.write(text), writeErr: (text) => cli.err.write(text) });
+    command.exitOverride().configureOutput({ writeOut: (text) => cli.out.print(text), writeErr: (text) => cli.err.print(text) });
   }
   return program;
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Chat } from '../client.ts';
 import { lastWords } from '../client/await-reply.ts';
-import { EXIT, printLine, withClient, type Cli } from './cli.ts';
+import { printError, EXIT, printJsonLine, printLine, withClient, type Cli } from './cli.ts';
 import { createEventPrinter } from './event-printer.ts';
 import { createRunOutcome, type RunOutcome } from './run-outcome.ts';
 
@@ -38,7 +38,8 @@ export function runCommand(cli: Cli): Command {
         const closeWhenDone = options.close === true && !options.wait;
         const chat = await longshore.start({ agent, user, message, closeWhenDone, ...given });
         if (options.wait) return await follow(cli, chat, options);
-        printLine(cli, options.json ? JSON.stringify({ conversationId: chat.id }) : chat.id);
+        if (options.json) printJsonLine(cli, { conversationId: chat.id });
+        else printLine(cli, chat.id);
       }),
     );
 }
@@ -46,7 +47,7 @@ export function runCommand(cli: Cli): Command {
 async function follow(cli: Cli, chat: Chat, { json, close }: RunOptions): Promise<void> {
   const interrupted = new AbortController();
   const release = cli.onInterrupt(() => interrupted.abort());
-  const print = json ? (event: object) => printLine(cli, JSON.stringify(event)) : createEventPrinter(cli);
+  const print = json ? (event: object) => printJsonLine(cli, event) : createEventPrinter(cli);
   const outcome = createRunOutcome(chat.id);
   try {
     for await (const event of chat.events({ signal: interrupted.signal })) {
@@ -57,7 +58,7 @@ async function follow(cli: Cli, chat: Chat, { json, close }: RunOptions): Promis
     release();
   }
   if (interrupted.signal.aborted) {
-    cli.err.write(`${chat.id} goes on without us; see: longshore show ${chat.id}\n`);
+    printError(cli, `${chat.id} goes on without us; see: longshore show ${chat.id}`);
     cli.exitCode = EXIT.interrupted;
     return;
   }
@@ -74,7 +75,7 @@ async function closeAndWait(chat: Chat): Promise<void> {
 
 function report(cli: Cli, outcome: RunOutcome, json: boolean): void {
   cli.exitCode = EXIT_CODES[outcome.outcome];
-  if (json) printLine(cli, JSON.stringify(outcome));
-  else if (outcome.outcome === 'awaiting-approval') cli.err.write(`It waits for an approval; see: longshore show ${outcome.conversationId}\n`);
-  else if (outcome.outcome === 'paused') cli.err.write(`It is paused; go on with: longshore resume ${outcome.conversationId}\n`);
+  if (json) printJsonLine(cli, outcome);
+  else if (outcome.outcome === 'awaiting-approval') printError(cli, `It waits for an approval; see: longshore show ${outcome.conversationId}`);
+  else if (outcome.outcome === 'paused') printError(cli, `It is paused; go on with: longshore resume ${outcome.conversationId}`);
 }

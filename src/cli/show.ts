@@ -1,7 +1,13 @@
 import { Command } from 'commander';
 import type { ConversationStatus, PauseReason, PendingApproval } from '../contracts/conversation.ts';
 import type { ContentPart, StoredEntry } from '../contracts/transcript.ts';
+import { visibleLine, visibleText } from '../contracts/visible-text.ts';
+import { approvalText, callText, resultOf } from './call-text.ts';
 import { printJson, printLine, withClient, type Cli } from './cli.ts';
+import { whereOf } from './narrate.ts';
+
+/** Width of the time before an entry. */
+const MARGIN = 9;
 
 interface ShowOptions {
   transcript?: boolean;
@@ -21,7 +27,7 @@ export function showCommand(cli: Cli): Command {
           const status = await longshore.status(id);
           const transcript = options.transcript ? await longshore.transcript(id) : undefined;
           if (options.json) return printJson(cli, { ...status, ...(transcript && { transcript }) });
-          for (const line of [...statusLines(status), ...(transcript ?? []).flatMap(entryLines)]) printLine(cli, line);
+          for (const line of [...statusLines(status), ...(transcript ?? []).flatMap((entry) => entryLines(entry, status.conversationId))]) printLine(cli, line);
         },
         { lazy: true },
       ),
@@ -29,36 +35,49 @@ export function showCommand(cli: Cli): Command {
 }
 
 function statusLines(status: ConversationStatus): string[] {
-  const { paused } = status;
+  const { paused, lastTurn } = status;
   const why = paused && reasonOf(paused);
-  return [
+  const lines = [
     `${status.conversationId}: ${status.state}${why === undefined ? '' : `, because ${why}`}`,
     `agent ${status.agentId}, user ${status.userId}, tenant ${status.tenantId}`,
     ...(status.scheduledBy ? [`started by schedule ${status.scheduledBy.scheduleId} for ${status.scheduledBy.at}`] : []),
     `sandbox ${status.sandboxTier}, ${status.turnsUsed} turns, ${status.tokensUsed} tokens, ${(status.workedMs / 1000).toFixed(1)} s at work, ${status.queued} messages waiting`,
+    ...(lastTurn ? [`last turn ${lastTurn.outcome} at ${shortTime(lastTurn.at)}${lastTurn.message === undefined ? '' : `: ${lastTurn.message}`}`] : []),
     ...status.runningCalls.map(({ callId, tool }) => `running ${tool} (${callId})`),
-    ...status.pendingApprovals.flatMap((pending) => approvalLines(status.conversationId, pending)),
   ];
+  return [...lines.map(visibleLine), ...status.pendingApprovals.flatMap((pending) => approvalLines(status.conversationId, pending))];
 }
 
 function approvalLines(conversationId: string, { callId, tool, why, arguments: given, expiresAtMs }: PendingApproval): string[] {
+  const shown = given ? approvalText(given) : `(long arguments: longshore show ${conversationId} --transcript --json)`;
   return [
-    `waits for approval: ${tool} ${given ? JSON.stringify(given) : '(long arguments: see --transcript)'}`,
-    `  why: ${why}`,
-    ...(expiresAtMs > 0 ? [`  until: ${new Date(expiresAtMs).toISOString().slice(0, 19).replace('T', ' ')}`] : []),
+    `waits for approval: ${visibleLine(tool)} ${shown}`,
+    `  why: ${visibleLine(why)}`,
+    ...(expiresAtMs > 0 ? [`  until: ${shortTime(new Date(expiresAtMs).toISOString())}`] : []),
     `  answer: longshore approve ${conversationId} ${callId} allow|allow-once|deny`,
   ];
 }
 
-function entryLines({ entry, at }: StoredEntry): string[] {
+function entryLines({ entry, at }: StoredEntry, conversationId: string): string[] {
   const time = at.slice(11, 19);
-  if (entry.role === 'user') return ['', `${time} user: ${textOf(entry.content)}`];
-  if (entry.role === 'note') return [`${time} note: ${entry.text}`];
-  if (entry.role === 'tool') return [`${time} ${entry.tool} ${entry.isError ? 'failed' : 'answered'}: ${textOf(entry.content)}`];
+  if (entry.role === 'user') return ['', said(`${time} user: `, textOf(entry.content))];
+  if (entry.role === 'note') return [said(`${time} note: `, entry.text)];
+  if (entry.role === 'tool') return resultLines(time, entry, conversationId);
   return entry.parts.map((part) => {
-    if (part.type === 'tool-call') return `${time} calls ${part.tool} ${JSON.stringify(part.arguments)}`;
-    return `${time} ${part.type === 'text' ? 'agent' : 'thinks'}: ${part.text}`;
+    if (part.type === 'tool-call') return `${time} calls ${callText(part.tool, part.arguments)}`;
+    return said(`${time} ${part.type === 'text' ? 'agent' : 'thinks'}: `, part.text);
   });
+}
+
+/** The lines after the first begin with a margin, so that none of them can be taken for an entry of its own. */
+function said(label: string, text: string): string {
+  return `${label}${visibleText(text).replaceAll('\n', `\n${' '.repeat(MARGIN)}`)}`;
+}
+
+function resultLines(time: string, { callId, tool, content, isError }: Extract<StoredEntry['entry'], { role: 'tool' }>, conversationId: string): string[] {
+  const where = whereOf({ conversationId, data: { callId, tool } });
+  const { headline, output } = resultOf({ isError, text: textOf(content), where });
+  return [`${time} ${visibleLine(tool)} ${isError ? 'failed' : 'answered'}: ${headline}`, ...output.map((line) => `${' '.repeat(MARGIN)}│ ${line}`)];
 }
 
 function textOf(content: ContentPart[]): string {
@@ -69,4 +88,9 @@ function reasonOf(paused: PauseReason): string {
   if (paused.by === 'budget') return `the budget of ${paused.exhausted} (${paused.limit}) ran out`;
   if (paused.by === 'approval') return `nobody answered in time whether ${paused.tool} may run (${paused.callId})`;
   return paused.note ?? 'an operator asked for it';
+}
+
+/** As in `2026-01-31 12:00:00`, in UTC. */
+function shortTime(iso: string): string {
+  return iso.slice(0, 19).replace('T', ' ');
 }

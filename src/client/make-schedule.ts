@@ -1,6 +1,7 @@
 import type { Client, ScheduleDescription } from '@temporalio/client';
 import { failure } from '../contracts/errors.ts';
 import { isObject } from '../contracts/json.ts';
+import { summaryLine } from '../contracts/markdown.ts';
 import { MAX_SCHEDULED_MESSAGE_LENGTH, SCHEDULED_WORKFLOW, type ScheduledConversation } from '../contracts/schedule.ts';
 import { checkMessage } from './check-message.ts';
 import { atLeastAMinute, specOf, timingOf } from './schedule-timing.ts';
@@ -27,7 +28,7 @@ export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agen
       workflowId: `schedule-${id}`,
       taskQueue,
       args: [input],
-      staticSummary: `${input.agent} for ${input.user}`,
+      staticSummary: summaryLine(`${input.agent} for ${input.user}`),
       // The same patience with workers that are away as with a server that is.
       workflowExecutionTimeout: catchUpMs,
     },

@@ -3,6 +3,7 @@ import { limitsOf } from '../agents/limits-of.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { CONVERSATION_WORKFLOW, type ConversationInput, type ConversationStatus } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
+import { summaryLine } from '../contracts/markdown.ts';
 import { makeId } from '../contracts/ids.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
@@ -52,7 +53,7 @@ export async function startConversation(parts: StartParts, options: ScheduledSta
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       typedSearchAttributes: initialSearchAttributes(input, status.state === 'running' ? 'running' : 'idle'),
-      staticSummary: summaryOf(input),
+      staticSummary: summaryLine(summaryOf(input)),
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return { conversationId };

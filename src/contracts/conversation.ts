@@ -165,9 +165,19 @@ export interface ConversationStatus {
   tokensUsed: number;
   workedMs: number;
   sandboxTier: SandboxTier;
+  /** How the turn that ended last has ended, and why where it did not finish by itself; absent while none has ended. */
+  lastTurn?: LastTurn;
   pendingApprovals: PendingApproval[];
   /** Tool calls that run now. */
   runningCalls: { callId: string; tool: string }[];
+}
+
+export interface LastTurn {
+  turnId?: string;
+  outcome: TurnOutcome;
+  message?: string;
+  /** ISO 8601, UTC. */
+  at: string;
 }
 
 export type TurnOutcome = 'finished' | 'failed' | 'interrupted' | 'stopped' | 'cancelled';

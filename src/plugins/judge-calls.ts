@@ -3,6 +3,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { MAX_INLINE_ARGUMENTS } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import { summaryLine } from '../contracts/markdown.ts';
 import { decide, type Decision } from './decide.ts';
 import { hashCall } from './hash-call.ts';
 import { namesOf, type RegisteredTool, type Registry } from './registry.ts';
@@ -36,8 +37,6 @@ interface ToJudge {
   /** Nobody is there to approve anything. */
   unattended?: boolean;
 }
-
-const MAX_SUMMARY_BYTES = 200;
 
 /** Turns tool calls into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
 export function judgeCalls(request: ToJudge): JudgedCalls {
@@ -90,7 +89,7 @@ function inConversation(decided: Decision, { id }: RegisteredTool, { allowedTool
 }
 
 function invalidCall(call: RawCall, tool: RegisteredTool | undefined, why: string): ProposedCall {
-  const inert = { kind: 'tool', readOnly: false, needsSandbox: false, timeoutMs: 0, retry: 'once', summary: toLine(why) } as const;
+  const inert = { kind: 'tool', readOnly: false, needsSandbox: false, timeoutMs: 0, retry: 'once', summary: summaryLine(why) } as const;
   return { ...identityOf(call, tool), decision: 'invalid', why, ...inert };
 }
 
@@ -109,19 +108,9 @@ function retryOf(tool: RegisteredTool): ProposedCall['retry'] {
 function summaryOf(tool: RegisteredTool, input: JsonObject): string {
   try {
     const own = tool.summarize?.(input);
-    if (typeof own === 'string') return toLine(own);
+    if (typeof own === 'string') return summaryLine(own);
   } catch {
     return tool.id;
   }
-  return toLine(Object.values(input).find((value) => typeof value === 'string') ?? tool.annotations.title ?? tool.id);
-}
-
-function toLine(text: string): string {
-  const line = text.slice(0, MAX_SUMMARY_BYTES).replaceAll(/\s+/g, ' ').trim();
-  const bytes = Buffer.from(line);
-  if (bytes.length <= MAX_SUMMARY_BYTES) return line;
-  return bytes
-    .subarray(0, MAX_SUMMARY_BYTES)
-    .toString()
-    .replace(/\uFFFD+$/, '');
+  return summaryLine(Object.values(input).find((value) => typeof value === 'string') ?? tool.annotations.title ?? tool.id);
 }

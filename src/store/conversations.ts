@@ -1,4 +1,5 @@
-import type { ConversationState, ConversationStatus, SandboxTier } from '../contracts/conversation.ts';
+import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
+import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database, SqlValue } from './database.ts';
 import { eventsText, insertEvents } from './event-sql.ts';
@@ -10,7 +11,9 @@ import type { ConversationRow, Store } from './store.ts';
 const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at,
   (select s.state from sandboxes s where s.conversation_id = conversations.conversation_id) as sandbox_state,
   (select json_agg(json_build_object('callId', t.call_id, 'tool', t.tool) order by t.started_at, t.position) from tool_calls t
-    where t.conversation_id = conversations.conversation_id and t.state = 'running' and t.turn_id = status->>'turnId') as running_calls`;
+    where t.conversation_id = conversations.conversation_id and t.state = 'running' and t.turn_id = status->>'turnId') as running_calls,
+  (select json_build_object('turnId', e.turn_id, 'at', e.at, 'data', e.data) from events e
+    where e.conversation_id = conversations.conversation_id and e.type = 'turn.finished' order by e.seq desc limit 1) as last_turn`;
 
 interface Row {
   conversation_id: string;
@@ -23,6 +26,7 @@ interface Row {
   updated_at: Date;
   sandbox_state: SandboxState | null;
   running_calls: ConversationStatus['runningCalls'] | null;
+  last_turn: { turnId: string | null; at: string; data: EventData['turn.finished'] } | null;
 }
 
 const CREATE = `with counter as (
@@ -107,10 +111,14 @@ function toConversation(row: Row): ConversationRow {
     userId: row.user_id,
     tenantId: row.tenant_id,
     state: row.state,
-    status: { ...row.status, sandboxTier: tierOf(row), runningCalls: row.running_calls ?? [] },
+    status: { ...row.status, sandboxTier: tierOf(row), ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }), runningCalls: row.running_calls ?? [] },
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   };
+}
+
+function toLastTurn({ turnId, at, data: { outcome, message } }: NonNullable<Row['last_turn']>): LastTurn {
+  return { ...(turnId !== null && { turnId }), outcome, ...(message !== undefined && { message }), at: new Date(at).toISOString() };
 }
 
 function tierOf({ sandbox_state: state, status }: Row): SandboxTier {

@@ -1,9 +1,13 @@
 import type { PauseReason, PendingApproval } from '../contracts/conversation.ts';
+import { codeSpan } from '../contracts/markdown.ts';
+import { cutMiddle, splitMiddle, visibleJson, visibleLine } from '../contracts/visible-text.ts';
 import { budgetLeft } from './budget-state.ts';
 import { statusOf, type ConversationData } from './conversation-state.ts';
 
-const SHOWN_APPROVALS = 8;
+const SHOWN_APPROVALS = 6;
+/** Six approvals of this length, of characters that take three bytes each, stay below Temporal's 20 000 bytes. */
 const SHOWN_ARGUMENTS = 600;
+const SHOWN_TEXT = 140;
 /** The Temporal UI gives the text some 30 pixels less than it takes and hides its last line; an empty one may be hidden. */
 const HIDDEN_LINE = '\u00A0';
 
@@ -34,19 +38,28 @@ function renderPause(paused: NonNullable<ConversationData['paused']>): string {
 }
 
 function renderApproval({ callId, tool, hash, why, arguments: given }: PendingApproval): string {
-  const shown = given === undefined ? 'too large to show here; see the transcript' : code(JSON.stringify(given).slice(0, SHOWN_ARGUMENTS));
+  const shown =
+    given === undefined ? 'Arguments: too large to show here; see the transcript' : renderArguments(callId, visibleJson(given).replaceAll('`', '\\u0060'));
   const answer = JSON.stringify({ callId, hash, answer: 'allow-once' }, null, 2);
   return [
     `**Approve ${code(tool)}?** ${code(why)}`,
-    `Arguments: ${shown}`,
+    shown,
     'Send the update `resolveApproval` (answer `allow`, `allow-once` or `deny`):',
     `\`\`\`json\n${answer}\n\`\`\``,
   ].join('\n\n');
 }
 
-/** Text that others wrote must not become Markdown. */
+/** What is left out of long arguments is told, and their end is shown: it is where a command would be appended. */
+function renderArguments(callId: string, json: string): string {
+  const cut = splitMiddle(json, SHOWN_ARGUMENTS);
+  if (!cut) return `Arguments: ${codeSpan(json)}`;
+  const { head, left, tail } = cut;
+  return `Arguments: ${codeSpan(head)} **cut, ${left} more characters** ${codeSpan(tail)} — read all of them before you allow it: query \`pendingApprovals\`, call ${code(callId)}.`;
+}
+
+/** Text that others wrote, in a place of one line; it must not become Markdown. */
 function code(text: string): string {
-  return `\`${text.replaceAll('`', "'").replaceAll(/\s+/g, ' ')}\``;
+  return codeSpan(cutMiddle(visibleLine(text).replaceAll(/\s+/g, ' '), SHOWN_TEXT));
 }
 
 function reasonOf(paused: PauseReason): string {

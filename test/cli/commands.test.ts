@@ -1,19 +1,25 @@
 import { userInfo } from 'node:os';
-import { install, until, untilEvent, type Installation } from '../e2e/support.ts';
+import { installAgents, until, untilEvent, type Installation } from '../e2e/support.ts';
 import { runLine, type CliResult } from './support.ts';
+
+/** A clipboard, a title, a C1 control, and text that is written backwards. */
+const HOSTILE = '\u001B]52;c;aGk=\u0007\u001B]0;owned\u0007\u009B2J\u202E\u{E0041}';
+const HOSTILE_OUTPUT = String.raw`\033]52;c;aGk=\007\302\2332J\342\200\256out\n`;
+const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u;
 
 let installation: Installation;
 beforeAll(async () => {
   const steps = [{ say: 'Hello.' }, { call: 'shell:run', with: { command: 'rm -f old; echo removed' } }, { say: 'It is gone.' }];
   const approval = [{ tool: 'shell:run', when: { command: 'rm *' }, decide: 'ask' }];
-  installation = await install(steps, { approval });
+  const hostile = [{ call: 'shell:run', with: { command: `printf '${HOSTILE_OUTPUT}'; seq 1 40; exit 3 # \u202E` } }, { say: `${HOSTILE}said\u202E` }];
+  installation = await installAgents({ scripted: { steps, approval }, hostile: { steps: hostile } });
   await installation.startWorker().ready;
 });
 afterAll(async () => {
   await installation[Symbol.asyncDispose]();
 });
 
-const line = (...args: string[]) => runLine(installation.longshore, args);
+const line = (...args: string[]) => runLine(installation.longshore, args, { environment: installation.environment });
 const jsonLines = ({ out }: CliResult) =>
   out
     .trim()
@@ -76,7 +82,9 @@ test('an approval is shown with the command that answers it, and answered once',
   expect(answered.data).toMatchObject({ callId, by: userInfo().username });
   expect(await line(...answer)).toMatchObject({ code: 1, err: expect.stringContaining('No pending approval') as string });
   const shown = await line('show', chat.id, '--transcript');
-  expect(shown.out).toMatch(/user: Remove it[^]*calls shell:run[^]*shell:run answered[^]*agent: It is gone\./);
+  expect(shown.out).toMatch(
+    /user: Remove it[^]*calls shell:run {2}\$ rm -f old; echo removed\n[^]*shell:run answered: exit code 0, \d+\.\d s\n +│ removed\n[^]*agent: It is gone\./,
+  );
   expect(JSON.parse((await line('show', chat.id, '--json')).out)).toMatchObject({ conversationId: chat.id, state: 'idle' });
   expect(await line('close', chat.id, '--wait')).toEqual({ code: 0, out: `${chat.id} is closed.\n`, err: '' });
 });
@@ -117,10 +125,31 @@ test('a chat answers the lines it is given, and names the conversation for later
   await installation.longshore.close(id);
 });
 
+test('a conversation full of codes for terminals is shown and obeyed nowhere; its failed turn is told with the reason', async () => {
+  const followed = await runLine(installation.longshore, ['chat', 'hostile'], { input: `${HOSTILE}\nonce more\n` });
+  const id = /longshore chat --conversation (\S+)/.exec(followed.out)?.[1] ?? '';
+  // The call as a command, its output as lines, then its exit code and time.
+  expect(followed.out).toMatch(/→ shell:run {2}\$ printf .*seq 1 40; exit 3 # \\u202e\n {2}│ .*out\n {2}│ 1\n/);
+  expect(followed.out).toMatch(new RegExp(` {2}│ … 17 more lines: longshore sandbox logs ${id} call_\\S+-1\n✗ shell:run {2}exit code 3, \\d+\\.\\d s\n`));
+  expect(followed.out).toContain('The turn ended as failed: ');
+  const logs = /longshore sandbox (logs \S+ \S+)/.exec(followed.out)?.[1]?.split(' ') ?? [];
+  const shown = await Promise.all([line('show', id), line('show', id, '--transcript'), line('ls'), line('sandbox', ...logs), line('show', `${id}${HOSTILE}`)]);
+  const json = await Promise.all([line('show', id, '--transcript', '--json'), line('ls', '--json'), line('sandbox', 'logs', id, '--json')]);
+  for (const { out, err } of [followed, ...shown, ...json]) expect((out + err).replaceAll('\n', '')).not.toMatch(UNSEEN);
+  expect(shown[0].out).toMatch(/^last turn failed at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: .*the script is over/m);
+  expect(shown[2].out).toMatch(new RegExp(`^${id} +hostile +cli +idle +\\S+ +2 +failed `, 'm'));
+  expect(JSON.parse(json[0].out)).toMatchObject({
+    lastTurn: { turnId: expect.any(String) as string, outcome: 'failed', message: expect.stringContaining('the script is over') as string },
+    transcript: expect.arrayContaining([expect.objectContaining({ entry: { role: 'user', content: [{ type: 'text', text: HOSTILE }] } })]) as unknown[],
+  });
+  expect(await line('sandbox', ...logs, '--raw')).toMatchObject({ code: 0, err: '', out: expect.stringContaining('\u001B]52;c;aGk=\u0007') as string });
+  await installation.longshore.close(id);
+});
+
 test('conversations are listed as a table and as JSON', async () => {
   await using chat = await installation.longshore.start({ agent: 'scripted', user: 'lister' });
   const table = await line('ls', '--user', 'lister');
-  expect(table.out).toMatch(/^CONVERSATION +AGENT +USER +STATE[^\n]*\nconv_\S+ +scripted +lister +idle +none +0 /);
+  expect(table.out).toMatch(/^CONVERSATION +AGENT +USER +STATE[^\n]*LAST TURN[^\n]*\nconv_\S+ +scripted +lister +idle +none +0 +- /);
   expect(JSON.parse((await line('ls', '--user', 'lister', '--json')).out)).toMatchObject([{ conversationId: chat.id }]);
   expect((await line('ls', '--user', 'nobody')).out).toBe('No conversations.\n');
   await chat.close();

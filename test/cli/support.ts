@@ -10,7 +10,11 @@ export interface CliResult {
 }
 
 /** Runs a command line in this process; `longshore` is used and left open. */
-export async function runLine(longshore: Longshore | undefined, args: string[], options: { input?: string; interrupt?: AbortSignal } = {}): Promise<CliResult> {
+export async function runLine(
+  longshore: Longshore | undefined,
+  args: string[],
+  options: { input?: string; interrupt?: AbortSignal; environment?: NodeJS.ProcessEnv } = {},
+): Promise<CliResult> {
   const [out, err, input] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const [said, complained] = [gather(out), gather(err)];
   input.end(options.input ?? '');
@@ -19,7 +23,7 @@ export async function runLine(longshore: Longshore | undefined, args: string[], 
     err,
     in: input,
     exitCode: 0,
-    config: () => loadConfig(process.env),
+    config: () => loadConfig(options.environment ?? process.env),
     connect: longshore ? async () => ({ ...longshore, [Symbol.asyncDispose]: async () => undefined }) : connect,
     onInterrupt(listener) {
       options.interrupt?.addEventListener('abort', listener);

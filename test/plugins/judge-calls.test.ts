@@ -45,7 +45,7 @@ test('a call of a sandbox tool re-attaches, needs the sandbox and shows its comm
     readOnly: false,
     needsSandbox: true,
     retry: 'attach',
-    summary: 'npm test --all',
+    summary: 'npm test\\n --all',
   });
   expect(proposed[0]?.hash).toMatch(/^[0-9a-f]{64}$/);
 });
@@ -78,9 +78,9 @@ test('arguments over 16 KB stay out, their hash stays in', () => {
   expect(big?.hash).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('a summary has at most 200 bytes and whole characters', () => {
+test('a summary has at most 200 bytes and whole characters, and says what is cut', () => {
   const { summary } = judge('shell:run', { command: '€'.repeat(300) }).proposed[0]!;
-  expect(summary).toBe('€'.repeat(66));
+  expect(summary).toBe(`${'€'.repeat(34)} …cut, 249 more characters… ${'€'.repeat(17)}`);
 });
 
 test('a summary that fails does not stop the call', () => {

@@ -1,11 +1,9 @@
-import { finished } from 'node:stream/promises';
-import type { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { parseDuration } from '../../agents/duration.ts';
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/sandbox.ts';
-import { EXIT, printLine, type Cli } from '../cli.ts';
+import { printError, EXIT, printLine, type Cli } from '../cli.ts';
 import { visit } from './with-sandboxes.ts';
 
 interface ExecOptions {
@@ -14,6 +12,7 @@ interface ExecOptions {
   env: Record<string, string>;
   timeout?: string;
   background?: boolean;
+  raw?: boolean;
   force?: boolean;
 }
 
@@ -42,6 +41,7 @@ export function execCommand(cli: Cli): Command {
     .option('--user <name>', 'another user of its template')
     .option('--env <name=value>', 'for its environment; may be repeated', withVariable, {})
     .option('--timeout <duration>', 'ends it after that time, with exit code 124')
+    .option('--raw', 'pass its bytes to a terminal too, which obeys them; without, a terminal is shown control characters as escapes')
     .option('--background', 'start it, print its id, and let it run')
     .option('--force', 'even where the conversation is paused and its command would go on')
     .action((id: string, words: string[], options: ExecOptions) =>
@@ -67,11 +67,13 @@ function quoted(word: string): string {
 async function begin(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<void> {
   const { execId } = await handle.start(command, runOptions(options));
   printLine(cli, execId);
-  cli.err.write(`See it with: longshore sandbox logs ${handle.sandboxId} ${execId}\n`);
+  printError(cli, `See it with: longshore sandbox logs ${handle.sandboxId} ${execId}`);
 }
 
 async function follow(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<number> {
   const execId = makeId('call', Date.now(), Math.random);
+  const escape = options.raw ? 'never' : 'on-terminal';
+  const [stdout, stderr] = [cli.out.program(escape), cli.err.program(escape)];
   let interrupts = 0;
   const release = cli.onInterrupt(() => {
     interrupts += 1;
@@ -83,9 +85,10 @@ async function follow(cli: Cli, handle: SandboxHandle, command: string, options:
       ...runOptions(options),
       execId,
       ...(!cli.in.isTTY && { stdin: cli.in as AsyncIterable<Uint8Array> }),
-      onStdout: (chunk) => writeTo(cli.out, chunk),
-      onStderr: (chunk) => writeTo(cli.err, chunk),
+      onStdout: (chunk) => stdout.put(chunk),
+      onStderr: (chunk) => stderr.put(chunk),
     });
+    await Promise.all([stdout.end(), stderr.end()]);
     tellLimits(cli, result);
     return interrupts > 0 ? EXIT.interrupted : codeOf(result);
   } finally {
@@ -106,10 +109,10 @@ function runOptions({ cwd, env, timeout, user }: ExecOptions): RunOptions {
 }
 
 function tellLimits(cli: Cli, { limit, status, stdout, stderr }: CommandResult): void {
-  if (status === 'timeout') cli.err.write('longshore: the time was over\n');
-  if (limit !== undefined) cli.err.write(`longshore: the sandbox had no more ${limit === 'disk' ? 'room on its disk' : 'memory'}\n`);
+  if (status === 'timeout') printError(cli, 'longshore: the time was over');
+  if (limit !== undefined) printError(cli, `longshore: the sandbox had no more ${limit === 'disk' ? 'room on its disk' : 'memory'}`);
   for (const { totalBytes } of [stdout, stderr]) {
-    if (totalBytes > MAX_OUTPUT_BYTES) cli.err.write(`longshore: only the first ${MAX_OUTPUT_BYTES} of ${totalBytes} bytes were kept\n`);
+    if (totalBytes > MAX_OUTPUT_BYTES) printError(cli, `longshore: only the first ${MAX_OUTPUT_BYTES} of ${totalBytes} bytes were kept`);
   }
 }
 
@@ -117,18 +120,4 @@ function tellLimits(cli: Cli, { limit, status, stdout, stderr }: CommandResult):
 export function codeOf({ status, exitCode, signal }: { status: CommandResult['status']; exitCode?: number; signal?: string }): number {
   if (status === 'timeout') return TIMED_OUT;
   return exitCode ?? 128 + (SIGNALS[signal ?? ''] ?? 0);
-}
-
-/** Waits where the reader is slow; one that has gone away needs nothing more. */
-export async function writeTo(stream: Writable, chunk: Uint8Array): Promise<void> {
-  if (stream.destroyed || stream.write(chunk)) return;
-  const gone = new AbortController();
-  try {
-    await Promise.race([
-      new Promise<void>((resolve) => stream.once('drain', () => resolve())),
-      finished(stream, { signal: gone.signal }).catch(() => undefined),
-    ]);
-  } finally {
-    gone.abort();
-  }
 }

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { ExecInfo, SandboxHandle } from '../../sandbox/sandbox.ts';
-import { EXIT, printJson, printLine, type Cli } from '../cli.ts';
+import { printError, EXIT, printJson, printLine, type Cli } from '../cli.ts';
 import { printTable } from '../table.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { codeOf, writeTo } from './exec.ts';
+import { codeOf } from './exec.ts';
 import { shortTime } from './list.ts';
 import { visit } from './with-sandboxes.ts';
 
@@ -12,6 +12,7 @@ interface LogsOptions {
   from: number;
   fromStderr: number;
   json?: boolean;
+  raw?: boolean;
   force?: boolean;
 }
 
@@ -25,6 +26,7 @@ export function logsCommand(cli: Cli): Command {
     .option('--from <bytes>', 'leave out so much of its output', wholeNumber, 0)
     .option('--from-stderr <bytes>', 'leave out so much of its error output', wholeNumber, 0)
     .option('--json', 'the list as JSON')
+    .option('--raw', 'the bytes as they were written, for a file or a program; without, control characters are shown as escapes')
     .option('--force', 'even where the conversation is paused and its command would go on')
     .action((id: string, execId: string | undefined, options: LogsOptions) =>
       visit(cli, id, { force: options.force ?? false }, async (handle) => {
@@ -56,9 +58,11 @@ function shortCommand(command: string): string {
 }
 
 /** Ctrl-C lets go of the command, which runs on. */
-async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, fromStderr }: LogsOptions): Promise<void> {
+async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, fromStderr, raw }: LogsOptions): Promise<void> {
   if (!(await handle.execs()).some((exec) => exec.execId === execId)) throw failure('EXEC_NOT_FOUND', { execId, sandboxId: handle.sandboxId });
   const at = { stdout: from, stderr: fromStderr };
+  const escape = raw ? 'never' : 'always';
+  const [stdout, stderr] = [cli.out.program(escape), cli.err.program(escape)];
   const leaving = new AbortController();
   const release = cli.onInterrupt(() => leaving.abort());
   try {
@@ -66,16 +70,17 @@ async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, f
       signal: leaving.signal,
       onStdout(chunk) {
         at.stdout += chunk.length;
-        return writeTo(cli.out, chunk);
+        return stdout.put(chunk);
       },
       onStderr(chunk) {
         at.stderr += chunk.length;
-        return writeTo(cli.err, chunk);
+        return stderr.put(chunk);
       },
     });
+    await Promise.all([stdout.end(), stderr.end()]);
   } catch (error) {
     if (!leaving.signal.aborted || !isFailure(error, 'DETACHED')) throw error;
-    cli.err.write(`\nIt runs on. Go on with: longshore sandbox logs ${handle.sandboxId} ${execId} --from ${at.stdout} --from-stderr ${at.stderr}\n`);
+    printError(cli, `\nIt runs on. Go on with: longshore sandbox logs ${handle.sandboxId} ${execId} --from ${at.stdout} --from-stderr ${at.stderr}`);
     cli.exitCode = EXIT.interrupted;
   } finally {
     release();

@@ -1,7 +1,6 @@
 import type { Cli } from '../cli.ts';
 
 const EVERY_MS = 200;
-const CLEAR_LINE = '\r\u001b[K';
 
 /** A line with the bytes so far, where somebody sits before it; gone when it is disposed of. */
 export function createProgress({ err }: Cli): { add(bytes: number): void; [Symbol.dispose](): void } {
@@ -12,10 +11,11 @@ export function createProgress({ err }: Cli): { add(bytes: number): void; [Symbo
       total += bytes;
       if (!err.isTTY || Date.now() - shownAtMs < EVERY_MS) return;
       shownAtMs = Date.now();
-      err.write(`${CLEAR_LINE}${(total / 1e6).toFixed(1)} MB`);
+      err.clearLine();
+      err.print(`${(total / 1e6).toFixed(1)} MB`);
     },
     [Symbol.dispose]() {
-      if (shownAtMs > 0) err.write(CLEAR_LINE);
+      if (shownAtMs > 0) err.clearLine();
       shownAtMs = 0;
     },
   };

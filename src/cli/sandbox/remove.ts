@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import { failure } from '../../contracts/errors.ts';
+import { visibleLine } from '../../contracts/visible-text.ts';
 import { createLogger } from '../../log.ts';
 import { destroyExpired } from '../../sandbox/destroy-expired.ts';
 import { EXIT, printJson, printLine, type Cli } from '../cli.ts';
@@ -52,11 +53,11 @@ async function checkOne(desk: Desk, id: string, { force = false }: RemoveOptions
 
 async function agreed(cli: Cli, ids: string[]): Promise<boolean> {
   if (!cli.in.isTTY) throw failure('INVALID_ARGUMENT', { what: 'rm', problem: 'there is nobody to ask', fix: 'Add --yes' });
-  const readline = createInterface({ input: cli.in, output: cli.out, terminal: false });
+  const readline = createInterface({ input: cli.in, output: cli.out.stream, terminal: false });
   const asking = new AbortController();
   readline.once('close', () => asking.abort());
   try {
-    const answer = await readline.question(`Remove ${ids.join(', ')} with everything in it? (y/N) `, { signal: asking.signal }).catch(() => '');
+    const answer = await readline.question(`Remove ${visibleLine(ids.join(', '))} with everything in it? (y/N) `, { signal: asking.signal }).catch(() => '');
     return /^y(es)?$/i.test(answer.trim());
   } finally {
     readline.close();

@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxHandle } from '../../sandbox/sandbox.ts';
 import type { Pty } from '../../sandbox/terminals.ts';
-import type { Cli } from '../cli.ts';
+import { printLine, type Cli } from '../cli.ts';
 import { createDetachKeys } from './detach-keys.ts';
-import { codeOf, writeTo } from './exec.ts';
+import { codeOf } from './exec.ts';
 import { visit } from './with-sandboxes.ts';
 
 interface ShellOptions {
@@ -36,18 +36,19 @@ export function shellCommand(cli: Cli): Command {
 }
 
 async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined, options: ShellOptions): Promise<void> {
-  const onData = (chunk: Buffer) => writeTo(cli.out, chunk);
+  // A person asked for a terminal, so what is in the sandbox drives theirs.
+  const screen = cli.out.program('never');
+  const onData = (chunk: Buffer) => screen.put(chunk);
   const pty = options.attach === undefined ? await open(cli, handle, onData, command, options) : await attach(handle, options.attach, onData);
   const wire = connect(cli, pty);
-  try {
-    const end = await pty.ended;
-    cli.exitCode = codeOf(end);
-  } catch (error) {
-    if (!isFailure(error, 'DETACHED')) throw error;
-    cli.out.write(`\r\nLet go; it runs on. Come back with: longshore sandbox shell ${handle.sandboxId} --attach ${pty.ptyId}\r\n`);
-  } finally {
-    wire.cut();
-  }
+  const end = await pty.ended
+    .catch((error: unknown) => {
+      if (isFailure(error, 'DETACHED')) return undefined;
+      throw error;
+    })
+    .finally(() => wire.cut());
+  if (end) cli.exitCode = codeOf(end);
+  else printLine(cli, `\nDetached; it still runs. Come back with: longshore sandbox shell ${handle.sandboxId} --attach ${pty.ptyId}`);
 }
 
 function open(cli: Cli, handle: SandboxHandle, onData: (chunk: Buffer) => Promise<void>, command: string | undefined, options: ShellOptions): Promise<Pty> {
@@ -77,19 +78,19 @@ function connect(cli: Cli, pty: Pty): { cut(): void } {
   cli.in.setRawMode?.(true);
   cli.in.on('data', onKeys);
   cli.in.resume();
-  cli.out.on('resize', onResize);
+  cli.out.stream.on('resize', onResize);
   onResize();
   return {
     cut() {
       cli.in.off('data', onKeys);
-      cli.out.off('resize', onResize);
+      cli.out.stream.off('resize', onResize);
       cli.in.setRawMode?.(false);
       cli.in.pause();
     },
   };
 }
 
-function sizeOf({ out }: Cli): { columns: number; rows: number } {
+function sizeOf({ out: { stream } }: Cli): { columns: number; rows: number } {
   const within = (size: number | undefined, usual: number) => Math.min(size === undefined || size < 1 ? usual : size, LARGEST);
-  return { columns: within(out.columns, 80), rows: within(out.rows, 24) };
+  return { columns: within(stream.columns, 80), rows: within(stream.rows, 24) };
 }

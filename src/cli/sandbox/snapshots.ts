@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { parseDuration } from '../../agents/duration.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { SnapshotInfo } from '../../sandbox/snapshots.ts';
-import { printJson, printLine, type Cli } from '../cli.ts';
+import { printError, printJson, printLine, type Cli } from '../cli.ts';
 import { printTable } from '../table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { shortTime } from './list.ts';
@@ -71,6 +71,6 @@ async function restore(cli: Cli, snapshotId: string, { ttl }: { ttl?: string }):
     const owner = { sandboxId, tenantId: found?.tenantId ?? '', ...(ttlMs !== undefined && { ttlMs }) };
     const { lost } = await sandboxes.restore(snapshotId, owner);
     printLine(cli, sandboxId);
-    if (lost !== undefined) cli.err.write(`${lost}\n`);
+    if (lost !== undefined) printError(cli, lost);
   });
 }

@@ -7,7 +7,7 @@ import { resolveReferences } from '../../sandbox/references.ts';
 import type { SandboxHandle, Sandboxes } from '../../sandbox/sandbox.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Cli } from '../cli.ts';
+import { printError, type Cli } from '../cli.ts';
 import { checkVisit } from './held.ts';
 import { restAgain } from './rest-again.ts';
 
@@ -52,7 +52,7 @@ export async function visit(cli: Cli, id: string, { force }: Visit, work: (handl
     const { sandboxId, conversationId, tenantId } = row;
     const owner = { sandboxId, tenantId, ...(conversationId !== undefined && { conversationId }) };
     const { handle, lost } = await desk.sandboxes.open(owner, optionsHere(row.options));
-    if (lost !== undefined) cli.err.write(`${sandboxId}: ${lost}\n`);
+    if (lost !== undefined) printError(cli, `${sandboxId}: ${lost}`);
     try {
       await work(handle);
     } finally {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { EXIT, printJson, printLine, withClient, type Cli } from '../cli.ts';
+import { printError, EXIT, printJson, printLine, withClient, type Cli } from '../cli.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { createSchedule, type CreateOptions } from './create.ts';
 import { listSchedules } from './list.ts';
@@ -99,7 +99,7 @@ function runSchedule(cli: Cli, id: string, json: boolean): Promise<void> {
     if (run.outcome === 'waiting') cli.exitCode = EXIT.serviceAway;
     if (json) printJson(cli, run);
     else if (run.outcome === 'started') printLine(cli, run.conversationId);
-    else if (run.outcome === 'failed') cli.err.write(`The run failed: ${run.problem}\n`);
-    else cli.err.write(`No worker has taken the run up yet; ${run.conversationId} begins when one does. Start one: longshore worker\n`);
+    else if (run.outcome === 'failed') printError(cli, `The run failed: ${run.problem}`);
+    else printError(cli, `No worker has taken the run up yet; ${run.conversationId} begins when one does. Start one: longshore worker`);
   });
 }

@@ -1,0 +1,24 @@
+import { cutMiddle, visibleLine } from './visible-text.ts';
+
+/** Longest summary of a workflow or an activity, in bytes. */
+const MAX_SUMMARY_BYTES = 200;
+/** Links, images, addresses that become links, HTML, headings, quotes, lists. */
+const ACTIVE = /[<>`]|\[.*\]|:\/\/|www\.|^\s*(?:[#+-]|\d+[.)])/;
+
+/** Text that others wrote as a span of Markdown code, in one line, with every character that would not be seen as an escape. */
+export function codeSpan(text: string): string {
+  // A backtick would end the span, whatever follows it; it is shown as the escape that JSON has for it.
+  // Two backticks would begin a span that ends elsewhere.
+  if (text === '') return '`""`';
+  return `\`${visibleLine(text).replaceAll('`', '\\u0060')}\``;
+}
+
+/** A summary for the Temporal UI, which takes it for Markdown: what could be more than text is a span of code; what is cut says so and shows its end. */
+export function summaryLine(text: string): string {
+  const line = visibleLine(text).replaceAll(/\s+/g, ' ').trim();
+  for (let limit = MAX_SUMMARY_BYTES; ; limit = Math.floor(limit * 0.8)) {
+    const cut = cutMiddle(line, limit);
+    const shown = ACTIVE.test(cut) ? codeSpan(cut) : cut;
+    if (new TextEncoder().encode(shown).length <= MAX_SUMMARY_BYTES) return shown;
+  }
+}
