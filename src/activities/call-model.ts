@@ -122,7 +122,7 @@ async function proposeCalls({ store, registry }: CallModelDependencies, args: Ca
   const { conversationId, turnId, stepId } = args;
   const usage = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
   const parts = entry.parts.filter((part) => part.type === 'tool-call');
-  const { calls, accepted, refusals } = judge(registry, offer, parts, args);
+  const { calls, accepted, refusals } = await judge(registry, offer, parts, args);
   if (parts.length > 0) {
     const hashes = new Map(calls.map(({ callId, hash }) => [callId, hash]));
     await store.toolCalls.propose(
@@ -147,9 +147,9 @@ async function proposeCalls({ store, registry }: CallModelDependencies, args: Ca
 
 type Judged = { calls: ProposedCall[]; accepted: JsonObject[]; refusals: Map<string, string> };
 
-function judge(registry: Registry, { agent, available }: Offer, parts: CallPart[], args: CallModelArgs): Judged {
+async function judge(registry: Registry, { agent, available }: Offer, parts: CallPart[], args: CallModelArgs): Promise<Judged> {
   const { allowedTools = [], unattended = false } = args;
-  const judged = judgeCalls({ registry, agent, available, allowedTools, unattended, calls: parts });
+  const judged = await judgeCalls({ registry, agent, available, allowedTools, unattended, calls: parts });
   const unreadable = new Map(parts.flatMap((part) => (part.unreadable === undefined ? [] : [[part.callId, part.unreadable] as const])));
   const calls = judged.proposed.map((call): ProposedCall => {
     const why = unreadable.get(call.callId);

@@ -17,7 +17,7 @@ export function createEditArguments({ store, agents, ...parts }: Parts) {
     const registry = await registryOf(conversationId);
     const tool = registry.get(toolId);
     if (!tool) return refuse(failure('TOOL_NOT_FOUND', { tool: toolId, known: registry.tools.map(({ id }) => id).join(', ') }).message);
-    const problems = tool.problemsOf(editedArguments);
+    const problems = await tool.problemsOf(editedArguments);
     if (problems.length > 0) return refuse(problems.join('; '));
     const edited = tool.accept(editedArguments);
     const agent = agents.get(agentId);

@@ -22,7 +22,12 @@ export interface MethodJudge {
 }
 
 /** Judges a call of code as a call of the model is judged. `row`: what the ledger has of it, with arguments that a person may have changed. */
-export function judgeMethod({ args, registry, agents, available }: MethodJudge, callId: string, call: MethodCall, row: ToolCallRow | undefined): MethodVerdict {
+export async function judgeMethod(
+  { args, registry, agents, available }: MethodJudge,
+  callId: string,
+  call: MethodCall,
+  row: ToolCallRow | undefined,
+): Promise<MethodVerdict> {
   const agent = agents.get(args.agentId);
   if (!agent) return refused('TOOL_NOT_FOUND', `Agent "${args.agentId}" is not known here.`);
   if (call.tool === LIST_TOOLS) return { next: 'answer', answer: { ok: describeTools(available) } };
@@ -31,7 +36,7 @@ export function judgeMethod({ args, registry, agents, available }: MethodJudge, 
   const {
     proposed: [proposed],
     accepted: [accepted = {}],
-  } = judgeCalls({ registry, agent, calls, caller: 'code', available });
+  } = await judgeCalls({ registry, agent, calls, caller: 'code', available });
   if (!proposed || proposed.decision === 'invalid') {
     return refused(available.some(({ id }) => id === call.tool) ? 'TOOL_ARGUMENTS_INVALID' : 'TOOL_NOT_FOUND', proposed?.why ?? '');
   }

@@ -124,7 +124,7 @@ export class MethodDesk implements Disposable {
     if (row?.content) return this.deliver(one, row);
     // What the workflow has begun is not judged again: a person may have changed the arguments since.
     if (row && this.known.has(callId)) return this.watch(one);
-    const verdict = judgeMethod({ ...this.parts, available: await this.tools() }, callId, call, row);
+    const verdict = await judgeMethod({ ...this.parts, available: await this.tools() }, callId, call, row);
     switch (verdict.next) {
       case 'answer':
         return answer(one, verdict.answer);

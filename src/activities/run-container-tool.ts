@@ -82,7 +82,7 @@ async function withConclusion(run: ToolRun, sandbox: CallSandbox, outcome: RunOu
   const concludedBy = sandbox.concludedBy();
   const conclusion = concludedBy === undefined ? undefined : await run.store.toolCalls.get(concludedBy);
   if (outcome.outcome !== 'returned' || !conclusion) return outcome;
-  const { content, isError } = contentOf(run.tool, outcome.result);
+  const { content, isError } = await contentOf(run.tool, outcome.result);
   const told: ContentPart = { type: 'text', text: `The code was ended at its call of ${conclusion.tool}, which answered:` };
   return { outcome: 'returned', result: { content: [...content, told, ...(conclusion.content ?? [])], isError } };
 }

@@ -51,7 +51,7 @@ function verdictOf({ tool }: { tool: ToolRun['tool'] | undefined }, { state, con
 async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'suspended' | 'later' }>): Promise<CallResult> {
   switch (outcome.outcome) {
     case 'returned': {
-      const { content, isError } = contentOf(run.tool, outcome.result);
+      const { content, isError } = await contentOf(run.tool, outcome.result);
       const value = isError || run.claim.call.parentCallId === undefined ? undefined : toValue(outcome.result);
       return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError, ...(value !== undefined && { value }) };
     }

@@ -15,13 +15,13 @@ export interface ResultContent {
 const MAX_DATA_LENGTH = 20_000_000;
 
 /** As `toContent`, for a tool whose kind and schema say what it may return. An error result is always welcome. */
-export function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): ResultContent {
+export async function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): Promise<ResultContent> {
   const content = toContent(tool.id, result);
   if (content.isError) return content;
   const given = isContentResult(result) ? 'content parts' : typeName(result);
   const wanted = WANTED[tool.kind];
   if (wanted !== undefined && given !== wanted) return invalid(tool.id, `${given}; a tool of kind "${tool.kind}" returns ${wanted}`);
-  const problems = given === 'content parts' ? [] : tool.resultProblemsOf(result as Json);
+  const problems = given === 'content parts' ? [] : await tool.resultProblemsOf(result as Json);
   if (problems.length > 0) return invalid(tool.id, `what its resultSchema does not allow: ${problems.join('; ')}`);
   // An empty note in the transcript would tell the model less than none.
   return tool.kind === 'behavior' && textOf(content.content).trim() === '' ? { ...content, content: [{ type: 'text', text: 'Done.' }] } : content;

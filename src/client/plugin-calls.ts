@@ -39,7 +39,7 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
     },
     async configure(id, config, { ifVersion } = {}) {
       const state = await get(id);
-      refuseUnfit(state, config);
+      await refuseUnfit(state, config);
       const written = await store.plugins.configure(state.id, config, ifVersion);
       if (written) return written.configVersion;
       const problem = `its configuration was changed by somebody else (it is not version ${ifVersion} any more)`;
@@ -54,13 +54,13 @@ function stateOf(id: string, settings: PluginSettings | undefined): PluginState 
 }
 
 /** What the plugin's schema forbids is refused here; what depends on a worker's variables, by the workers. */
-function refuseUnfit({ id, reports }: PluginState, config: JsonObject): void {
+async function refuseUnfit({ id, reports }: PluginState, config: JsonObject): Promise<void> {
   const described = reports.filter(({ pluginId }) => pluginId !== undefined);
   if (described.length === 0) {
     const problem = 'no worker could read it yet, so nobody knows what its configuration looks like';
     throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix: `Mend it first: longshore plugins show ${id}` });
   }
-  const problems = new Set(described.flatMap(({ configSchema }) => problemsAsWritten(id, configSchema, config)));
+  const problems = new Set((await Promise.all(described.map(({ configSchema }) => problemsAsWritten(id, configSchema, config)))).flat());
   if (problems.size === 0) return;
   throw failure('INVALID_ARGUMENT', {
     what: `configuration of plugin "${id}"`,

@@ -39,14 +39,14 @@ interface ToJudge {
 }
 
 /** Turns tool calls into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
-export function judgeCalls(request: ToJudge): JudgedCalls {
+export async function judgeCalls(request: ToJudge): Promise<JudgedCalls> {
   const { registry, agent, calls, caller = 'model', available: given = registry.forAgent(agent) } = request;
   const available = given.filter(({ visibility }) => caller === 'code' || visibility !== 'hidden');
   const judged: JudgedCalls = { proposed: [], accepted: [], refusals: [] };
   for (const raw of calls) {
     const tool = available.find(({ id }) => id === raw.tool);
     const call = tool ? { ...raw, arguments: tool.accept(raw.arguments) } : raw;
-    const refusal = refusalOf(call, tool, available);
+    const refusal = await refusalOf(call, tool, available);
     judged.accepted.push(call.arguments);
     if (tool && !refusal) {
       judged.proposed.push(proposeCall(request, tool, call));
@@ -59,9 +59,9 @@ export function judgeCalls(request: ToJudge): JudgedCalls {
   return judged;
 }
 
-function refusalOf(call: RawCall, tool: RegisteredTool | undefined, available: RegisteredTool[]): string | undefined {
+async function refusalOf(call: RawCall, tool: RegisteredTool | undefined, available: RegisteredTool[]): Promise<string | undefined> {
   if (!tool) return failure('TOOL_NOT_FOUND', { tool: call.tool, known: namesOf(available) }).message;
-  const problems = tool.problemsOf(call.arguments);
+  const problems = await tool.problemsOf(call.arguments);
   if (problems.length === 0) return undefined;
   return failure('TOOL_ARGUMENTS_INVALID', { tool: tool.id, problems: problems.join('; ') }).message;
 }

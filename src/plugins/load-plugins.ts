@@ -71,7 +71,7 @@ async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugi
   // Approvals are bound to it, so that another version of a package is not taken for the one that was asked about.
   if (plugin.version === UNVERSIONED) plugin.version = defaults.version ?? UNVERSIONED;
   // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
-  createRegistry([plugin], { ...(register && { register }) });
+  for (const tool of createRegistry([plugin], { ...(register && { register }) }).tools) await tool.compiled();
   return plugin;
 }
 

@@ -20,9 +20,11 @@ export interface RegisteredTool extends Tool {
   /** The arguments that a call may choose: those given, without what only the host says (`user_id` and the like). */
   accept(input: JsonObject): JsonObject;
   /** Problems of a call's arguments, each naming its path; empty when they are good. */
-  problemsOf(input: Json): string[];
+  problemsOf(input: Json): string[] | Promise<string[]>;
   /** Problems of a result that is text or JSON, by the tool's own schema. */
-  resultProblemsOf(result: Json): string[];
+  resultProblemsOf(result: Json): string[] | Promise<string[]>;
+  /** Throws PLUGIN_INVALID when a schema is wrong that was too large to be compiled at once. */
+  compiled(): Promise<void>;
 }
 
 /** All tools that a worker knows, under one validation. */
@@ -174,6 +176,7 @@ function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
     const dropped = ownAffair ? [] : [...fields, ...unnamedFieldsOf(tool.parameters)];
     const parameters = withoutFields(tool.parameters, fields);
     const argumentProblems = compile(plugin.id, tool.id, 'parameters', parameters);
+    const resultProblems = tool.resultSchema && compile(plugin.id, tool.id, 'result', tool.resultSchema);
     const accept = (input: JsonObject) => withoutKeys(input, dropped);
     return {
       ...tool,
@@ -186,7 +189,11 @@ function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
       requireApproval: tool.requireApproval ?? plugin.requireApproval,
       accept,
       problemsOf: (input) => argumentProblems(isObject(input) ? accept(input) : input),
-      resultProblemsOf: tool.resultSchema ? compile(plugin.id, tool.id, 'result', tool.resultSchema) : () => [],
+      resultProblemsOf: resultProblems ?? (() => []),
+      compiled: async () => {
+        await argumentProblems.compiled();
+        await resultProblems?.compiled();
+      },
       execute: (input, context) => tool.execute({ ...input, ...identityOf(fields, context) }, context),
     };
   });

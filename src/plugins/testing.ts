@@ -64,7 +64,7 @@ export async function openPlugin(directory: string, { id, config = {}, env = {},
         const name = `${found.id}:${toolId}`;
         const tool = registry.get(name);
         if (!tool) throw failure('TOOL_NOT_FOUND', { tool: name, known: registry.tools.map((known) => known.id).join(', ') });
-        const problems = tool.problemsOf(input);
+        const problems = await tool.problemsOf(input);
         if (problems.length > 0) throw failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems: problems.join('; ') });
         const variables = Object.fromEntries(tool.environment.flatMap((variable) => (env[variable] === undefined ? [] : [[variable, env[variable]]])));
         return tool.execute(tool.accept(input), contextOf({ ...parts, env: variables }, { ...given, ...more }));

@@ -26,8 +26,8 @@ const parts = { args: { agentId: 'agent' } as ExecuteToolArgs, registry, agents:
 function judge(name: string, input: JsonObject = {}, callId = 'call_1-1m1') {
   return judgeMethod(parts, callId, { execId: 'call_1-1', number: 1, tool: name, arguments: input, repeated: false }, undefined);
 }
-const refusalOf = (...given: Parameters<typeof judge>) => {
-  const verdict = judge(...given);
+const refusalOf = async (...given: Parameters<typeof judge>) => {
+  const verdict = await judge(...given);
   return verdict.next === 'answer' && 'error' in verdict.answer ? verdict.answer.error : undefined;
 };
 
@@ -36,33 +36,33 @@ test.each([
   ['notes:asked', 'durable'],
   ['notes:write', 'durable'],
   ['notes:forbidden', 'deny'],
-])('%s is for code as the policy has it: %s', (name, next) => {
-  expect(judge(name).next).toBe(next);
+])('%s is for code as the policy has it: %s', async (name, next) => {
+  expect((await judge(name)).next).toBe(next);
 });
 
 test.each(['other:read', '__proto__', 'constructor', 'read', 'notes:gone'])(
   'an undeclared tool, one that the agent does not have, is refused by its name: %s',
-  (name) => {
+  async (name) => {
     const message = `Unknown tool "${name}". Available: notes:asked, notes:forbidden, notes:read, notes:write.`;
-    expect(refusalOf(name)).toEqual({ code: 'TOOL_NOT_FOUND', message });
+    expect(await refusalOf(name)).toEqual({ code: 'TOOL_NOT_FOUND', message });
   },
 );
 
-test('arguments that would change a prototype are refused', () => {
-  expect(refusalOf('notes:write', JSON.parse('{"a":{"__proto__":{"admin":true}}}') as JsonObject)).toEqual({
+test('arguments that would change a prototype are refused', async () => {
+  expect(await refusalOf('notes:write', JSON.parse('{"a":{"__proto__":{"admin":true}}}') as JsonObject)).toEqual({
     code: 'TOOL_ARGUMENTS_INVALID',
     message: 'Arguments of notes:write are not valid: /a/__proto__: this key is not accepted',
   });
 });
 
-test('code is told only of the tools that its agent has', () => {
-  expect(judge('longshore:tools')).toMatchObject({
+test('code is told only of the tools that its agent has', async () => {
+  expect(await judge('longshore:tools')).toMatchObject({
     next: 'answer',
     answer: { ok: [{ id: 'notes:asked' }, { id: 'notes:forbidden' }, { id: 'notes:read' }, { id: 'notes:write' }] },
   });
 });
 
-test('calls of code that was called by code end at a depth of three', () => {
-  expect(judge('notes:read', {}, 'call_1-1m1-1m1-1m1').next).toBe('at-once');
-  expect(refusalOf('notes:read', {}, 'call_1-1m1-1m1-1m1-1m1')?.code).toBe('TOO_DEEP');
+test('calls of code that was called by code end at a depth of three', async () => {
+  expect((await judge('notes:read', {}, 'call_1-1m1-1m1-1m1')).next).toBe('at-once');
+  expect((await refusalOf('notes:read', {}, 'call_1-1m1-1m1-1m1-1m1'))?.code).toBe('TOO_DEEP');
 });

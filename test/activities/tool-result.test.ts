@@ -76,21 +76,21 @@ describe('a tool says what it may return', () => {
     ['behavior', 7, 'a number; a tool of kind "behavior" returns a text'],
     ['multimodal_agent', 'x', 'a text; a tool of kind "multimodal_agent" returns content parts'],
     ['multimodal_agent', [text('x')], 'a list; a tool of kind "multimodal_agent" returns content parts'],
-  ])('by its kind: %s, %j', (kind, result, problem) => {
-    expect(contentOf(toolOf({ kind }), result)).toEqual(wrong(problem));
+  ])('by its kind: %s, %j', async (kind, result, problem) => {
+    expect(await contentOf(toolOf({ kind }), result)).toEqual(wrong(problem));
   });
 
-  test('by its schema, whose problems name their paths', () => {
+  test('by its schema, whose problems name their paths', async () => {
     const tool = toolOf({ resultSchema: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] } });
-    expect(contentOf(tool, { degrees: 3 })).toEqual({ isError: false, content: [text('{"degrees":3}')] });
-    expect(contentOf(tool, { degrees: 'cold' })).toEqual(wrong('what its resultSchema does not allow: /degrees: expected number, got string'));
+    expect(await contentOf(tool, { degrees: 3 })).toEqual({ isError: false, content: [text('{"degrees":3}')] });
+    expect(await contentOf(tool, { degrees: 'cold' })).toEqual(wrong('what its resultSchema does not allow: /degrees: expected number, got string'));
   });
 
-  test('and may always say that it failed', () => {
-    expect(contentOf(toolOf({ kind: 'agent' }), { content: [text('no')], isError: true })).toEqual({ isError: true, content: [text('no')] });
+  test('and may always say that it failed', async () => {
+    expect(await contentOf(toolOf({ kind: 'agent' }), { content: [text('no')], isError: true })).toEqual({ isError: true, content: [text('no')] });
   });
 
-  test('a behavior that says nothing leaves no empty note', () => {
-    expect(contentOf(toolOf({ kind: 'behavior' }), ' ')).toEqual({ isError: false, content: [text('Done.')] });
+  test('a behavior that says nothing leaves no empty note', async () => {
+    expect(await contentOf(toolOf({ kind: 'behavior' }), ' ')).toEqual({ isError: false, content: [text('Done.')] });
   });
 });

@@ -61,21 +61,21 @@ test('a model is not shown the fields that say for whom a tool works', () => {
   expect(tool.parameters['required']).toEqual(['text']);
 });
 
-test('what a model sends for them is dropped before the call is judged, hashed and shown to anybody', () => {
-  const forged = judge('notes:remind', { text: 'x', user_id: 'somebody else', stream_id: 'conv_2' });
+test('what a model sends for them is dropped before the call is judged, hashed and shown to anybody', async () => {
+  const forged = await judge('notes:remind', { text: 'x', user_id: 'somebody else', stream_id: 'conv_2' });
   expect(forged.refusals).toEqual([]);
   expect(forged.proposed[0]).toMatchObject({ decision: 'ask', arguments: { text: 'x' } });
   expect(forged.accepted).toEqual([{ text: 'x' }]);
-  expect(forged.proposed[0]?.hash).toBe(judge('notes:remind', { text: 'x' }).proposed[0]?.hash);
+  expect(forged.proposed[0]?.hash).toBe((await judge('notes:remind', { text: 'x' })).proposed[0]?.hash);
 });
 
-test('a tool that takes whatever it is given is not given them by the model; one that says what it takes refuses them, or has them for data', () => {
+test('a tool that takes whatever it is given is not given them by the model; one that says what it takes refuses them, or has them for data', async () => {
   const forged = { text: 'x', user_id: 'somebody else', streamId: 'conv_2' };
-  for (const tool of ['open:any', 'open:more']) expect(judge(tool, forged)).toMatchObject({ accepted: [{ text: 'x' }], refusals: [] });
-  expect(judge('open:closed', forged).refusals[0]?.text).toBe(
+  for (const tool of ['open:any', 'open:more']) expect(await judge(tool, forged)).toMatchObject({ accepted: [{ text: 'x' }], refusals: [] });
+  expect((await judge('open:closed', forged)).refusals[0]?.text).toBe(
     'Arguments of open:closed are not valid: /user_id: not known (known: text); /streamId: not known (known: text)',
   );
-  expect(judge('open:named', forged).accepted).toEqual([forged]);
+  expect((await judge('open:named', forged)).accepted).toEqual([forged]);
 });
 
 test('the host fills them in when the tool runs, whatever the arguments say', async () => {

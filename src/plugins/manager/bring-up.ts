@@ -115,14 +115,17 @@ function withoutCollisions(items: Item[], { builtins }: Household, others: Manag
 }
 
 /** Dependencies are looked at again: one may have failed since the order was made. */
-async function start({ options, settings, compile }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
+async function start({ options, settings, compile, register }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
   const { plugin, candidate } = item;
   const missing = (plugin.dependencies ?? []).find((id) => !present.has(id));
   try {
     if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
     const bounds = boundsOf(candidate.managed.source.pins);
-    candidate.instances.push(await startInstance(plugin, { config, configVersion }, { ...options, compile, bounds }));
+    const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, bounds });
+    candidate.instances.push(instance);
+    // It may have made other tools of itself.
+    for (const tool of register(instance.plugin)) await tool.compiled();
     return true;
   } catch (error) {
     blame(item, error as Error);

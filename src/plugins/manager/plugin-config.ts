@@ -13,19 +13,19 @@ export type PreparedConfig = { config: JsonObject } | { problems: string[] };
  * Problems name the path and never a secret's value.
  * @param compile one that is used for other schemas too; to make one takes longer than all the rest
  */
-export function prepareConfig(
+export async function prepareConfig(
   pluginId: string,
   schema: JsonObject | undefined,
   written: JsonObject,
   read: (name: string) => string | undefined,
   compile: Compile = createCompiler(),
-): PreparedConfig {
-  const problems = problemsAsWritten(pluginId, schema, written, compile);
+): Promise<PreparedConfig> {
+  const problems = await problemsAsWritten(pluginId, schema, written, compile);
   if (problems.length > 0) return { problems };
   try {
     const filled = fillInEnvironment(written, read, (name, path) => new Error(`/${path.join('/')}: the variable ${name} is not set for the worker`));
     const config = withDefaults(schema, filled as JsonObject);
-    const found = schema ? compile(pluginId, 'config', 'configuration', withoutSecrets(schema))(config) : [];
+    const found = schema ? await compile(pluginId, 'config', 'configuration', withoutSecrets(schema))(config) : [];
     return found.length > 0 ? { problems: found.map((problem) => unquoted(problem, pathsOfReferences(written, ''))) } : { config };
   } catch (error) {
     return { problems: [(error as Error).message] };
@@ -33,14 +33,19 @@ export function prepareConfig(
 }
 
 /** What can be said of a configuration without the variables of the worker. */
-export function problemsAsWritten(pluginId: string, schema: JsonObject | undefined, written: JsonObject, compile: Compile = createCompiler()): string[] {
+export async function problemsAsWritten(
+  pluginId: string,
+  schema: JsonObject | undefined,
+  written: JsonObject,
+  compile: Compile = createCompiler(),
+): Promise<string[]> {
   if (!schema) return Object.keys(written).map((key) => `/${key}: this plugin takes no configuration`);
   const plain = plainSecrets(schema, written, '');
   if (plain.length > 0) return plain;
   const check = compile(pluginId, 'config', 'configuration', withoutSecrets(schema));
   // What a reference stands for is not known here: the check of the worker decides about these.
   const unknown = pathsOfReferences(written, '');
-  return check(withDefaults(schema, written)).filter((problem) => !unknown.some((path) => problem.startsWith(`${path}:`)));
+  return (await check(withDefaults(schema, written))).filter((problem) => !unknown.some((path) => problem.startsWith(`${path}:`)));
 }
 
 function plainSecrets(schema: JsonObject, value: Json | undefined, path: string): string[] {

@@ -43,7 +43,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
   await checkBounds(plugin, bounds);
   const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
   if (missing.length > 0) throw invalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
-  const prepared = prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
+  const prepared = await prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) {
     throw invalid(id, `its configuration is not usable (${prepared.problems.join('; ')})`, `Mend it: longshore plugins config ${id} --set key=value`);
   }
@@ -67,7 +67,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
 export async function configureInstance(instance: PluginInstance, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<void> {
   const { plugin } = instance;
   const { id, configSchema } = plugin;
-  const prepared = prepareConfig(id, configSchema, written, parts.environment, parts.compile);
+  const prepared = await prepareConfig(id, configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
   await run(plugin, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   const { tools, alerts } = plugin;

@@ -84,7 +84,7 @@ function composed({ options: { name }, manifest, entries, parts, overrides }: Wh
     });
   const problemsOf = createCompiler()(id, 'config', 'configuration', configSchema);
   const load = async (given: PluginHost): Promise<void> => {
-    const problems = [...missingVariables(manifest, given), ...problemsOf(given.config).map((problem) => `its configuration: ${problem}`)];
+    const problems = [...missingVariables(manifest, given), ...(await problemsOf(given.config)).map((problem) => `its configuration: ${problem}`)];
     if (problems.length > 0) throw invalid(name, problems.join('; '), 'Set what is missing, then load it again');
     const before = [...overrides];
     setOverrides(overrides, Object.entries((given.config['requireApproval'] ?? {}) as Record<string, boolean>));

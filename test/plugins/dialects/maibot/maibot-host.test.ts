@@ -143,7 +143,7 @@ describe('what is known to go wrong in the original', () => {
     release();
     await new Promise(setImmediate);
     expect([await call(manager, 'slow:ping'), asked]).toEqual(['pong', ['first']]);
-    const { proposed } = judgeCalls({
+    const { proposed } = await judgeCalls({
       registry: manager.registry,
       agent: { ...agent, plugins: ['./slow'] },
       calls: [{ callId: 'c', tool: 'slow:steps', arguments: {} }],
@@ -158,9 +158,9 @@ describe('what is known to go wrong in the original', () => {
     expect(said).toEqual({ stream_id: 'conv-1', chat_id: 'conv-1', group_id: '', user_id: 'user-1', platform: 'longshore', message });
   });
 
-  test('does not run a handler with arguments that its parameters refuse; the model is told all that is wrong', () => {
+  test('does not run a handler with arguments that its parameters refuse; the model is told all that is wrong', async () => {
     const call = { callId: 'call_1', tool: 'maibot-search:everything', arguments: { ratio: 'x', kind: 'c', place: { town: 1 } } };
-    const { proposed, refusals } = judgeCalls({ registry, agent: { ...agent, plugins: [] }, calls: [call] });
+    const { proposed, refusals } = await judgeCalls({ registry, agent: { ...agent, plugins: [] }, calls: [call] });
     expect(proposed[0]?.decision).toBe('invalid');
     expect(refusals[0]?.text).toBe(
       'Arguments of maibot-search:everything are not valid: /ratio: expected number, got string; /kind: expected one of "a", "b", got "c"; ' +

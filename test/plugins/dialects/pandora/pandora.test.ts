@@ -38,8 +38,9 @@ const ids = () => plugin.tools.map(({ id }) => id);
 const toolOf = (id: string, of: Plugin = plugin) => createRegistry([of]).get(`${of.id}:${id}`)!;
 const texts = () => plugin.alerts.map(({ level, text }) => `${level}: ${text}`);
 const agent = defineAgent({ id: 'forecaster', model: 'openai/x', tools: ['@pandorakit/weather:*'] });
-const judged = (tool: string, input = {}) =>
-  judgeCalls({ registry: createRegistry([plugin]), agent, calls: [{ callId: 'call_1', tool: `@pandorakit/weather:${tool}`, arguments: input }] }).proposed[0];
+const judged = async (tool: string, input = {}) =>
+  (await judgeCalls({ registry: createRegistry([plugin]), agent, calls: [{ callId: 'call_1', tool: `@pandorakit/weather:${tool}`, arguments: input }] }))
+    .proposed[0];
 
 describe('tool definition', () => {
   test('a tool is a plain object with metadata, JSON Schema parameters and an execute function, and runs unchanged', async () => {
@@ -115,26 +116,27 @@ describe('manifest fields', () => {
     expect(made.alerts.map(({ text }) => text)).toEqual(['number']);
   });
 
-  test('requireApproval is the default for all tools of its entry', () => {
+  test('requireApproval is the default for all tools of its entry', async () => {
     expect(plugin.tools.map(({ id, requireApproval }) => [id, requireApproval])).toEqual([
       ['weather', undefined],
       ['globals', undefined],
       ['change', undefined],
       ['now', true],
     ]);
-    expect(judged('now')).toMatchObject({ decision: 'ask', why: '@pandorakit/weather:now asks for approval by its own definition' });
+    expect(await judged('now')).toMatchObject({ decision: 'ask', why: '@pandorakit/weather:now asks for approval by its own definition' });
   });
 
   test('the configuration of a user overrides requireApproval by tool, of resolved tools too, until it does not any more', async () => {
     await plugin.load!(hostOf(config, env));
-    const decisions = () => ['weather', 'change', 'now'].map((id) => judged(id, { city: 'Oslo' })?.decision).concat(judged('search', { q: 'x' })!.decision);
-    expect(decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
+    const calls = [...['weather', 'change', 'now'].map((id) => [id, { city: 'Oslo' }] as const), ['search', { q: 'x' }] as const];
+    const decisions = () => Promise.all(calls.map(async ([id, input]) => (await judged(id, input))?.decision));
+    expect(await decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
     await plugin.updateConfig!('self', { ...config, requireApproval: { search: true, now: false, serach: true } }, '2');
-    expect(decisions()).toEqual(['allow', 'ask', 'allow', 'ask']);
+    expect(await decisions()).toEqual(['allow', 'ask', 'allow', 'ask']);
     const stray = 'warning: requireApproval of its configuration names "serach", which is none of its tools.';
     expect(texts()).toContain(stray);
     await plugin.updateConfig!('self', config, '3');
-    expect(decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
+    expect(await decisions()).toEqual(['allow', 'ask', 'ask', 'allow']);
     expect(texts()).not.toContain(stray);
   });
 
@@ -155,12 +157,13 @@ describe('manifest fields', () => {
 });
 
 describe('annotations', () => {
-  test('title is what people are shown of a call that has no words of its own: the title, or the name of the tool', () => {
+  test('title is what people are shown of a call that has no words of its own: the title, or the name of the tool', async () => {
     expect(['weather', 'now'].map((id) => toolOf(id).annotations)).toEqual([
       { title: 'Weather', readOnlyHint: true, destructiveHint: false, idempotentHint: true },
       { title: 'The clock', readOnlyHint: true },
     ]);
-    expect([judged('now')?.summary, judged('change')?.summary, judged('weather', { city: 'Oslo' })?.summary]).toEqual(['The clock', 'Change', 'Oslo']);
+    const summaries = [judged('now'), judged('change'), judged('weather', { city: 'Oslo' })].map(async (call) => (await call)?.summary);
+    expect(await Promise.all(summaries)).toEqual(['The clock', 'Change', 'Oslo']);
   });
 
   test('readOnlyHint is required, and tools that only read and need no approval are those of conversations without anybody to ask', async () => {
@@ -174,9 +177,9 @@ describe('annotations', () => {
     expect(tools.map(({ id }) => id)).toEqual(['globals', 'search', 'weather'].map((id) => `@pandorakit/weather:${id}`));
   });
 
-  test('destructiveHint has a person asked; hints decide where neither the manifest nor anybody else does', () => {
-    expect(judged('change')?.why).toBe('no rule of the agent matches; @pandorakit/weather:change may destroy something, which is asked');
-    expect(judged('weather', { city: 'Oslo' })?.why).toBe('no rule of the agent matches; @pandorakit/weather:weather only reads, which is allowed');
+  test('destructiveHint has a person asked; hints decide where neither the manifest nor anybody else does', async () => {
+    expect((await judged('change'))?.why).toBe('no rule of the agent matches; @pandorakit/weather:change may destroy something, which is asked');
+    expect((await judged('weather', { city: 'Oslo' }))?.why).toBe('no rule of the agent matches; @pandorakit/weather:weather only reads, which is allowed');
   });
 
   test('idempotentHint lets a call be repeated whose end nobody saw; without it nothing that writes is', async () => {
@@ -187,7 +190,7 @@ describe('annotations', () => {
     });
     const writer = defineAgent({ id: 'writer', model: 'openai/x', tools: ['writes:*'] });
     const calls = ['again', 'once'].map((id) => ({ callId: id, tool: `writes:${id}`, arguments: {} }));
-    expect(judgeCalls({ registry: createRegistry([writes]), agent: writer, calls }).proposed.map(({ retry }) => retry)).toEqual(['repeat', 'once']);
+    expect((await judgeCalls({ registry: createRegistry([writes]), agent: writer, calls })).proposed.map(({ retry }) => retry)).toEqual(['repeat', 'once']);
   });
 });
 

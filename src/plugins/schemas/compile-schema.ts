@@ -1,0 +1,41 @@
+import type { Json, JsonObject } from '../../contracts/json.ts';
+import { compileExactly } from './compile-exactly.ts';
+import { compileWithAjv, createJudge, type Evaluate } from './compile-with-ajv.ts';
+import type { Dialect } from './dialect.ts';
+import { weigh } from './estimate.ts';
+
+export const MOST_PROBLEMS = 8;
+
+export interface ToCompile {
+  schema: JsonObject | boolean;
+  dialect: Dialect;
+  needsExact: boolean;
+}
+
+/**
+ * Makes a compiler of any schema, however long that takes and its checks may take: for the thread that may be ended.
+ * The compiler throws an Error that says why a schema cannot be used.
+ */
+export function createAnyCompiler(): (given: ToCompile) => (value: Json) => string[] {
+  const judge = createJudge();
+  return ({ schema, dialect, needsExact }) => {
+    if (dialect !== 'draft-04') judge(schema, dialect);
+    const evaluate = (needsExact || dialect === 'draft-04' ? compileExactly : compileWithAjv)(schema, dialect);
+    return (value) => problemsOf(evaluate, value);
+  };
+}
+
+/** The first problems of a value, each told once. */
+export function problemsOf(evaluate: Evaluate, value: Json): string[] {
+  const weight = weigh(value);
+  return 'hostile' in weight ? [weight.hostile] : firstOf(evaluate(value));
+}
+
+export function firstOf(problems: Iterable<string>): string[] {
+  const first = new Set<string>();
+  for (const problem of problems) {
+    first.add(problem);
+    if (first.size === MOST_PROBLEMS) break;
+  }
+  return [...first];
+}

@@ -1,0 +1,22 @@
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+
+/** The drafts of JSON Schema that are told apart. */
+export type Dialect = 'draft-04' | 'draft-06' | 'draft-07' | '2019-09' | '2020-12';
+
+const NAMED = /draft-0?(4|6|7)\b|\b(2019-09|2020-12)\b/;
+
+/**
+ * Which draft a schema is written in: the one that its `$schema` names, else 2020-12. `items` as a list means something in older drafts only, so a schema without
+ * `$schema` that has it is read as draft 7.
+ */
+export function dialectOf(schema: JsonObject, hasTuples: boolean): Dialect {
+  const { $schema } = schema;
+  const [, old, recent] = (typeof $schema === 'string' && NAMED.exec($schema.slice(0, 200))) || [];
+  if (recent !== undefined) return recent as Dialect;
+  if (old !== undefined) return `draft-0${old}` as Dialect;
+  return hasTuples && $schema === undefined ? 'draft-07' : '2020-12';
+}
+
+export function isTuple(schema: Json): boolean {
+  return isObject(schema) && Array.isArray(schema['items']);
+}

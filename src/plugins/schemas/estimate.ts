@@ -1,0 +1,145 @@
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import { isTuple } from './dialect.ts';
+import { degreeOf } from './pattern-degree.ts';
+
+/** What evaluating a schema can take, each counted as often as references lead to it. */
+export interface Cost {
+  /** Parts of the schema; infinite where references go in a circle. */
+  parts: number;
+  /** Regular expressions and formats, whose time grows with the square of a text at most. */
+  patterns: number;
+  /** Demands that all items differ, whose time grows with the square of their number. */
+  pairs: number;
+}
+
+export interface Estimate extends Cost {
+  /** Parts of the schema as it is written. */
+  size: number;
+  hasTuples: boolean;
+  /** It has what only the exact engine evaluates as the drafts say. */
+  needsExact: boolean;
+}
+
+/** Of a schema; deeper ones overflow the stack of whatever works on them. */
+const DEEPEST = 200;
+const LARGEST = 1024 * 1024;
+const DYNAMIC = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems', 'unevaluatedProperties', '$vocabulary'];
+
+/**
+ * Estimates what a schema costs, without evaluating any of it, in one walk.
+ * @throws an Error for a schema that is too deep or too large to be worked on at all
+ */
+export function estimate(schema: JsonObject): Estimate {
+  const found = survey(schema);
+  const { parts, patterns, pairs } = costOf(schema, schema, new Map());
+  return { ...found, parts, patterns, pairs };
+}
+
+type Survey = Pick<Estimate, 'size' | 'hasTuples' | 'needsExact'>;
+
+function survey(schema: JsonObject): Survey {
+  let [size, characters] = [0, 0];
+  const seen = { tuples: false, id: false, reference: false, dynamic: false };
+  const look = (part: JsonObject): void => {
+    seen.tuples ||= isTuple(part);
+    // Where it is no object of another meaning, such as a property of that name.
+    seen.id ||= typeof part['$id'] === 'string';
+    seen.reference ||= typeof part['$ref'] === 'string';
+    seen.dynamic ||= DYNAMIC.some((keyword) => Object.hasOwn(part, keyword)) || (Array.isArray(part['enum']) && part['enum'].length === 0);
+  };
+  const walk = (part: Json, depth: number): void => {
+    size += 1;
+    characters += typeof part === 'string' ? part.length : 1;
+    if (depth > DEEPEST) throw new Error(`it is nested deeper than ${DEEPEST} levels`);
+    if (characters > LARGEST) throw new Error(`it has more than ${LARGEST} characters`);
+    if (part === null || typeof part !== 'object') return;
+    if (isObject(part)) look(part);
+    for (const key of Object.keys(part)) {
+      characters += key.length;
+      walk((part as JsonObject)[key] ?? null, depth + 1);
+    }
+  };
+  walk(schema, 0);
+  return { size, hasTuples: seen.tuples, needsExact: seen.dynamic || (seen.id && seen.reference) };
+}
+
+const ENDLESS: Cost = { parts: Infinity, patterns: Infinity, pairs: Infinity };
+
+/** Keywords and properties of their names are not told apart, which errs to the side of a higher cost. */
+function costOf(root: JsonObject, part: Json, known: Map<Json, Cost>): Cost {
+  if (part === null || typeof part !== 'object') return { parts: 1, patterns: 0, pairs: 0 };
+  const before = known.get(part);
+  if (before) return before;
+  // Met again before it is known, it refers to itself.
+  known.set(part, ENDLESS);
+  const total = { parts: 1, patterns: 0, pairs: 0 };
+  for (const inner of Object.values(part)) {
+    if (inner !== null && typeof inner === 'object') add(total, costOf(root, inner, known));
+    else total.parts += 1;
+  }
+  if (isObject(part)) addOwn(total, part);
+  if (isObject(part) && typeof part['$ref'] === 'string') add(total, costOfReference(root, part['$ref'], known));
+  known.set(part, total);
+  return total;
+}
+
+function add(total: Cost, { parts, patterns, pairs }: Cost): void {
+  total.parts += parts;
+  total.patterns += patterns;
+  total.pairs += pairs;
+}
+
+function addOwn(total: Cost, { pattern, patternProperties, format, uniqueItems }: JsonObject): void {
+  if (typeof pattern === 'string') total.patterns += degreeOf(pattern) <= 2 ? 1 : Infinity;
+  if (isObject(patternProperties)) for (const name of Object.keys(patternProperties)) total.patterns += degreeOf(name) <= 2 ? 1 : Infinity;
+  if (typeof format === 'string') total.patterns += 1;
+  if (uniqueItems === true) total.pairs += 1;
+}
+
+function costOfReference(root: JsonObject, reference: string, known: Map<Json, Cost>): Cost {
+  if (reference === '#') return ENDLESS;
+  if (!reference.startsWith('#/')) return ENDLESS;
+  let target: Json | undefined = root;
+  for (const step of reference.slice(2).split('/')) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    target = target !== null && typeof target === 'object' && Object.hasOwn(target, key) ? (target as JsonObject)[key] : undefined;
+    if (target === undefined) return ENDLESS;
+  }
+  return costOf(root, target, known);
+}
+
+/** What a value is made of, as far as it was counted. */
+export interface Weight {
+  nodes: number;
+  characters: number;
+}
+
+const DEEPEST_VALUE = 100;
+const LONGEST_PATH = 80;
+
+/**
+ * Looks for what no schema should have to think of: keys that change a prototype when copied, and depth that overflows a stack.
+ * @param most nodes after which it stops to look, so that it takes no time to speak of
+ */
+export function weigh(value: Json, most = Infinity): Weight | { hostile: string } {
+  const weight: Weight = { nodes: 0, characters: 0 };
+  const walk = (part: Json, path: string, depth: number): string | undefined => {
+    weight.nodes += 1;
+    if (typeof part === 'string') weight.characters += part.length;
+    if (part === null || typeof part !== 'object') return undefined;
+    if (depth > DEEPEST_VALUE) return `${path.slice(0, LONGEST_PATH)}…: nested deeper than ${DEEPEST_VALUE} levels`;
+    // A list is walked by its indices, since a large one has too many keys to be made before the first is looked at.
+    // oxlint-disable-next-line typescript/no-for-in-array -- as above; what is inherited is left out
+    for (const key in part) {
+      if (weight.nodes > most) return undefined;
+      if (!Object.hasOwn(part, key)) continue;
+      if (key === '__proto__') return `${path}/__proto__: this key is not accepted`;
+      if (!Array.isArray(part)) weight.characters += key.length;
+      const problem = walk((part as JsonObject)[key] ?? null, `${path}/${key}`, depth + 1);
+      if (problem) return problem;
+    }
+    return undefined;
+  };
+  const hostile = walk(value, '', 0);
+  return hostile === undefined ? weight : { hostile };
+}

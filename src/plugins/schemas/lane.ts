@@ -1,0 +1,120 @@
+import { Worker } from 'node:worker_threads';
+import type { Json } from '../../contracts/json.ts';
+import type { ToCompile } from './compile-schema.ts';
+import { makeShared, patternOf, type Answer, type Question, type Shared } from './thread-messages.ts';
+
+/** Work for a thread. */
+export interface Task {
+  key: number;
+  toCompile: ToCompile;
+  value?: Json;
+}
+
+/** How a task ended; `tookMs` is the thread's own time, by which it held up others. */
+export type Ending = { problems: string[]; tookMs: number } | { unusable: string; tookMs: number } | { overrun: string; pattern?: string };
+
+export interface Limits {
+  checkMs: number;
+  compileMs: number;
+  memoryMb: number;
+  idleMs: number;
+}
+
+const MOST_SCHEMAS = 200;
+
+interface Thread {
+  worker: Worker;
+  shared: Shared;
+  /** Keys of the schemas that it has compiled. */
+  known: Set<number>;
+  ready: Promise<unknown>;
+}
+
+/** One thread at a time, which does one task at a time, and is ended when that takes too long. */
+export class Lane {
+  private readonly program: () => Promise<string>;
+  private readonly limits: Limits;
+  private thread: Thread | undefined;
+  private idle: NodeJS.Timeout | undefined;
+
+  constructor(program: () => Promise<string>, limits: Limits) {
+    this.program = program;
+    this.limits = limits;
+  }
+
+  async run(task: Task): Promise<Ending> {
+    clearTimeout(this.idle);
+    const thread = (this.thread ??= await this.start());
+    const { worker, ready } = thread;
+    worker.ref();
+    try {
+      await ready;
+      const ending = await this.work(task, thread);
+      if ('overrun' in ending) this.end();
+      return ending;
+    } catch (error) {
+      this.end();
+      throw error;
+    } finally {
+      worker.unref();
+      this.idle = setTimeout(() => this.end(), this.limits.idleMs).unref();
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.idle);
+    void this.thread?.worker.terminate();
+    this.thread = undefined;
+  }
+
+  private async start(): Promise<Thread> {
+    const shared = makeShared();
+    const resourceLimits = { maxOldGenerationSizeMb: this.limits.memoryMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
+    const worker = new Worker(await this.program(), { eval: true, env: {}, execArgv: [], workerData: shared, resourceLimits, name: 'longshore-validator' });
+    // An error ends the thread, and whoever waits for an answer learns of its end.
+    worker.on('error', () => undefined);
+    return { worker, shared, known: new Set(), ready: new Promise((resolve) => worker.once('online', resolve).once('exit', resolve)) };
+  }
+
+  private async work({ key, toCompile, value }: Task, thread: Thread): Promise<Ending> {
+    const { known } = thread;
+    let compiled: Ending = { problems: [], tookMs: 0 };
+    if (!known.has(key)) {
+      const forget = known.size >= MOST_SCHEMAS;
+      if (forget) known.clear();
+      compiled = await this.ask(thread, { key, toCompile, ...(forget && { forget }) }, this.limits.compileMs);
+      if (!('problems' in compiled)) return 'overrun' in compiled ? { ...compiled, overrun: `${compiled.overrun} to be compiled` } : compiled;
+      known.add(key);
+    }
+    if (value === undefined) return compiled;
+    const checked = await this.ask(thread, { key, value }, this.limits.checkMs);
+    return 'tookMs' in checked ? { ...checked, tookMs: checked.tookMs + compiled.tookMs } : { ...checked, overrun: `${checked.overrun} for this value` };
+  }
+
+  private ask({ worker, shared }: Thread, question: Question, limitMs: number): Promise<Ending> {
+    const { memoryMb } = this.limits;
+    return new Promise((resolve) => {
+      const settle = (ending: Ending): void => {
+        clearTimeout(timer);
+        worker.off('message', onMessage).off('error', onError).off('exit', onExit);
+        resolve(ending);
+      };
+      const onMessage = (answer: Answer): void => settle(answer);
+      const onError = (error: Error): void => settle({ overrun: wordsOf(error, memoryMb) });
+      const onExit = (): void => settle({ overrun: 'ended the thread that works on it' });
+      const giveUp = (): void => {
+        const pattern = patternOf(shared);
+        settle({ overrun: `needs more than ${limitMs} ms`, ...(pattern !== undefined && { pattern }) });
+      };
+      // A loop that was busy itself looks for an answer before it takes it for late.
+      const timer = setTimeout(() => setImmediate(giveUp), limitMs);
+      worker.on('message', onMessage).on('error', onError).on('exit', onExit);
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has none
+      worker.postMessage(question);
+    });
+  }
+}
+
+function wordsOf(error: Error, memoryMb: number): string {
+  return (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY' ? `needs more than ${memoryMb} MB of memory` : `failed (${error.message})`;
+}

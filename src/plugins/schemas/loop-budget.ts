@@ -1,0 +1,19 @@
+/** How much compiling the event loop may do at once, in parts of schemas, and how much it gains in a second. */
+const MOST = 2_500;
+const IN_A_SECOND = 2_500;
+
+/** Bounds the share of the event loop that compiling takes, however many schemas come at once. */
+export function createLoopBudget(now: () => number = () => performance.now()): { spend(parts: number): boolean } {
+  let left = MOST;
+  let at = now();
+  return {
+    spend(parts) {
+      const time = now();
+      left = Math.min(MOST, left + ((time - at) / 1_000) * IN_A_SECOND);
+      at = time;
+      if (parts > left) return false;
+      left -= parts;
+      return true;
+    },
+  };
+}

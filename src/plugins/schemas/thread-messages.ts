@@ -1,0 +1,33 @@
+import type { Json } from '../../contracts/json.ts';
+import type { ToCompile } from './compile-schema.ts';
+
+/** What a validator thread is asked. */
+export interface Question {
+  /** Of the schema. */
+  key: number;
+  /** Comes before any value. */
+  toCompile?: ToCompile;
+  value?: Json;
+  /** All schemas from before are given up. */
+  forget?: true;
+}
+
+/** What it answers. */
+export type Answer = ({ problems: string[] } | { unusable: string }) & { tookMs: number };
+
+/** Memory that the thread and the worker share: the regular expression that is being matched. */
+export interface Shared {
+  length: Int32Array;
+  text: Uint16Array;
+}
+
+const LONGEST_PATTERN = 200;
+
+export function makeShared(): Shared {
+  return { length: new Int32Array(new SharedArrayBuffer(4)), text: new Uint16Array(new SharedArrayBuffer(2 * LONGEST_PATTERN)) };
+}
+
+export function patternOf({ length, text }: Shared): string | undefined {
+  const count = Atomics.load(length, 0);
+  return count === 0 ? undefined : String.fromCharCode(...text.subarray(0, count));
+}

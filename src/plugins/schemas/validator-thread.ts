@@ -1,0 +1,40 @@
+/** Runs in a thread of its own, which is ended when it takes too long: compiles schemas and checks values by them. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { createAnyCompiler } from './compile-schema.ts';
+import type { Answer, Question, Shared } from './thread-messages.ts';
+import { reasonOf } from './words.ts';
+
+const compile = createAnyCompiler();
+const checks = new Map<number, ReturnType<typeof compile>>();
+tellPatterns(workerData as Shared);
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has none
+parentPort?.on('message', (question: Question) => parentPort?.postMessage(answer(question)));
+
+function answer({ key, toCompile, value, forget }: Question): Answer {
+  const since = performance.now();
+  if (forget) checks.clear();
+  try {
+    const check = (toCompile ? compile(toCompile) : checks.get(key)) ?? (() => []);
+    checks.set(key, check);
+    return { problems: value === undefined ? [] : check(value), tookMs: performance.now() - since };
+  } catch (error) {
+    return { unusable: reasonOf(error as Error), tookMs: performance.now() - since };
+  }
+}
+
+/** Writes which regular expression is being matched to where the worker can read it while this thread answers nothing. */
+function tellPatterns({ length, text }: Shared): void {
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its own `this`
+  const { test } = RegExp.prototype;
+  let last = '';
+  // oxlint-disable-next-line no-extend-native -- two engines of others make the expressions; this realm has nothing else in it
+  RegExp.prototype.test = function testAndTell(this: RegExp, tested: string): boolean {
+    const { source } = this;
+    if (source !== last) for (let index = 0; index < text.length && index < source.length; index += 1) text[index] = source.charCodeAt(index);
+    last = source;
+    Atomics.store(length, 0, Math.min(source.length, text.length));
+    const result = test.call(this, tested);
+    Atomics.store(length, 0, 0);
+    return result;
+  };
+}

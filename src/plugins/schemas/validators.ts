@@ -1,0 +1,78 @@
+import { Lane, type Ending, type Limits, type Task } from './lane.ts';
+import { makeThreadProgram } from './thread-program.ts';
+
+/** Threads that compile schemas and check values, so that no schema decides how long the worker's own loop is held. */
+export interface Validators {
+  /** @param owner whose schema it is: at most one task of an owner runs at a time, and one whose tasks take long does not hold up the others */
+  run(owner: string, task: Task): Promise<Ending>;
+}
+
+const LIMITS: Limits = { checkMs: 2_000, compileMs: 5_000, memoryMb: 256, idleMs: 60_000 };
+const FAST_LANES = 2;
+/** A task that took longer has its owner wait for others like it from then on. */
+const LONG_MS = 250;
+const SLOW_FOR_MS = 60_000;
+const SLOW_AFTER_OVERRUN_MS = 600_000;
+const MOST_WAITING = 200;
+
+interface Waiting {
+  owner: string;
+  task: Task;
+  settle: (ending: Promise<Ending> | Ending) => void;
+}
+
+export function createValidators(given: Partial<Limits> = {}): Validators {
+  const limits = { ...LIMITS, ...given };
+  let program: Promise<string> | undefined;
+  const load = () => (program ??= makeThreadProgram());
+  const lanes = Array.from({ length: FAST_LANES + 1 }, (_, index) => ({ lane: new Lane(load, limits), isSlow: index === FAST_LANES, isBusy: false }));
+  const waiting: Waiting[] = [];
+  const running = new Set<string>();
+  const slowUntil = new Map<string, number>();
+  const isSlow = (owner: string) => (slowUntil.get(owner) ?? 0) > Date.now();
+
+  return {
+    run(owner, task) {
+      if (waiting.filter((each) => each.owner === owner).length >= MOST_WAITING) {
+        return Promise.resolve({ overrun: `waits behind ${MOST_WAITING} others of the same plugin` });
+      }
+      return new Promise<Ending>((settle) => {
+        waiting.push({ owner, task, settle });
+        dispatch();
+      });
+    },
+  };
+
+  function dispatch(): void {
+    for (const place of lanes) {
+      if (place.isBusy) continue;
+      const index = waiting.findIndex(({ owner }) => isSlow(owner) === place.isSlow && !running.has(owner));
+      const [next] = index === -1 ? [] : waiting.splice(index, 1);
+      if (next) void work(place, next);
+    }
+  }
+
+  async function work(place: (typeof lanes)[number], { owner, task, settle }: Waiting): Promise<void> {
+    place.isBusy = true;
+    running.add(owner);
+    const ending = place.lane.run(task);
+    settle(ending);
+    try {
+      remember(owner, await ending);
+    } catch {
+      // Told to the one who asked.
+    } finally {
+      place.isBusy = false;
+      running.delete(owner);
+      dispatch();
+    }
+  }
+
+  function remember(owner: string, ending: Ending): void {
+    const slowMs = 'overrun' in ending ? SLOW_AFTER_OVERRUN_MS : ending.tookMs > LONG_MS ? SLOW_FOR_MS : 0;
+    if (slowMs === 0) return;
+    slowUntil.delete(owner);
+    slowUntil.set(owner, Date.now() + slowMs);
+    for (const [each, until] of slowUntil) if (until < Date.now()) slowUntil.delete(each);
+  }
+}
