@@ -34,7 +34,7 @@ export async function measurePluginCall(): Promise<Measurement[]> {
   const entry = join(directory, 'index.js');
   await writeFile(entry, SOURCE);
   await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
-  const bundle = await bundlePlugin('adder', entry);
+  const bundle = await bundlePlugin('adder', { entry });
   const plugin = await isolates.load({ name: 'adder', ...bundle });
   const thread = new Worker(THREAD, { eval: true });
   const echo = spawn(process.execPath, ['-e', ECHO], { stdio: ['pipe', 'pipe', 'ignore'] });

@@ -58,7 +58,7 @@ async function bundleOf(directory: string): Promise<PluginBundle> {
   const entry = join(directory, 'index.js');
   const imports = `import { definePlugin, defineTool } from 'longshore/plugins';\nimport { z } from 'zod';\n`;
   await writeFile(entry, `${imports}export default definePlugin({ id: 'bench', tools: [${tools.join(', ')}] });`);
-  return bundlePlugin('bench', entry);
+  return bundlePlugin('bench', { entry });
 }
 
 async function call(plugin: Plugin, tool: string, context: ToolContext): Promise<unknown> {

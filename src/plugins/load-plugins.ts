@@ -75,9 +75,9 @@ async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugi
   return plugin;
 }
 
-async function isolatePlugin(name: string, { entry }: PluginPlace, defaults: Partial<PluginDefinition>, isolates: Isolates | undefined): Promise<Plugin> {
+async function isolatePlugin(name: string, { root, entry }: PluginPlace, defaults: Partial<PluginDefinition>, isolates: Isolates | undefined): Promise<Plugin> {
   if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
-  const bundle = await bundlePlugin(name, entry);
+  const bundle = await bundlePlugin(name, { root, entry });
   try {
     return await isolates.load({ name, ...bundle, defaults });
   } catch (error) {

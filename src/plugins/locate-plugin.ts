@@ -1,7 +1,8 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import type { PluginDefinition } from './define-plugin.ts';
+import { readPluginFile } from './read-plugin-file.ts';
 import { MANIFEST_FILE } from './dialects/pandora/manifest.ts';
 
 /** Where the code of a plugin is. */
@@ -61,7 +62,7 @@ export function modulesAbove(directory: string): string[] {
 
 /** What a plugin is called that does not say it: as its package, else as its directory. Its version is that of its package. */
 export async function defaultsOf(root: string): Promise<Partial<PluginDefinition>> {
-  const file = await readFile(join(root, 'package.json'), 'utf8').then(
+  const file = await readPluginFile(root, 'package.json').then(
     (text) => JSON.parse(text) as PackageFile,
     (): PackageFile => ({}),
   );
@@ -86,9 +87,12 @@ interface PackageFile {
 async function packageEntries(name: string, root: string): Promise<string[]> {
   const path = join(root, 'package.json');
   if (!(await isFile(path))) return [];
+  const text = await readPluginFile(root, 'package.json').catch((error: Error) => {
+    throw invalid(name, `${path} cannot be read: ${error.message}`, 'Put the file itself there', error);
+  });
   let file: PackageFile;
   try {
-    file = JSON.parse(await readFile(path, 'utf8')) as PackageFile;
+    file = JSON.parse(text) as PackageFile;
   } catch (error) {
     throw invalid(name, `${path} is not JSON (${(error as Error).message})`, 'Mend that file', error);
   }

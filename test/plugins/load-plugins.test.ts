@@ -46,7 +46,7 @@ test('a plugin is bundled with zod only where it uses it', async () => {
   const imports = `import { definePlugin, defineTool } from 'longshore/plugins';`;
   await write('plain.ts', `${imports} ${plugin(`{ type: 'object' }`)}`);
   await write('typed.ts', `import { z } from 'zod'; ${imports} ${plugin('z.object({})')}`);
-  const bundle = async (name: string) => (await bundlePlugin(name, join(directory, name))).code;
+  const bundle = async (name: string) => (await bundlePlugin(name, { entry: join(directory, name) })).code;
   expect([(await bundle('plain.ts')).includes('ZodObject'), (await bundle('typed.ts')).includes('ZodObject')]).toEqual([false, true]);
 });
 

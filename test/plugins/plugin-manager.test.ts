@@ -76,7 +76,7 @@ test('of many plugins four are loaded at a time', async () => {
   const opening = bench.open(sources, { isolates: counting });
   await until(async () => loading >= 4, 'four are loading');
   // By then all that were begun with these would be loading too.
-  for (const name of names) await bundlePlugin(name, join(bench.directory, name, 'index.ts'));
+  for (const name of names) await bundlePlugin(name, { entry: join(bench.directory, name, 'index.ts') });
   expect(loading).toBe(4);
   release();
   expect((await opening).registry.tools).toHaveLength(10);

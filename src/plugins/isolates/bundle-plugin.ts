@@ -1,11 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
-import { keepComments } from '../dialects/nekro/keep-comments.ts';
-import { absentModule, refusalOf } from './not-in-a-compartment.ts';
+import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts';
+import { pluginSources } from '../bundle/plugin-sources.ts';
+import { isBelow, territoryOf, type Territory } from '../bundle/territory.ts';
+import { readRealFile } from '../read-real-file.ts';
+import { absentModule, refusalOf, type Refusal } from './not-in-a-compartment.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
@@ -16,6 +19,11 @@ const OWN: [name: RegExp, path: string][] = [
   [/^longshore\/nekro$/, own('dialects/nekro/nekro-plugin')],
   [/^@pandorakit\/sdk(\/tools)?$/, own('dialects/pandora/sdk/tools')],
 ];
+/** Where the code of Longshore itself is. */
+const OWN_CODE = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+const MAX_TSCONFIG = 1024 * 1024;
+/** A file of a plugin, as the bundler names it. */
+const NAMED = /\bplugin:([^":]*?)(?:\?\.m[jt]s)?(?=[":]|$)/g;
 const GLOBAL = 'longshorePlugin';
 /** What may be a module of Node. */
 const BUILTIN = /^(node:)?[a-z_]+(\/[a-z_]+)*$/;
@@ -32,31 +40,49 @@ export interface PluginBundle {
   forSandbox: () => Promise<string>;
 }
 
+/** Where a plugin is, and with what its bundle begins. */
+export interface BundleSource {
+  entry: string;
+  /** Its directory; without it that of the entry. */
+  root?: string;
+  /** A module to begin with instead of the entry; it imports files of the plugin by absolute paths. */
+  wrapper?: string;
+}
+
+/** What is known of a plugin before any of its code is read. */
+interface Place {
+  name: string;
+  entry: string;
+  /** The directory that messages name files from. */
+  directory: string;
+  territory: Territory;
+  tsconfig: string | undefined;
+}
+
 /**
- * Bundles a plugin, written in TypeScript or JavaScript, with all that it imports.
+ * Bundles a plugin, written in TypeScript or JavaScript, with all that it imports: files of its directory, and packages.
  * @param name as the agent names it, for messages.
- * @param wrapper a module to begin with instead of the entry; it is resolved as if it stood beside it.
  * @throws PLUGIN_INVALID naming the file, the import and what to use instead.
  */
-export async function bundlePlugin(name: string, entry: string, wrapper?: string): Promise<PluginBundle> {
-  const forSandbox = () => bundleForSandbox(name, entry);
+export async function bundlePlugin(name: string, { entry, root = dirname(entry), wrapper }: BundleSource): Promise<PluginBundle> {
+  const territory = await territoryOf(root);
+  const inside = join(territory.root, relative(root, entry));
+  const place: Place = { name, entry: inside, directory: dirname(inside), territory, tsconfig: await readTsconfig(territory) };
+  const forSandbox = () => bundleForSandbox(place);
   try {
-    return { code: await bundleForCompartment(name, entry, wrapper, refuseBuiltins), forSandbox };
+    return { code: await bundleForCompartment(place, wrapper, refuseBuiltins), forSandbox };
   } catch (error) {
-    const code = await bundleForCompartment(name, entry, wrapper, replaceBuiltins).catch(() => undefined);
+    const code = await bundleForCompartment(place, wrapper, replaceBuiltins).catch(() => undefined);
     if (code === undefined) throw error;
     return { code, needsSandbox: error as Error, forSandbox };
   }
 }
 
-async function bundleForCompartment(name: string, entry: string, wrapper: string | undefined, builtins: EsbuildPlugin): Promise<string> {
-  const bundled = await bundle(name, entry, {
-    ...(wrapper === undefined ? { entryPoints: [entry] } : { stdin: { contents: wrapper, resolveDir: dirname(entry), sourcefile: 'wrapper.js' } }),
-    format: 'iife',
-    globalName: GLOBAL,
-    footer: { js: `${GLOBAL};` },
-    platform: 'neutral',
-    plugins: [resolveOwn, leaveOutTranslations, keepMethodComments, builtins],
+async function bundleForCompartment(place: Place, start: string | undefined, builtins: EsbuildPlugin): Promise<string> {
+  const bundled = await bundle(place, start, {
+    options: { format: 'iife', globalName: GLOBAL, footer: { js: `${GLOBAL};` }, platform: 'neutral' },
+    conditions: CONDITIONS,
+    plugins: [resolveOwn, leaveOutTranslations, builtins],
   });
   if (!REFUSED.test(bundled)) return bundled;
   // Comments are gone by now; what is left stands in strings, where it can be split, or is code that a compartment cannot run.
@@ -66,48 +92,84 @@ async function bundleForCompartment(name: string, entry: string, wrapper: string
   const [found] = REFUSED.exec(code) ?? [];
   if (found === undefined) return code;
   throw invalid(
-    name,
-    `${entry} or what it imports uses ${found.trim()}…, which a compartment does not have`,
+    place.name,
+    `${place.entry} or what it imports uses ${found.trim()}…, which a compartment does not have`,
     'Import what it needs by a fixed name; do without eval',
   );
 }
 
-function bundleForSandbox(name: string, entry: string): Promise<string> {
-  const contents = `import * as plugin from ${JSON.stringify(entry)}; import { runTool } from ${JSON.stringify(own('isolates/guest/run-tool'))};
+function bundleForSandbox(place: Place): Promise<string> {
+  const start = `import * as plugin from ${JSON.stringify(place.entry)}; import { runTool } from ${JSON.stringify(own('isolates/guest/run-tool'))};
     export const run = (call, line, signal) => runTool(plugin, call, line, signal);`;
-  return bundle(name, entry, {
-    stdin: { contents, resolveDir: dirname(entry), sourcefile: 'start.js' },
-    format: 'cjs',
-    platform: 'node',
-    target: 'node18',
-    conditions: ['node', 'import', 'default'],
-    // A script has no import(); what is named by a fixed name is in the bundle or a module of Node.
-    supported: { 'dynamic-import': false },
-    define: { ...PRODUCTION, harden: 'Object.freeze' },
-    plugins: [resolveOwn, leaveOutTranslations, keepMethodComments],
+  return bundle(place, start, {
+    options: {
+      format: 'cjs',
+      platform: 'node',
+      target: 'node18',
+      // A script has no import(); what is named by a fixed name is in the bundle or a module of Node.
+      supported: { 'dynamic-import': false },
+      define: { ...PRODUCTION, harden: 'Object.freeze' },
+    },
+    conditions: ['node', ...CONDITIONS],
+    plugins: [resolveOwn, leaveOutTranslations, keepBuiltins],
   });
 }
 
 const PRODUCTION = { 'process.env.NODE_ENV': '"production"' };
+const CONDITIONS = ['import', 'default'];
 
-async function bundle(name: string, entry: string, options: BuildOptions): Promise<string> {
+interface Bundling {
+  options: BuildOptions;
+  conditions: string[];
+  /** Before the files of the plugin are looked at. */
+  plugins: EsbuildPlugin[];
+}
+
+async function bundle(
+  { name, entry, directory, territory, tsconfig }: Place,
+  start: string | undefined,
+  { options, conditions, plugins }: Bundling,
+): Promise<string> {
+  const resolveImport = createImportResolver(territory, conditions, tsconfig !== undefined);
+  const sources = pluginSources({ territory, resolveImport, entry, start, isOwn: (path) => isBelow(path, OWN_CODE) });
   const built = await build({
-    absWorkingDir: dirname(entry),
+    entryPoints: ['start'],
+    absWorkingDir: OWN_CODE,
     bundle: true,
     write: false,
+    metafile: true,
     mainFields: ['module', 'main'],
-    conditions: ['import', 'default'],
+    conditions,
     target: 'es2022',
     minifyWhitespace: true,
     legalComments: 'none',
     logLevel: 'silent',
     define: PRODUCTION,
+    // Else the bundler looks for one in all directories above.
+    tsconfigRaw: tsconfig ?? '{}',
     ...options,
+    plugins: [...plugins, sources],
   }).catch((error: { errors?: Message[] } & Error) => {
-    const { problem, fix } = refusalOf(error.errors?.[0]?.text ?? error.message);
-    throw invalid(name, `${placeOf(entry, error.errors?.[0])}: ${problem}`, fix, error);
+    // A module of Node may be what its tools in the sandbox need; a file that leads out is wrong in any case.
+    const message = error.errors?.find(({ detail }) => detail !== undefined) ?? error.errors?.[0];
+    const { problem, fix } = (message?.detail as Refusal | undefined) ?? refusalOf((message?.text ?? error.message).replaceAll(NAMED, '$1'));
+    throw invalid(name, `${placeOf(entry, directory, territory, message)}: ${problem}`, fix, error);
   });
+  const stray = Object.keys(built.metafile?.inputs ?? {}).find((input) => !/^(?:plugin|entry|builtin):/.test(input) && !isOurs(resolve(OWN_CODE, input)));
+  if (stray !== undefined) throw invalid(name, `${entry} brings in ${resolve(OWN_CODE, stray)}, which lies outside of the plugin`, STAY_INSIDE);
   return built.outputFiles?.[0]?.text ?? '';
+}
+
+/** Whether a file is part of Longshore, or of the zod that comes with it. */
+function isOurs(path: string): boolean {
+  return isBelow(path, OWN_CODE) || isBelow(path, dirname(fileURLToPath(import.meta.resolve('zod/package.json'))));
+}
+
+/** That of the plugin itself; those of directories above are not its own. */
+async function readTsconfig({ root, unitOf }: Territory): Promise<string | undefined> {
+  const real = await realpath(join(root, 'tsconfig.json')).catch(() => undefined);
+  const found = real === undefined ? undefined : await readRealFile(real, (path) => unitOf(path) === root, MAX_TSCONFIG);
+  return found && 'content' in found ? found.content.toString('utf8') : undefined;
 }
 
 /** With another copy of zod the builders would not know its types. */
@@ -119,18 +181,6 @@ const resolveOwn: EsbuildPlugin = {
   },
 };
 
-/** The doc comments of sandbox methods are what a model reads of them, and a bundle has none. */
-const keepMethodComments: EsbuildPlugin = {
-  name: 'comments',
-  setup(bundler) {
-    bundler.onLoad({ filter: /\.[cm]?[jt]s$/ }, async ({ path }) => {
-      if (path.includes('node_modules')) return undefined;
-      const source = await readFile(path, 'utf8');
-      return source.includes('.mountSandboxMethod(') ? { contents: keepComments(source), loader: path.endsWith('ts') ? 'ts' : 'js' } : undefined;
-    });
-  },
-};
-
 /** The translations of zod's messages are half of what a conversation's compartment would evaluate, and nobody reads them. */
 const leaveOutTranslations: EsbuildPlugin = {
   name: 'translations',
@@ -139,6 +189,14 @@ const leaveOutTranslations: EsbuildPlugin = {
       contents: `export { default as en } from './en.js';`,
       resolveDir: dirname(path),
     }));
+  },
+};
+
+/** In the sandbox there is a whole Node. */
+const keepBuiltins: EsbuildPlugin = {
+  name: 'builtins',
+  setup(bundler) {
+    bundler.onResolve({ filter: BUILTIN }, ({ path }) => (isBuiltin(path) ? { path, external: true } : undefined));
   },
 };
 
@@ -164,8 +222,10 @@ const replaceBuiltins: EsbuildPlugin = {
   },
 };
 
-function placeOf(entry: string, message: Message | undefined): string {
-  return message?.location ? `${message.location.file}:${message.location.line}` : entry;
+/** The file and line of a message, as seen from the plugin's entry. */
+function placeOf(entry: string, directory: string, { root }: Territory, message: Message | undefined): string {
+  const { file = '', line = 0 } = message?.location ?? {};
+  return file.startsWith('plugin:') ? `${relative(directory, join(root, file.replace(NAMED, '$1')))}:${line}` : entry;
 }
 
 function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {

@@ -1,7 +1,7 @@
-import { constants } from 'node:fs';
-import { open, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { isAbsolute, sep } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
+import { readRealFile } from '../read-real-file.ts';
 
 const MAX_BYTES = 5 * 1024 * 1024;
 
@@ -16,14 +16,9 @@ export async function readWithin(prefixes: string[], path: string): Promise<Buff
   const roots = await Promise.all(prefixes.map((prefix) => realpath(prefix).catch(() => undefined)));
   const isWithin = (real: string) => roots.some((root) => root !== undefined && (real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)));
   const real = await realpath(path).catch(() => undefined);
-  if (real === undefined || !isWithin(real)) throw refusal;
-  // Not blocking: opening a pipe would wait for somebody to write to it.
-  const opened = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => undefined);
-  if (!opened) throw refusal;
-  await using file = opened;
-  const behind = process.platform === 'linux' ? await realpath(`/proc/self/fd/${file.fd}`).catch(() => '') : real;
-  const found = await file.stat();
-  if (!isWithin(behind) || !found.isFile()) throw refusal;
-  if (found.size > MAX_BYTES) throw failure('FILE_FAILED', { path, problem: `has ${found.size} bytes; plugins may read ${MAX_BYTES} at most` });
-  return file.readFile();
+  if (real === undefined) throw refusal;
+  const found = await readRealFile(real, isWithin, MAX_BYTES);
+  if ('content' in found) return found.content;
+  if (found.problem === 'too large') throw failure('FILE_FAILED', { path, problem: `has ${found.size} bytes; plugins may read ${MAX_BYTES} at most` });
+  throw refusal;
 }

@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
+import { readdir, readlink, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import type { PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
+import { isBelow } from '../bundle/territory.ts';
+import { readPluginFile } from '../read-plugin-file.ts';
+import { readRealFile } from '../read-real-file.ts';
+
+/** Of one file. */
+const MAX_BYTES = 1024 * 1024 * 1024;
 
 /**
  * Checks that a plugin's directory is what its pin says.
@@ -39,16 +45,23 @@ export async function digestOf(root: string): Promise<string> {
     if (isLink && !(await realpath(path).catch(() => '')).startsWith(`${top}${sep}`)) {
       throw unlike(root, `it has no digest, since its link ${name} leads out of it`, 'Put what it leads to there');
     }
-    const content = isLink ? await readlink(path) : await readFile(path);
+    const content = isLink ? await readlink(path) : await contentOf(root, top, path, name);
     // Lengths part names and contents, so that no two trees write the same.
     hash.update(`${isLink ? 'link' : 'file'} ${Buffer.byteLength(name)} ${name} ${Buffer.byteLength(content)} `).update(content);
   }
   return `sha256:${hash.digest('hex')}`;
 }
 
+async function contentOf(root: string, top: string, path: string, name: string): Promise<Buffer> {
+  const found = await readRealFile(await realpath(path), (real) => isBelow(real, top), MAX_BYTES);
+  if ('content' in found) return found.content;
+  const problem = found.problem === 'refused' ? 'is no file that can be read' : `has ${found.size} bytes, and may have ${MAX_BYTES}`;
+  throw unlike(root, `it has no digest, since ${name} ${problem}`, 'Take it away, or give the worker the right to read it');
+}
+
 async function versionOf(root: string): Promise<string | undefined> {
   try {
-    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version?: unknown };
+    const { version } = JSON.parse(await readPluginFile(root, 'package.json')) as { version?: unknown };
     return typeof version === 'string' ? version : undefined;
   } catch {
     return undefined;

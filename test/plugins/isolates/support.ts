@@ -29,7 +29,7 @@ export async function openWorkbench(options: Partial<IsolatesOptions> = {}): Pro
     async load(name, source, permissions = {}) {
       await mkdir(join(directory, name), { recursive: true });
       await writeFile(join(directory, name, 'index.ts'), source);
-      return isolates.load({ name, ...(await bundlePlugin(name, join(directory, name, 'index.ts'))), permissions });
+      return isolates.load({ name, ...(await bundlePlugin(name, { entry: join(directory, name, 'index.ts') })), permissions });
     },
     async [Symbol.asyncDispose]() {
       await isolates[Symbol.asyncDispose]();

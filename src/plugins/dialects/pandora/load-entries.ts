@@ -1,3 +1,4 @@
+import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { failure, isFailure } from '../../../contracts/errors.ts';
@@ -59,7 +60,7 @@ function keyOf({ time = false, random = false, network = [], env = [], fs = [] }
 async function isolateEntries({ name, root, isolates, id, settle }: EntriesOptions, entries: Entry[]): Promise<Part> {
   if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker');
   const { permissions = {}, entry = '' } = entries[0] ?? {};
-  const bundle = await bundlePlugin(name, join(root, entry), wrapperOf(root, entries, permissions));
+  const bundle = await bundlePlugin(name, { root, entry: join(root, entry), wrapper: wrapperOf(await realpath(root), entries, permissions) });
   try {
     const part: Part = await isolates.load({ name, ...bundle, permissions, defaults: { id }, settle });
     const { load } = part;

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { intersects, validRange } from 'semver';
 import { z } from 'zod';
 import { failure } from '../../../contracts/errors.ts';
 import { PLUGIN_ID, PLUGIN_ID_IN_WORDS } from '../../define-plugin.ts';
 import { VARIABLE } from '../../plugin-details.ts';
+import { readPluginFile } from '../../read-plugin-file.ts';
 
 export const MANIFEST_FILE = 'pandora.manifest.json';
 
@@ -93,7 +93,7 @@ export type ConfigField = z.output<typeof configField>;
 export async function readManifest(name: string, root: string): Promise<Manifest> {
   const path = join(root, MANIFEST_FILE);
   const invalid = (problem: string, fix: string, cause?: unknown): Error => failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
-  const written = await readFile(path, 'utf8').catch((error: unknown) => {
+  const written = await readPluginFile(root, MANIFEST_FILE).catch((error: unknown) => {
     throw invalid(`${path} cannot be read (${(error as Error).message})`, 'Look at who may read it', error);
   });
   let given: unknown;
