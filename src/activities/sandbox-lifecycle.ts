@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { HibernateSandboxArgs, SandboxActionArgs, SandboxActionResult } from '../contracts/activities.ts';
+import type { FreezeSandboxArgs, HibernateSandboxArgs, SandboxActionArgs, SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
@@ -11,7 +11,7 @@ const HEARTBEAT_MS = 5000;
 /** Moves the conversation's sandbox between its tiers. A conversation that has none yet stays at `none`. */
 export function createSandboxLifecycle({ store, sandboxes, opened }: { store: Store; sandboxes: Sandboxes; opened: ConversationSandboxes }) {
   return {
-    freezeSandbox: action((sandboxId) => sandboxes.freeze(sandboxId)),
+    freezeSandbox: ({ mode = 'pause', ...conversation }: FreezeSandboxArgs) => action((sandboxId) => sandboxes.freeze(sandboxId, { mode }))(conversation),
     hibernateSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
       action((sandboxId) => sandboxes.hibernate(sandboxId, { otherwise }))(conversation),
     archiveSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>

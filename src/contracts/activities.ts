@@ -135,6 +135,10 @@ export interface SaveStatusArgs {
 export interface SandboxActionArgs {
   conversationId: string;
 }
+export interface FreezeSandboxArgs extends SandboxActionArgs {
+  /** Absent in histories of earlier versions, which meant a pause by it. */
+  mode?: 'idle' | 'pause';
+}
 export interface HibernateSandboxArgs extends SandboxActionArgs {
   /** What to do with a sandbox whose processes cannot be put to disk, or not be taken along. */
   otherwise: 'stop' | 'stay';
@@ -158,7 +162,7 @@ export interface ConversationActivities {
   acceptMessage(args: AcceptMessageArgs): Promise<void>;
   finishTurn(args: FinishTurnArgs): Promise<void>;
   saveStatus(args: SaveStatusArgs): Promise<void>;
-  freezeSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
+  freezeSandbox(args: FreezeSandboxArgs): Promise<SandboxActionResult>;
   hibernateSandbox(args: HibernateSandboxArgs): Promise<SandboxActionResult>;
   archiveSandbox(args: HibernateSandboxArgs): Promise<SandboxActionResult>;
   wakeSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;

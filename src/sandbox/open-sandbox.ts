@@ -12,7 +12,7 @@ import { loadTemplates } from '../templates/load-templates.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { createSandboxes } from './backends.ts';
 import { destroyExpired } from './destroy-expired.ts';
-import type { SandboxHandle, Sandboxes } from './sandbox.ts';
+import type { FreezeOptions, SandboxHandle, Sandboxes } from './sandbox.ts';
 import { uploadAssets } from './upload-assets.ts';
 
 export interface OpenSandboxOptions extends Pick<SandboxOptions, 'image' | 'memoryMb' | 'cpus' | 'pids' | 'readOnlyRoot' | 'runtime' | 'assets'> {
@@ -40,7 +40,8 @@ export interface OpenSandbox extends SandboxHandle {
   readonly lost?: string;
   /** Lets it live for at least so many milliseconds from now on. */
   keepalive(milliseconds: number): Promise<void>;
-  freeze(): Promise<SandboxTier>;
+  /** Work in progress keeps it awake, unless the mode is `pause`; returns the tier that it really has. */
+  freeze(options?: FreezeOptions): Promise<SandboxTier>;
   /** Where it cannot be put to disk with its processes it is stopped; returns the tier that it really has. */
   hibernate(): Promise<SandboxTier>;
   /** Ends its processes and keeps its files. */
@@ -113,7 +114,7 @@ async function open({ store, sandboxes, template, letGo }: OpenParts, options: O
     ...opened.handle,
     ...(opened.lost !== undefined && { lost: opened.lost }),
     keepalive: (milliseconds) => store.sandboxes.prolong(sandboxId, milliseconds),
-    freeze: () => sandboxes.freeze(sandboxId),
+    freeze: (how) => sandboxes.freeze(sandboxId, how),
     hibernate: () => sandboxes.hibernate(sandboxId),
     stop: () => sandboxes.stop(sandboxId),
     tier: () => sandboxes.tier(sandboxId),

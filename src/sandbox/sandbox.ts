@@ -268,7 +268,8 @@ export interface CodeResult {
 export interface Sandboxes extends SandboxSnapshots {
   /** Creates the conversation's sandbox or wakes the one it has; a lost one is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
-  freeze(sandboxId: string): Promise<SandboxTier>;
+  /** Returns the tier it really has: `running` where work in progress keeps it awake. */
+  freeze(sandboxId: string, options?: FreezeOptions): Promise<SandboxTier>;
   /**
    * Puts a sandbox to disk with its processes, which go on when it wakes. Where the host or the container cannot, it is stopped, or left as it is
    * with `otherwise: 'stay'`; returns the tier it really has.
@@ -303,6 +304,13 @@ export interface Sandboxes extends SandboxSnapshots {
   measure?(options: { disk: boolean }): Promise<SandboxSample[]>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+export interface FreezeOptions {
+  /**
+   * What happens to operations in progress: commands that somebody follows, code, transfers. `idle`, the default: they come first, and keep the sandbox
+   * awake or thaw it again. `pause`: they stand still with it, and their callers wait until it is woken.
+   */
+  mode?: 'idle' | 'pause';
 }
 export interface SandboxOwner {
   /** Deterministic: derived from the conversation id. */

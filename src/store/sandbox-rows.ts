@@ -26,6 +26,8 @@ export interface SandboxRow {
   expiresAt?: string;
   /** Of an archived sandbox. */
   archive?: SandboxArchive;
+  /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
+  paused?: boolean;
   lastUsedAt: string;
   createdAt: string;
   /** Where it waits for its conversation, or, without a slot, has waited. */
@@ -51,6 +53,8 @@ export interface SandboxChange {
   volumeName?: string;
   /** Goes with the state `archived`; any other change removes it. */
   archive?: SandboxArchive;
+  /** Goes with the state `frozen`; any other change removes it. */
+  paused?: boolean;
 }
 
 export interface SnapshotRow {

@@ -3,7 +3,7 @@ import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts
 
 /** Of the table `sandboxes`, as `toSandbox` takes them. */
 export const SANDBOX_COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot';
+  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot, paused';
 
 export interface SandboxSqlRow {
   sandbox_id: string;
@@ -23,6 +23,7 @@ export interface SandboxSqlRow {
   created_at: Date;
   pool_key: string | null;
   pool_slot: number | null;
+  paused: boolean;
 }
 
 export function toSandbox(row: SandboxSqlRow): SandboxRow {
@@ -40,6 +41,7 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     ...(row.files_lost_at !== null && { filesLostAt: row.files_lost_at.toISOString() }),
     ...(row.expires_at !== null && { expiresAt: row.expires_at.toISOString() }),
     ...(row.archive !== null && { archive: row.archive }),
+    ...(row.paused && { paused: true }),
     lastUsedAt: row.last_used_at.toISOString(),
     createdAt: row.created_at.toISOString(),
     ...(row.pool_key !== null && { pool: { key: row.pool_key, ...(row.pool_slot !== null && { slot: row.pool_slot }) } }),

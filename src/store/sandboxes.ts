@@ -21,7 +21,7 @@ const CHANGE = `with before as (
   ), changed as (
     update sandboxes set state = $3, container_id = coalesce($4, container_id), generation = generation + 1, last_used_at = clock_timestamp(),
       files_lost_at = case when $6 then clock_timestamp() else files_lost_at end,
-      host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json
+      host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json, paused = $10
     from before where sandboxes.sandbox_id = before.sandbox_id
     returning sandboxes.*, before.state as from_state
   ), placed as (
@@ -110,7 +110,7 @@ export function createSandboxes({ database, announcer }: { database: Database; a
   };
 }
 
-function changeValues({ state, containerId, lost, filesLost = false, hostId, volumeName, archive }: SandboxChange): SqlValue[] {
+function changeValues({ state, containerId, lost, filesLost = false, hostId, volumeName, archive, paused = false }: SandboxChange): SqlValue[] {
   const packed = archive === undefined ? null : toJsonText(archive);
-  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed];
+  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed, paused];
 }

@@ -34,7 +34,7 @@ export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval
 export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`).callModel(args);
 
 /** Resting is a saving, never a duty: it is tried a few times and then left to the next rest. */
-export const freezeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).freezeSandbox({ conversationId });
+export const freezeSandbox = (mode: 'idle' | 'pause', conversationId: string) => sandboxes(mode, 5).freezeSandbox({ conversationId, mode });
 export const hibernateSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
   sandboxes(summary, 5).hibernateSandbox({ conversationId, otherwise });
 /** Packing may take long, so a dead worker is noticed by its silence. */

@@ -4,12 +4,12 @@ import { ownerOf } from './held.ts';
 import type { Desk } from './with-sandboxes.ts';
 
 /** Lets a sandbox rest as it was found: whoever put it to rest does not look at it again. What runs in it, or is at work in it by now, is not ended. */
-export async function restAgain(desk: Desk, { sandboxId, state }: SandboxRow, handle: SandboxHandle): Promise<void> {
+export async function restAgain(desk: Desk, { sandboxId, state, paused }: SandboxRow, handle: SandboxHandle): Promise<void> {
   if (!(await isFree(desk, sandboxId))) return;
   const { sandboxes } = desk;
   switch (state) {
     case 'frozen':
-      await sandboxes.freeze(sandboxId);
+      await sandboxes.freeze(sandboxId, { mode: paused ? 'pause' : 'idle' });
       return;
     case 'hibernated':
       await sandboxes.hibernate(sandboxId, { otherwise: 'stay' });

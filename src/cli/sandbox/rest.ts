@@ -8,7 +8,7 @@ interface RestOptions {
   force?: boolean;
   keepProcesses?: boolean;
 }
-type Move = (desk: Desk, sandboxId: string, options: { otherwise: 'stop' | 'stay' }) => Promise<SandboxTier>;
+type Move = (desk: Desk, sandboxId: string, options: { otherwise: 'stop' | 'stay'; force: boolean }) => Promise<SandboxTier>;
 
 const KEEP = ['--keep-processes', 'leave it as it is where its processes would end'] as const;
 
@@ -21,7 +21,9 @@ export function restCommands(cli: Cli): Command[] {
       .option('--force', 'even while its conversation is at work in it')
       .action((ids: string[], options: RestOptions) => bring(cli, ids, options, { wanted: TIERS[name] ?? 'none', move }));
   return [
-    rest('freeze', 'Hold a sandbox where it is: it keeps its memory and uses no processor', ({ sandboxes }, id) => sandboxes.freeze(id)),
+    rest('freeze', 'Hold a sandbox where it is: it keeps its memory and uses no processor', ({ sandboxes }, id, { force }) =>
+      sandboxes.freeze(id, { mode: force ? 'pause' : 'idle' }),
+    ),
     rest('hibernate', 'Put a sandbox to disk with its processes; where the host cannot, it is stopped', ({ sandboxes }, id, options) =>
       sandboxes.hibernate(id, options),
     ).option(...KEEP),
@@ -57,7 +59,7 @@ async function bring(cli: Cli, ids: string[], options: RestOptions, { wanted, mo
     for (const id of ids) {
       const row = await findSandbox(desk, id);
       await checkRest(desk, row, force);
-      const tier = await move(desk, row.sandboxId, { otherwise: keepProcesses ? 'stay' : 'stop' });
+      const tier = await move(desk, row.sandboxId, { otherwise: keepProcesses ? 'stay' : 'stop', force });
       printLine(cli, `${row.sandboxId}: ${tier}${tier === wanted ? '' : await whyNot(desk, wanted)}.`);
     }
   });

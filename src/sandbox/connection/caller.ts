@@ -44,6 +44,8 @@ export class Caller {
   private pingedAt = 0;
   /** Why there will be no further stream. */
   private over: Error | undefined;
+  /** The error with which it was closed. */
+  private why: Error | undefined;
 
   constructor(options: CallerOptions) {
     this.options = options;
@@ -79,9 +81,15 @@ export class Caller {
     this.link?.close('it was let go of');
   }
 
-  /** Ends the connection for good; commands run on, and calls in progress are let go of. */
-  close(): void {
-    this.over ??= this.unreachable('the connection was closed');
+  /** Milliseconds since the supervisor was last heard on the stream that is open; `Infinity` without one. */
+  silentMs(): number {
+    return this.link === undefined ? Infinity : performance.now() - this.link.heardAt();
+  }
+
+  /** Ends the connection for good. Calls in progress reject with `why`; without it they are let go of, and commands run on. */
+  close(why?: Error): void {
+    this.why ??= why;
+    this.over ??= why ?? this.unreachable('the connection was closed');
     const calls = [...(this.link?.calls.values() ?? []), ...this.waiting];
     for (const open of calls) this.letGo(open);
     this.link?.close('it was closed');
@@ -124,7 +132,7 @@ export class Caller {
   }
 
   private letGoError(call: Call): Error {
-    return call.letGo?.() ?? this.over ?? this.unreachable(`${call.operation} was given up`);
+    return this.why ?? call.letGo?.() ?? this.over ?? this.unreachable(`${call.operation} was given up`);
   }
 
   /** Never rejects: what it meets goes to the calls that wait. */

@@ -41,9 +41,14 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
     async ping() {
       await ask('ping', {});
     },
+    async isAnswering(withinMs, signal) {
+      if (caller.silentMs() <= withinMs) return true;
+      await caller.call({ operation: 'ping', fields: () => ({}), signal });
+      return true;
+    },
     serveTunnels: (tunnels) => serveTunnels(caller, tunnels),
     disconnect: () => caller.disconnect(),
-    close: () => caller.close(),
+    close: (why) => caller.close(why),
   };
 }
 

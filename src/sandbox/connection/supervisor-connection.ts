@@ -116,6 +116,8 @@ export interface SupervisorConnection {
   /** Ends the exec at a call: no code of it runs any more. */
   conclude(execId: string, number: number): Promise<void>;
   ping(): Promise<void>;
+  /** True when it has said something within so many milliseconds, or answers now; false when `signal` is aborted before. */
+  isAnswering(withinMs: number, signal: AbortSignal): Promise<boolean>;
   /** At most `maxBytes` from `offset` (default 0), the file's whole size, and a text that differs when its content may. */
   readFile(path: string, maxBytes: number, offset?: number): Promise<{ bytes: Buffer; size: number; version: string }>;
   /** With `expected` it is written only over that version (empty: where there is nothing). `parents: false` makes no directories. */
@@ -140,9 +142,9 @@ export interface SupervisorConnection {
   serveTunnels(options: ServeTunnelsOptions): Promise<void>;
   /** Closes the stream but not the connection: the next call, and those in progress, open another. */
   disconnect(): void;
-  /** Ends the connection; execs run on, followers reject with `DETACHED`, everything else with `SANDBOX_UNREACHABLE`. */
-  close(): void;
+  /** Ends the connection. All calls in progress reject with `why`; without it execs run on, followers reject with `DETACHED` and everything else with `SANDBOX_UNREACHABLE`. */
+  close(why?: Error): void;
 }
 
 /** What operations need of a connection: all but its end. */
-export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close' | 'serveTunnels'>;
+export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close' | 'serveTunnels' | 'isAnswering'>;

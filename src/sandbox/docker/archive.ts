@@ -52,7 +52,7 @@ async function pack(context: DockerContext, row: SandboxRow, container: Containe
     await removeBlobs(context, packed);
     return tierOf((await ownRow(context, sandboxId)).state);
   }
-  connections.close(sandboxId);
+  connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was archived' }));
   if (container !== undefined) await engine.removeContainer(container.id);
   await engine.removeContainer(spareNameOf(row.containerName));
   await engine.removeVolume(volumeName);

@@ -16,6 +16,7 @@ import { sandboxLabels, templateLabels } from './labels.ts';
 import { discard } from './lay-out.ts';
 import { newestFiles } from './newest-files.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
+import { pause } from './pause.ts';
 import { unarchive } from './unarchive.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
@@ -28,6 +29,8 @@ export interface BroughtUp {
 const DEFAULT_MEMORY_MB = 1024;
 const DEFAULT_CPUS = 2;
 const DEFAULT_PIDS = 256;
+/** How often the row is read while a new supervisor does not answer. Milliseconds. */
+const CHANGE_POLL_MS = 500;
 
 /**
  * Makes a sandbox run, whatever its row and its container say now. The container is made to run first and the row set afterwards:
@@ -142,8 +145,8 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  const lost = hasEnded ? await findLoss(context, row, { cause, filesLost: false, expected: true }) : undefined;
-  return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
+  const loss = hasEnded ? await findLoss(context, row, { cause, filesLost: false, expected: true }) : {};
+  return loss && settle(context, row, { containerId: before.id, ...loss });
 }
 
 async function rebuild(context: DockerContext, row: SandboxRow, known?: string): Promise<BroughtUp | undefined> {
@@ -151,8 +154,8 @@ async function rebuild(context: DockerContext, row: SandboxRow, known?: string):
   // Somebody else is rebuilding it, or an engine that had lost it has it back.
   if (before?.status === 'running' || before?.status === 'paused' || before?.status === 'created') {
     if (!(await makeRun(context, before))) return undefined;
-    const lost = await findLoss(context, row, { cause: 'its container had ended', filesLost: false, expected: false });
-    return settle(context, row, { containerId: before.id, ...(lost !== undefined && { lost }) });
+    const loss = await findLoss(context, row, { cause: 'its container had ended', filesLost: false, expected: false });
+    return loss && settle(context, row, { containerId: before.id, ...loss });
   }
   const cause = before?.status === 'hibernated' ? 'it was hibernated, and its memory could not be brought back' : describeDeath(before);
   return replace(context, row, before, known ?? cause);
@@ -174,22 +177,38 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
   if (before !== undefined) await engine.removeContainer(before.id);
   const containerId = await startNew(context, row);
   if (containerId === undefined) return undefined;
-  const lost = await findLoss(context, row, {
+  const loss = await findLoss(context, row, {
     cause,
     filesLost,
     expected: seen.state === 'stopped',
     ...(saved !== undefined && { filesOf: saved.madeAt }),
   });
-  return settle(context, row, { containerId, ...(lost !== undefined && { lost }) });
+  return loss && settle(context, row, { containerId, ...loss });
 }
 
-/** Asks the new supervisor's journal which commands died with the old container. */
+/**
+ * Asks the new supervisor's journal which commands died with the old container. Undefined when the row was changed meanwhile: another worker was faster, and
+ * may have frozen it since.
+ */
 async function findLoss(
-  { connections }: DockerContext,
+  context: DockerContext,
   row: SandboxRow,
   loss: { cause: string; filesLost: boolean; filesOf?: string; expected: boolean },
-): Promise<string | undefined> {
-  return describeLoss({ ...loss, execs: await connections.lostExecs(row) });
+): Promise<{ lost?: string } | undefined> {
+  const execs = await unlessChanged(context, row, context.connections.lostExecs(row));
+  if (execs === undefined) return undefined;
+  const lost = describeLoss({ ...loss, execs });
+  return lost === undefined ? {} : { lost };
+}
+
+async function unlessChanged<T>(context: DockerContext, row: SandboxRow, answer: Promise<T>): Promise<T | undefined> {
+  for (;;) {
+    const first = await Promise.race([answer.then((value) => ({ value })), pause(CHANGE_POLL_MS)]);
+    if (first !== undefined) return first.value;
+    if (!(await wasChanged(context, row))) continue;
+    answer.catch(() => undefined);
+    return undefined;
+  }
 }
 
 async function settle(context: DockerContext, row: SandboxRow, change: { containerId?: string; lost?: string }): Promise<BroughtUp | undefined> {

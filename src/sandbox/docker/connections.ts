@@ -43,7 +43,8 @@ export interface Connections {
   isOpen(sandboxId: string): boolean;
   /** Commands that were cut off when the sandbox's processes last ended. */
   lostExecs(target: Target): Promise<LostExec[]>;
-  close(sandboxId: string): void;
+  /** `why` is the error of the operations in progress; without it they are let go of. */
+  close(sandboxId: string, why?: Error): void;
   /** Lets go of a sandbox's stream: what is in flight goes on when the sandbox can be reached again. */
   disconnect(sandboxId: string): void;
   /** Closes a connection that nobody waits on; operations in flight on a frozen sandbox wait for its thaw. */
@@ -115,11 +116,11 @@ function createEntries() {
   const entries = new Map<string, Entry>();
   const farewells = new Set<Promise<void>>();
 
-  const close = (sandboxId: string) => {
+  const close = (sandboxId: string, why?: Error) => {
     const entry = entries.get(sandboxId);
     if (entry === undefined) return;
     entries.delete(sandboxId);
-    const farewell = leave(entry).finally(() => farewells.delete(farewell));
+    const farewell = leave(entry, why).finally(() => farewells.delete(farewell));
     farewells.add(farewell);
   };
   const closeAll = async () => {
@@ -166,10 +167,10 @@ function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | un
 }
 
 /** The connection is closed at once; the promise is of what is left to tell. */
-async function leave(entry: Entry): Promise<void> {
+async function leave(entry: Entry, why: Error | undefined): Promise<void> {
   clearTimeout(entry.idleTimer);
   entry.closing.abort();
-  entry.connection.close();
+  entry.connection.close(why);
   entry.given?.destroy();
   entry.stream?.destroy();
   const kept = await entry.kept.catch(() => undefined);

@@ -9,6 +9,7 @@ import type { Connections } from './connections.ts';
 import type { CopyJobs } from './copy-jobs.ts';
 import type { Engine } from './engine.ts';
 import type { KeptPools } from './pool/kept-pools.ts';
+import type { Work } from './work.ts';
 
 /** What every operation on sandboxes needs. */
 export interface DockerContext {
@@ -21,6 +22,8 @@ export interface DockerContext {
   blobs: BlobStore;
   jobs: CopyJobs;
   connections: Connections;
+  /** Operations in progress of this process. */
+  work: Work;
   installation: string;
   hostId: string;
   standardImage: string;

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { containerNameOf, spareNameOf, volumeNameOf } from './labels.ts';
 import { removeBlobs } from './remove-blobs.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
+import { pause } from './pause.ts';
 
 const REMOVE_ATTEMPTS = 100;
 const REMOVE_PAUSE_MS = 100;
@@ -23,7 +23,7 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
       throw error;
     }
   });
-  connections.close(sandboxId);
+  connections.close(sandboxId, failure('SANDBOX_DESTROYED', { sandboxId }));
   const container = containerNameOf(installation, sandboxId);
   const volume = row === 'none' ? volumeNameOf(installation, sandboxId) : row.volumeName;
   for (let attempt = 0; ; attempt += 1) {
@@ -34,7 +34,7 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
     if (row !== 'none' && row.containerId !== undefined) await engine.removeContainer(row.containerId);
     // A container that somebody was just creating has taken the volume.
     if (attempt === REMOVE_ATTEMPTS) throw failure('SANDBOX_CONFLICT', { sandboxId });
-    await sleep(REMOVE_PAUSE_MS);
+    await pause(REMOVE_PAUSE_MS);
   }
   if (row !== 'none' && row.archive !== undefined) await removeBlobs(context, row.archive);
   await removeUnnamedSnapshots(context, sandboxId);

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DockerContext } from './context.ts';
+import { pause } from './pause.ts';
 
 /** Time for bridges to end by themselves before they are ended, and for the engine to note it. Milliseconds. */
 const BRIDGE_PAUSE_MS = 100;
@@ -12,6 +12,6 @@ export async function endBridges({ engine, connections }: DockerContext, sandbox
     if (((await engine.inspect(container))?.execs ?? 0) === 0) return;
     // Ours end by themselves; those of other workers do not.
     if (count % 5 === 4) await engine.endBridges(container);
-    else await sleep(BRIDGE_PAUSE_MS);
+    else await pause(BRIDGE_PAUSE_MS);
   }
 }

@@ -43,7 +43,7 @@ export async function holdStill(context: DockerContext, sandboxId: string): Prom
       return { row, hasMemory: false, ...(container !== undefined && { container }) };
     }
     default:
-      return (await freeze(context, sandboxId)) === 'frozen' ? holdFrozen(context, sandboxId) : undefined;
+      return (await freeze(context, sandboxId, 'pause')) === 'frozen' ? holdFrozen(context, sandboxId) : undefined;
   }
 }
 

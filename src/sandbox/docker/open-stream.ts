@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow } from '../../store/sandbox-rows.ts';
+import type { SandboxRow, SandboxState } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { applyRow } from './apply-row.ts';
 import { describeDeath } from './describe-loss.ts';
-import type { Engine } from './engine.ts';
+import type { ContainerState, Engine } from './engine.ts';
+import { pause } from './pause.ts';
 
 export type Target = Pick<SandboxRow, 'sandboxId' | 'containerName'>;
 
@@ -21,7 +21,7 @@ const FROZEN_POLL_MS = { first: 50, longest: 1000 };
  * waits until somebody wakes it, or `closing` aborts; so it does while the sandbox is frozen or hibernated by its row. Fails with `SANDBOX_LOST` when the container does not run any more.
  */
 export async function openStream(deps: OpenStreamDeps, target: Target, closing: AbortSignal): Promise<Duplex> {
-  for (let pause = FROZEN_POLL_MS.first; ; pause = Math.min(pause * 2, FROZEN_POLL_MS.longest)) {
+  for (let delay = FROZEN_POLL_MS.first; ; delay = Math.min(delay * 2, FROZEN_POLL_MS.longest)) {
     // A bridge into a container that is being put to disk or copied would keep it from that.
     const state = (await deps.rows.get(target.sandboxId))?.state;
     const resting = state === 'hibernated' || state === 'frozen';
@@ -31,7 +31,7 @@ export async function openStream(deps: OpenStreamDeps, target: Target, closing: 
       throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'the connection was closed' });
     }
     if (stream !== undefined) return stream;
-    if (resting || (await findObstacle(deps, target)) === 'frozen') await sleep(pause, undefined, { signal: closing }).catch(() => undefined);
+    if (resting || (await findObstacle(deps, target)) === 'frozen') await pause(delay, closing);
   }
 }
 
@@ -44,13 +44,20 @@ async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, conta
     case 'running':
       return 'passed';
     case 'paused':
+      if (row?.state === 'stopped' || row?.state === 'lost') throw lost(sandboxId, row.state, container);
       if (row?.state !== 'running') return 'frozen';
       await applyRow({ engine, rows }, sandboxId);
       return 'passed';
     case 'hibernated':
+      if (row?.state === 'stopped' || row?.state === 'lost') throw lost(sandboxId, row.state, container);
       // Whoever put it to disk sees that somebody had woken it meanwhile, and wakes it again.
       return 'frozen';
     default:
-      throw failure('SANDBOX_LOST', { sandboxId, problem: row?.state === 'stopped' ? 'it was stopped' : describeDeath(container) });
+      throw lost(sandboxId, row?.state, container);
   }
+}
+
+function lost(sandboxId: string, state: SandboxState | undefined, container: ContainerState | undefined): Error {
+  const problem = state === 'stopped' ? 'it was stopped' : state === 'archived' ? 'it was archived' : describeDeath(container);
+  return failure('SANDBOX_LOST', { sandboxId, problem });
 }

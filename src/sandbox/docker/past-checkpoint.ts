@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { checkpointName } from './checkpoints.ts';
 import type { DockerContext } from './context.ts';
 import type { ContainerState } from './engine.ts';
+import { pause } from './pause.ts';
 
 /** The engine notices an end within a moment; to write a big memory takes longer. Milliseconds. */
 const POLL_MS = { first: 20, longest: 200 };
@@ -20,6 +20,6 @@ export async function pastCheckpoint(
     const container = await engine.inspect(row.containerName);
     if (container?.status !== 'running' || container.runtime !== 'runsc' || count === ATTEMPTS) return container;
     if (!(await engine.checkpointsOf(container.id)).includes(checkpointName(row.generation))) return container;
-    await sleep(Math.min(POLL_MS.first * 2 ** count, POLL_MS.longest));
+    await pause(Math.min(POLL_MS.first * 2 ** count, POLL_MS.longest));
   }
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
+import { pause } from './pause.ts';
 
 /** Milliseconds before each further try. Engines refuse for a moment what they have not quite forgotten ("id already in use", "content already exists"). */
 const DELAYS = [50, 200, 500, 1000, 2000, 4000, 8000];
@@ -13,7 +13,7 @@ export async function retried<T>(call: () => Promise<T>, { log, what }: { log: L
     } catch (error) {
       if (!isFailure(error, 'DOCKER_FAILED')) throw error;
       log.info({ problem: error.message, again: delay }, `${what}: the engine refused, trying again`);
-      await sleep(delay);
+      await pause(delay);
     }
   }
   return call();

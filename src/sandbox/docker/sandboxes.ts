@@ -31,6 +31,7 @@ import { restore } from './restore.ts';
 import { snapshot, toInfo } from './snapshot.ts';
 import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
+import { createWork } from './work.ts';
 
 export interface DockerSandboxesOptions {
   config: Pick<
@@ -74,6 +75,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     blobs: store.blobs,
     jobs: engine.copyJobs(installation, standardImage),
     connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
+    work: createWork(() => context),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
     standardImage,
@@ -102,7 +104,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
     fork: (sandboxId, count) => fork(context, sandboxId, count),
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
-    freeze: (sandboxId) => inTurn(sandboxId, () => freeze(context, sandboxId)),
+    freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
@@ -129,7 +131,7 @@ async function openKnown(context: DockerContext, { sandboxId, options }: Pick<Sa
   const { lost } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'open', cause));
   // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
   const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
-  await context.connections.use(target, (connection) => connection.ping());
+  await context.work.perform(target, (connection) => connection.ping());
   return { handle: handleFor(context, target, options), ...(lost !== undefined && { lost }) };
 }
 

@@ -14,7 +14,7 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
     if (before.state === 'creating' || before.state === 'lost' || before.state === 'archived') return tierOf(before.state);
     const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
     if (row === undefined) return undefined;
-    connections.close(sandboxId);
+    connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was stopped' }));
     await engine.stop(row.containerName);
     for (const name of await checkpointsIn(context, row.containerName)) await engine.removeCheckpoint(row.containerName, name);
     // Somebody who woke it meanwhile took the container for a running one.

@@ -80,7 +80,7 @@ describe('freezing', () => {
     let seen = '';
     const running = handle.run('mkfifo gate; echo begun; read line < gate; echo ended $line', { onStdout: (chunk) => (seen += chunk.toString()) });
     await until(async () => seen.includes('begun'), 'the command has begun');
-    expect(await parts.sandboxes.freeze(owner.sandboxId)).toBe('frozen');
+    expect(await parts.sandboxes.freeze(owner.sandboxId, { mode: 'pause' })).toBe('frozen');
     expect(await state(owner.sandboxId)).toMatchObject({ Paused: true });
     expect(await parts.sandboxes.tier(owner.sandboxId)).toBe('frozen');
     expect(await parts.sandboxes.wake(owner.sandboxId)).toBe('running');
