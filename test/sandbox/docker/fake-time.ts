@@ -1,0 +1,49 @@
+interface Timer {
+  atMs: number;
+  order: number;
+  act: () => void;
+}
+
+/** Replaces the global timers and clocks: time passes at once, and only when it is told to. Streams and promises are Node's own. */
+export class FakeTime {
+  nowMs = 0;
+  readonly #timers = new Map<number, Timer>();
+  readonly #real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, now: performance.now.bind(performance) };
+  readonly #turn = globalThis.setImmediate;
+  #count = 0;
+
+  constructor() {
+    const set = (act: (...args: unknown[]) => void, delay = 0, ...args: unknown[]) => {
+      const order = (this.#count += 1);
+      this.#timers.set(order, { atMs: this.nowMs + Math.max(1, delay), order, act: () => act(...args) });
+      const timer = { unref: () => timer, ref: () => timer, hasRef: () => true, refresh: () => timer, [Symbol.toPrimitive]: () => order };
+      return timer;
+    };
+    const clear = (timer: unknown) => void (timer != null && this.#timers.delete(Number(timer)));
+    Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
+    performance.now = () => this.nowMs;
+  }
+
+  /** Lets streams and promises come to rest. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 3; turn += 1) await new Promise<void>((resolve) => this.#turn(resolve));
+  }
+
+  /** Passes to the next timer; false when there is none. */
+  pass(): boolean {
+    const next = [...this.#timers.values()].reduce<Timer | undefined>(
+      (first, timer) => (first === undefined || timer.atMs < first.atMs || (timer.atMs === first.atMs && timer.order < first.order) ? timer : first),
+      undefined,
+    );
+    if (next === undefined) return false;
+    this.#timers.delete(next.order);
+    this.nowMs = Math.max(this.nowMs, next.atMs);
+    next.act();
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    Object.assign(globalThis, { setTimeout: this.#real.setTimeout, clearTimeout: this.#real.clearTimeout });
+    performance.now = this.#real.now;
+  }
+}
