@@ -103,8 +103,12 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
   }
   if (await makeRun(context, container)) {
     // It was never put to disk, or somebody who woke it has died before he could say so.
-    for (const name of await engine.checkpointsOf(row.containerName)) await engine.removeCheckpoint(row.containerName, name);
-    return settle(context, row, {});
+    // One with the row's own number is being written: the worker that does so finds the row changed, and wakes the sandbox from it.
+    const older = (await engine.checkpointsOf(row.containerName)).filter((name) => name !== checkpointName(row.generation));
+    for (const name of older) await engine.removeCheckpoint(row.containerName, name);
+    const settled = await settle(context, row, {});
+    // The worker that puts it to disk may have read the row before this change.
+    return (await engine.inspect(row.containerName))?.status === 'hibernated' ? undefined : settled;
   }
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
   return undefined;
@@ -145,8 +149,17 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  const loss = hasEnded ? await findLoss(context, row, { cause, filesLost: false, expected: true }) : {};
+  if (!hasEnded) return takeOver(context, row, before.id);
+  const loss = await findLoss(context, row, { cause, filesLost: false, expected: true });
   return loss && settle(context, row, { containerId: before.id, ...loss });
+}
+
+/** A container that was about to be stopped. The worker that stops it may have read the row before this change, and has to be made up for. */
+async function takeOver(context: DockerContext, row: SandboxRow, containerId: string): Promise<BroughtUp | undefined> {
+  const settled = await settle(context, row, { containerId });
+  if (settled === undefined || (await context.engine.inspect(containerId))?.status !== 'ended') return settled;
+  await context.rows.change(row.sandboxId, row.generation + 1, { state: 'stopped' });
+  return undefined;
 }
 
 async function rebuild(context: DockerContext, row: SandboxRow, known?: string): Promise<BroughtUp | undefined> {

@@ -34,6 +34,9 @@ export class FakeWorld {
   readonly #blobs = new Map<string, Buffer>();
   readonly #latency: () => number;
   #ids = 0;
+  #workers = 0;
+  /** What the workers asked for, in order; to be read when a property fails. */
+  readonly trace: string[] = [];
 
   constructor(latency: () => number) {
     this.#latency = latency;
@@ -41,6 +44,7 @@ export class FakeWorld {
 
   worker(): FakeWorker {
     let isDead = false;
+    const number = (this.#workers += 1);
     const slowly = <T extends object>(target: T): T =>
       new Proxy(target, {
         get: (object, name) => {
@@ -48,7 +52,9 @@ export class FakeWorld {
           if (typeof value !== 'function' || PLAIN.has(String(name))) return value;
           return async (...args: unknown[]) => {
             await this.#pass(() => isDead);
+            this.trace.push(`${performance.now()} ${number} ${String(name)} ${JSON.stringify(args)}`);
             const outcome = await (value as (...args: unknown[]) => unknown).apply(object, args);
+            this.trace.push(`${performance.now()} ${number}   ${String(name)} -> ${JSON.stringify(outcome)?.slice(0, 200)}`);
             await this.#pass(() => isDead);
             return outcome;
           };
@@ -171,7 +177,11 @@ export class FakeWorld {
         if (found !== undefined) found.checkpoints = found.checkpoints.filter((one) => one !== checkpoint);
       },
       removeLoosePages: async () => undefined,
-      copyJobs: () => ({ copy: async () => undefined, pack: () => Readable.from([Buffer.from('packed')]), unpack: (content: Readable) => finished(content.resume()) }),
+      copyJobs: () => ({
+        copy: async () => undefined,
+        pack: () => Readable.from([Buffer.from('packed')]),
+        unpack: (content: Readable) => finished(content.resume()),
+      }),
       endBridges: async () => undefined,
       createVolume: async (name: string) => void this.volumes.set(name, this.volumes.get(name) ?? new FakeVolume()),
       hasQuotas: async () => false,
@@ -202,7 +212,11 @@ export class FakeWorld {
         return known;
       },
       get: async (sandboxId: string) => this.rows.get(sandboxId),
-      change: async (sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, ...change }: Partial<SandboxRow> & { lost?: string; filesLost?: boolean }) => {
+      change: async (
+        sandboxId: string,
+        generation: number,
+        { lost: _lost, filesLost: _filesLost, ...change }: Partial<SandboxRow> & { lost?: string; filesLost?: boolean },
+      ) => {
         const row = this.rows.get(sandboxId);
         if (row?.generation !== generation) return undefined;
         const { archive: _archive, paused: _paused, ...rest } = row;

@@ -113,6 +113,7 @@ async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc
   judge(steps, outcomes);
   // A wake that an operation has asked for may come to its end after the operation.
   const calmMs = time.nowMs + CALM_MS;
+  setTimeout(() => undefined, CALM_MS + 1);
   await until(time, () => time.nowMs > calmMs);
   await agree(world, steps, run);
 }
@@ -165,27 +166,49 @@ async function agree(world: FakeWorld, steps: Step[], run: <T>(work: Promise<T>)
   expect(await run(last.tier(ID))).toBe('running');
 }
 
-const latency = fc.array(fc.oneof({ weight: 12, arbitrary: fc.integer({ min: 1, max: 8 }) }, { weight: 2, arbitrary: fc.integer({ min: 20, max: 200 }) }, { weight: 1, arbitrary: fc.constant(2000) }), {
-  minLength: 20,
-  maxLength: 60,
-});
+const latency = fc.array(
+  fc.oneof(
+    { weight: 12, arbitrary: fc.integer({ min: 1, max: 8 }) },
+    { weight: 2, arbitrary: fc.integer({ min: 20, max: 200 }) },
+    { weight: 1, arbitrary: fc.constant(2000) },
+  ),
+  {
+    minLength: 20,
+    maxLength: 60,
+  },
+);
+/** Most verbs wake the sandbox; what waits for a wake that never comes shows only without them. */
+const OFTEN = ['long', 'long', 'long', 'freeze', 'freeze', 'freeze'];
 const stepsOf = (verbs: object) =>
-  fc.array(fc.record({ verb: fc.constantFrom(...Object.keys(verbs)), actor: fc.integer({ min: 0, max: 2 }), atMs: fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 4000 })) }), {
-    minLength: 2,
-    maxLength: 9,
-  });
+  fc.array(
+    fc.record({
+      verb: fc.constantFrom(...Object.keys(verbs), ...OFTEN),
+      actor: fc.integer({ min: 0, max: 2 }),
+      atMs: fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 4000 })),
+    }),
+    {
+      minLength: 2,
+      maxLength: 9,
+    },
+  );
 
+/** More of them, and others, are a matter of the environment. */
 const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 400);
 const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 4711);
+const TIME_LIMIT_MS = 60_000 + RUNS * 100;
 
 test.each([
   ['freezes and wakes', 'runc', { ...COMMANDS, ...RESTS }],
   ['pauses and hibernation as well', 'runsc', { ...COMMANDS, ...RESTS, ...PAUSES }],
   ['everything', 'runc', ALL],
   ['everything in gVisor', 'runsc', ALL],
-] as const)('commands amid %s (%s) settle in bounded time, with the truth, and leave row, container and supervisor agreed', async (_name, runtime, verbs) => {
-  await fc.assert(
-    fc.asyncProperty(stepsOf(verbs), latency, (steps, latencies) => play(steps, latencies, runtime)),
-    { numRuns: RUNS, seed: SEED, interruptAfterTimeLimit: 50_000, markInterruptAsFailure: true },
-  );
-}, 60_000);
+] as const)(
+  'commands amid %s (%s) settle in bounded time, with the truth, and leave row, container and supervisor agreed',
+  async (_name, runtime, verbs) => {
+    await fc.assert(
+      fc.asyncProperty(stepsOf(verbs), latency, (steps, latencies) => play(steps, latencies, runtime)),
+      { numRuns: RUNS, seed: SEED },
+    );
+  },
+  TIME_LIMIT_MS,
+);
