@@ -14,6 +14,7 @@ export interface OpenStreamDeps {
   rows: Store['sandboxes'];
 }
 
+const RESTING: ReadonlySet<ContainerState['status']> = new Set(['paused', 'hibernated']);
 const FROZEN_POLL_MS = { first: 50, longest: 1000 };
 
 /**
@@ -38,23 +39,14 @@ export async function openStream(deps: OpenStreamDeps, target: Target, closing: 
 /** Why there is no way in: the sandbox is frozen as it should be; or something that is over now. */
 async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: Target): Promise<'frozen' | 'passed'> {
   const container = await engine.inspect(containerName);
-  const row = await rows.get(sandboxId);
-  if (row?.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-  switch (container?.status) {
-    case 'running':
-      return 'passed';
-    case 'paused':
-      if (row?.state === 'stopped' || row?.state === 'lost') throw lost(sandboxId, row.state, container);
-      if (row?.state !== 'running') return 'frozen';
-      await applyRow({ engine, rows }, sandboxId);
-      return 'passed';
-    case 'hibernated':
-      if (row?.state === 'stopped' || row?.state === 'lost') throw lost(sandboxId, row.state, container);
-      // Whoever put it to disk sees that somebody had woken it meanwhile, and wakes it again.
-      return 'frozen';
-    default:
-      throw lost(sandboxId, row?.state, container);
-  }
+  const state = (await rows.get(sandboxId))?.state;
+  if (state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+  if (container?.status === 'running') return 'passed';
+  if (container === undefined || !RESTING.has(container.status) || state === 'stopped' || state === 'lost') throw lost(sandboxId, state, container);
+  // The worker that put it to disk sees that another had woken it meanwhile, and wakes it again.
+  if (state !== 'running' || container.status === 'hibernated') return 'frozen';
+  await applyRow({ engine, rows }, sandboxId);
+  return 'passed';
 }
 
 function lost(sandboxId: string, state: SandboxState | undefined, container: ContainerState | undefined): Error {

@@ -127,10 +127,13 @@ class AtWork {
   #checkLater(delay: number): void {
     const round = this.#round;
     this.#checking = setTimeout(() => {
-      void this.#check(delay).then((next) => {
-        if (this.isWorking && this.#round === round) this.#checkLater(next);
-      });
+      void this.#checkNow(delay, round);
     }, delay);
+  }
+
+  async #checkNow(delay: number, round: number): Promise<void> {
+    const next = await this.#check(delay);
+    if (this.isWorking && this.#round === round) this.#checkLater(next);
   }
 
   /** Returns the delay until the next check. Never rejects: an error that will stay goes to the operations. */

@@ -16,6 +16,16 @@ export class FakeVolume {
 }
 
 const TICK_MS = 20;
+const NEEDS_EXEC: ReadonlySet<string> = new Set(['attach', 'info', 'input', 'signal']);
+
+interface Request {
+  operation: string;
+  execId: string;
+  command: string;
+  size: number;
+  end: boolean;
+}
+type Send = (frame: number, value: object | string) => void;
 
 /**
  * As much of a supervisor as lifecycle tests need: commands are `work MILLISECONDS` or `wait` (for the end of stdin). It stands still while its container
@@ -105,46 +115,51 @@ export class FakeSupervisor {
 
   #take(socket: Duplex, { type, channel, payload }: Frame): void {
     if (type !== FRAMES.request) return;
-    const { operation, ...fields } = JSON.parse(payload.toString()) as JsonObject & { operation: string };
-    const send = (frame: number, value: object) => !socket.destroyed && socket.write(encodeFrame(frame, channel, JSON.stringify(value)));
-    const end = (value: object = {}) => send(FRAMES.end, value);
-    const fail = (code: string) => send(FRAMES.error, { code, problem: String(fields['execId'] ?? operation) });
-    const execId = String(fields['execId']);
-    const exec = this.#volume.execs.get(execId);
-    if (['attach', 'info', 'input', 'signal'].includes(operation) && exec === undefined) return void fail('EXEC_NOT_FOUND');
-    switch (operation) {
-      case 'hello':
-        return void end({ version: PROTOCOL_VERSION, supervisorId: this.#id, bootedAt: 'now' });
-      case 'ping':
-        return void end();
-      case 'start':
-        this.#start(execId, String(fields['command']));
-        return void end(this.#info(execId));
-      case 'run':
-        this.#start(execId, String(fields['command']));
-        return this.#follow(execId, send);
-      case 'attach':
-        return this.#follow(execId, send);
-      case 'input':
-        if (fields['end'] === true && exec?.leftMs === Infinity) exec.leftMs = 0;
-        send(FRAMES.reply, { accepted: fields['size'] });
-        return void end();
-      case 'signal': {
-        const signalled = exec?.state === 'running';
-        if (exec !== undefined && signalled) Object.assign(exec, { state: 'ended', status: 'killed' });
-        end({ signalled });
-        return this.#answerFollowers();
-      }
-      case 'list':
-        for (const id of this.#volume.execs.keys()) socket.write(encodeFrame(FRAMES.data, channel, `${JSON.stringify(this.#info(id))}\n`));
-        return void end();
-      case 'readFile':
-        socket.write(encodeFrame(FRAMES.data, channel, 'content'));
-        return void end({ size: 7, version: '1' });
-      default:
-        return void fail('INTERNAL');
-    }
+    const request = JSON.parse(payload.toString()) as Request;
+    const send = (frame: number, value: object | string): void => {
+      if (!socket.destroyed) socket.write(encodeFrame(frame, channel, typeof value === 'string' ? value : JSON.stringify(value)));
+    };
+    const perform = this.#operations[request.operation];
+    const isUnknown = NEEDS_EXEC.has(request.operation) && !this.#volume.execs.has(request.execId);
+    if (isUnknown) send(FRAMES.error, { code: 'EXEC_NOT_FOUND', problem: request.execId });
+    else if (perform === undefined) send(FRAMES.error, { code: 'INTERNAL', problem: request.operation });
+    else perform(request, send);
   }
+
+  readonly #operations: Record<string, (request: Request, send: Send) => void> = {
+    hello: (_request, send) => send(FRAMES.end, { version: PROTOCOL_VERSION, supervisorId: this.#id, bootedAt: 'now' }),
+    ping: (_request, send) => send(FRAMES.end, {}),
+    start: ({ execId, command }, send) => {
+      this.#start(execId, command);
+      send(FRAMES.end, this.#info(execId));
+    },
+    run: ({ execId, command }, send) => {
+      this.#start(execId, command);
+      this.#follow(execId, send);
+    },
+    attach: ({ execId }, send) => this.#follow(execId, send),
+    input: ({ execId, size, end }, send) => {
+      const exec = this.#volume.execs.get(execId);
+      if (end && exec?.leftMs === Infinity) exec.leftMs = 0;
+      send(FRAMES.reply, { accepted: size });
+      send(FRAMES.end, {});
+    },
+    signal: ({ execId }, send) => {
+      const exec = this.#volume.execs.get(execId);
+      const signalled = exec?.state === 'running';
+      if (exec !== undefined && signalled) Object.assign(exec, { state: 'ended', status: 'killed' });
+      send(FRAMES.end, { signalled });
+      this.#answerFollowers();
+    },
+    list: (_request, send) => {
+      for (const id of this.#volume.execs.keys()) send(FRAMES.data, `${JSON.stringify(this.#info(id))}\n`);
+      send(FRAMES.end, {});
+    },
+    readFile: (_request, send) => {
+      send(FRAMES.data, 'content');
+      send(FRAMES.end, { size: 7, version: '1' });
+    },
+  };
 
   #start(execId: string, command: string): void {
     if (this.#volume.execs.has(execId)) return;
@@ -153,7 +168,7 @@ export class FakeSupervisor {
     this.#volume.execs.set(execId, { state: 'running', leftMs: word === 'wait' ? Infinity : Number(milliseconds), status: 'exited' });
   }
 
-  #follow(execId: string, send: (frame: number, value: object) => unknown): void {
+  #follow(execId: string, send: Send): void {
     const preview = { head: '', tail: '', leftOut: 0, path: '/x' };
     send(FRAMES.reply, { startedAt: 'now' });
     this.#followers.push({ execId, end: () => send(FRAMES.end, { exit: this.#exit(execId), stdout: preview, stderr: preview }) });

@@ -79,10 +79,10 @@ async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc
   const world = new FakeWorld(() => latencies[(drawn += 1) % latencies.length] ?? 1);
   const workers = [world.worker(), world.worker()];
   const run = async <T>(work: Promise<T>): Promise<T> => {
-    let over = false;
-    const done = () => void (over = true);
-    work.then(done, done);
-    await until(time, () => over);
+    let isOver = false;
+    const noted = work.finally(() => (isOver = true));
+    noted.catch(() => undefined);
+    await until(time, () => isOver);
     return work;
   };
   const open = async (worker: FakeWorker) => ({ worker, sandboxes: worker.sandboxes, handle: (await run(worker.sandboxes.open(OWNER, { runtime }))).handle });
