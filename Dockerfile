@@ -9,21 +9,24 @@ RUN command -v npm >/dev/null \
 COPY images/certificates/ /usr/local/share/ca-certificates/
 RUN update-ca-certificates >/dev/null
 ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
-# Debian 12's own Node is too old for the worker; the npm registry has current ones.
-ARG NODE_VERSION=22.23.3
-RUN npm install --silent --prefix /opt/node "node-linux-$(dpkg --print-architecture | sed s/amd64/x64/)@${NODE_VERSION}" \
+# Debian 12's own Node is too old for the worker. The npm registry has current ones; npm checks them against the digests of the lock file.
+COPY setup/node/ /opt/node/
+RUN npm ci --prefix /opt/node --ignore-scripts --loglevel=error --no-fund --no-audit \
   && install -D /opt/node/node_modules/node-linux-*/bin/node /opt/bin/node
 ENV PATH=/opt/bin:$PATH
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts --no-fund --no-audit
+RUN npm ci --ignore-scripts --loglevel=error --no-fund --no-audit
 COPY . .
-RUN npm run --silent build && npm prune --omit=dev --ignore-scripts
+# Temporal's package has the native cores of five platforms; the image needs its own.
+RUN npm run --silent build && npm prune --omit=dev --ignore-scripts --loglevel=error --no-fund --no-audit \
+  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
 
 FROM ${BASE}
 RUN dpkg-query -W ca-certificates >/dev/null 2>&1 \
   || { apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*; }
-RUN useradd --uid 10001 --user-group --create-home longshore
+RUN useradd --uid 10001 --user-group --create-home longshore \
+  && install -d -o longshore -g longshore -m 0700 /home/longshore/.cache /home/longshore/.cache/longshore
 COPY --from=build /opt/bin/node /usr/local/bin/node
 WORKDIR /app
 COPY --from=build /app/package.json ./
@@ -31,6 +34,7 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY --from=build /app/images/sandbox images/sandbox
 COPY --from=build /app/schemas schemas
+COPY --from=build /app/setup setup
 USER longshore
 ENV NODE_ENV=production
 ENTRYPOINT ["node", "dist/cli/main.js"]

@@ -5,11 +5,11 @@ set -eu
 cd "$(dirname "$0")/.."
 
 if ! command -v node >/dev/null 2>&1; then
-  echo "Node.js is not installed. Install Node.js 20.19 or newer and run this again." >&2
+  echo "Node.js is not installed. Install Node.js 24 (20.19 is the oldest that works) and run this again." >&2
   exit 1
 fi
 if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)'; then
-  echo "Node.js $(node --version) is too old. Install Node.js 20.19 or newer and run this again." >&2
+  echo "Node.js $(node --version) is too old. Install Node.js 24 (20.19 is the oldest that works) and run this again." >&2
   exit 1
 fi
 

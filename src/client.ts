@@ -4,7 +4,7 @@ import type { AgentSource } from './client/start-conversation.ts';
 import { checkNamespace } from './client/own-namespace.ts';
 import { createTemporalLink } from './client/temporal.ts';
 import type { ConnectOptions, Longshore } from './client/types.ts';
-import { loadConfig, type Config } from './config.ts';
+import { checkDatabaseUrl, loadConfig, type Config } from './config.ts';
 import { createLogger } from './log.ts';
 import { openStore } from './store/open-store.ts';
 
@@ -35,7 +35,7 @@ export { defineAgent } from './agents/define-agent.ts';
 export async function connect(options: ConnectOptions = {}): Promise<Longshore> {
   const config = loadConfig();
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
-  const store = await openStore({ url: options.databaseUrl ?? config.DATABASE_URL, log });
+  const store = await openStore({ url: checkDatabaseUrl(config, options.databaseUrl ?? config.DATABASE_URL), log });
   const temporal = createTemporalLink({
     address: options.temporalAddress ?? config.TEMPORAL_ADDRESS,
     namespace: options.temporalNamespace ?? config.TEMPORAL_NAMESPACE,

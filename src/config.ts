@@ -5,6 +5,8 @@ import { duration } from './agents/duration.ts';
 import { failure } from './contracts/errors.ts';
 
 const text = z.string().min(1);
+/** Passwords that somebody else knows: that of the development stack, and those that people try first. */
+const KNOWN_PASSWORDS = new Set(['longshore', 'postgres', 'password', 'changeme', 'change-me', 'secret', 'admin', 'root', 'test', 'example', '123456']);
 const schema = z.object({
   /** Address of the Temporal frontend, `host:port`. */
   TEMPORAL_ADDRESS: text.default('127.0.0.1:7233'),
@@ -82,6 +84,29 @@ export function loadConfig(env: Record<string, string | undefined> = process.env
     problem: `${JSON.stringify(given[name])} is not usable (${issue?.message})`,
     fix: 'Mend it or unset it; the README lists the variables',
   });
+}
+
+/**
+ * Returns an address of the database that is to be used.
+ * @throws CONFIG_INVALID in production, when its password is a well-known one.
+ */
+export function checkDatabaseUrl({ NODE_ENV }: Pick<Config, 'NODE_ENV'>, url: string): string {
+  if (NODE_ENV !== 'production' || !KNOWN_PASSWORDS.has(passwordOf(url).toLowerCase())) return url;
+  throw failure('CONFIG_INVALID', {
+    name: 'DATABASE_URL',
+    problem: 'its password is a well-known default, and NODE_ENV is "production"',
+    fix: 'Give the database user a password of its own, and use an address with it',
+  });
+}
+
+function passwordOf(url: string): string {
+  if (!URL.canParse(url)) return '';
+  const { password } = new URL(url);
+  try {
+    return decodeURIComponent(password);
+  } catch {
+    return password;
+  }
 }
 
 /** The environment that agent files may name as `${env.NAME}` and providers read their keys from. */

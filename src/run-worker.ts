@@ -3,7 +3,7 @@ import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { parseDuration } from './agents/duration.ts';
 import { loadAgents } from './agents/load-agents.ts';
 import { searchableTools } from './activities/offer-tools.ts';
-import { readEnvironment, type Config } from './config.ts';
+import { checkDatabaseUrl, readEnvironment, type Config } from './config.ts';
 import type { Agent } from './contracts/agent.ts';
 import type { Logger } from './log.ts';
 import { createWorkerMetrics } from './metrics/worker-metrics.ts';
@@ -36,7 +36,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const names = sourcesOf(agents.values()).map(({ name }) => name);
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log, idleMs: idleMsOf(config) }) : undefined;
-  await using store = await openStore({ url: config.DATABASE_URL, log, blobs: config });
+  await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config });
   await using plugins = await openPlugins({ config, agents, isolates, store, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;

@@ -50,7 +50,9 @@ async function sandboxLines(config: Config): Promise<DoctorLine[]> {
 export function nodeLine(version: string): DoctorLine {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const enough = major > 20 || (major === 20 && minor >= 19);
-  return enough ? { name: 'Node', ok: 'ok', found: version } : { name: 'Node', ok: 'missing', found: version, todo: 'Install Node.js 20.19 or newer' };
+  return enough
+    ? { name: 'Node', ok: 'ok', found: version }
+    : { name: 'Node', ok: 'missing', found: version, todo: 'Install Node.js 24; 20.19 is the oldest that works' };
 }
 
 async function engineLines(config: Config): Promise<DoctorLine[]> {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { checkNamespace, identifyNamespace, type NamespaceParts } from '../client/own-namespace.ts';
 import { createTemporalLink } from '../client/temporal.ts';
+import { checkDatabaseUrl } from '../config.ts';
 import { restartOwnEngine } from '../dev/docker-engine.ts';
 import { ENGINE_SETTINGS, ensureRunsc, registerRunsc } from '../dev/gvisor.ts';
 import { ensureGvisorScript } from '../dev/gvisor-script.ts';
@@ -19,7 +20,7 @@ export function setupCommand(cli: Cli): Command {
     .action(async ({ gvisor, moveDatabase = false }: { gvisor?: boolean; moveDatabase?: boolean }) => {
       const config = cli.config();
       if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
-      await migrate(config.DATABASE_URL);
+      await migrate(checkDatabaseUrl(config, config.DATABASE_URL));
       printLine(cli, 'Postgres: the schema is up to date.');
       const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
       const temporal = createTemporalLink({ address, namespace });

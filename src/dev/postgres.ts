@@ -9,7 +9,7 @@ import { ensurePostgresFiles, placeForData, serverUser, type User } from './post
 import { startServerProcess } from './server-process.ts';
 
 const READY_TIMEOUT_MS = 60_000;
-/** User, password and database of the development server, which listens on loopback only; the default of DATABASE_URL. */
+/** User, default password and database of the development server, which listens on loopback only; the default of DATABASE_URL. */
 const NAME = 'longshore';
 
 export interface PostgresOptions {
@@ -19,6 +19,8 @@ export interface PostgresOptions {
   /** The directory of caches, where the server's program is. */
   home: string;
   log: (line: string) => void;
+  /** Of the server's administrator; used when the data directory is made. Default `longshore`, which production refuses. */
+  password?: string;
   /** False trades safety against power loss for speed; for tests. Default true. */
   durable?: boolean;
 }
@@ -33,11 +35,11 @@ export interface RunningPostgres {
 }
 
 /** Starts the embedded Postgres on its data directory, or shares the one that runs there already. */
-export async function startPostgres({ dataDir, port, home, log, durable = true }: PostgresOptions): Promise<RunningPostgres> {
+export async function startPostgres({ dataDir, port, home, log, password = NAME, durable = true }: PostgresOptions): Promise<RunningPostgres> {
   const user = await serverUser();
   const native = await ensurePostgresFiles({ home, log, user });
   const place = await placeForData(dataDir, user);
-  if (!existsSync(join(place, 'PG_VERSION'))) await initialise(native, place, user);
+  if (!existsSync(join(place, 'PG_VERSION'))) await initialise({ native, place, user, password });
   const unsafe = durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'max_connections=200', ...unsafe];
   const server = await startServerProcess({
@@ -55,7 +57,7 @@ export async function startPostgres({ dataDir, port, home, log, durable = true }
     // Fast shutdown: sessions are ended, data are written.
     stopSignal: 'SIGINT',
   });
-  return { url: `postgres://${NAME}:${NAME}@127.0.0.1:${server.facts.port}/${NAME}`, dataDir: place, shared: server.shared, stop: server.stop };
+  return { url: `postgres://${NAME}:${password}@127.0.0.1:${server.facts.port}/${NAME}`, dataDir: place, shared: server.shared, stop: server.stop };
 }
 
 /** The server listens before it serves, and refuses sessions in between; only its log tells the difference without a session. */
@@ -64,11 +66,11 @@ async function isServing(port: number, logFile: string): Promise<boolean> {
 }
 
 /** A directory that exists has been filled to the end: the work is done beside it. */
-async function initialise(native: string, place: string, user: User | undefined): Promise<void> {
+async function initialise({ native, place, user, password }: { native: string; place: string; user: User | undefined; password: string }): Promise<void> {
   await mkdir(dirname(place), { recursive: true });
   const secrets = await mkdtemp(join(tmpdir(), 'longshore-postgres-'));
   const passwordFile = join(secrets, 'password');
-  await writeFile(passwordFile, NAME, { mode: 0o600 });
+  await writeFile(passwordFile, password, { mode: 0o600 });
   await mkdir(place, { recursive: true });
   if (user) for (const path of [secrets, passwordFile, place]) await chown(path, user.uid, user.gid);
   try {

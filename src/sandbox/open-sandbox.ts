@@ -1,5 +1,5 @@
 import { templatesBeside } from '../agents/load-agents.ts';
-import { loadConfig, type Config } from '../config.ts';
+import { checkDatabaseUrl, loadConfig, type Config } from '../config.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
@@ -62,7 +62,7 @@ export async function openSandbox(options: OpenSandboxOptions = {}): Promise<Ope
   const config = loadConfig();
   const template = await templateOf(config, options);
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'warn' });
-  const store = await openStore({ url: options.databaseUrl ?? config.DATABASE_URL, log, poolSize: 2 });
+  const store = await openStore({ url: checkDatabaseUrl(config, options.databaseUrl ?? config.DATABASE_URL), log, poolSize: 2 });
   let sandboxes: Sandboxes | undefined;
   const letGo = async () => {
     await sandboxes?.[Symbol.asyncDispose]();

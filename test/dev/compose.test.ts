@@ -7,6 +7,10 @@ interface Service {
   restart?: string;
   environment?: Record<string, string>;
   healthcheck?: unknown;
+  read_only?: boolean;
+  cap_drop?: string[];
+  cap_add?: string[];
+  security_opt?: string[];
 }
 
 describe('docker-compose.yml', () => {
@@ -33,5 +37,18 @@ describe('docker-compose.yml', () => {
 
   test('every server that others wait for has a health check', () => {
     for (const name of ['postgres', 'temporal', 'temporal-ui']) expect(services[name]).toHaveProperty('healthcheck');
+  });
+
+  test('no service has capabilities or can gain rights, but Postgres to change to its own user', () => {
+    for (const [name, service] of Object.entries(services)) {
+      expect({ name, ...service }).toMatchObject({ name, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    }
+    const added = Object.entries(services).filter(([, service]) => service.cap_add !== undefined);
+    expect(added.map(([name]) => name)).toEqual(['postgres']);
+  });
+
+  test('all but those of Temporal, whose entry points write their configuration, have a root that cannot be written', () => {
+    const writable = Object.entries(services).filter(([, service]) => service.read_only !== true);
+    expect(writable.map(([name]) => name)).toEqual(['temporal', 'temporal-ui']);
   });
 });
