@@ -46,7 +46,14 @@ export async function startTestStack(): Promise<TestStack> {
     };
     const postgres = async () => {
       if (process.env['DATABASE_URL']) return process.env['DATABASE_URL'];
-      const server = await startPostgres({ dataDir: join(directory, 'postgres'), port: await freePort(), home: config.LONGSHORE_HOME, log, password: run, durable: false });
+      const server = await startPostgres({
+        dataDir: join(directory, 'postgres'),
+        port: await freePort(),
+        home: config.LONGSHORE_HOME,
+        log,
+        password: run,
+        durable: false,
+      });
       stops.push(server.stop);
       return server.url;
     };
