@@ -34,7 +34,9 @@ export const sandboxShape = z.strictObject({
         .describe('Time without work until the sandbox is packed into the blob store and leaves its host; any use brings it back. 0, the default, never.'),
     })
     .prefault({}),
-  egress: egressSchema.optional().describe('Hosts that the sandbox may reach over HTTP and HTTPS: names, or { host, ports, headers }. Default none.'),
+  egress: egressSchema
+    .optional()
+    .describe('Hosts that the sandbox may reach over HTTP and HTTPS: names, or { host, ports, headers, cleartext, raw }. Default none.'),
   secrets: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of a variable'), z.string())
     .optional()

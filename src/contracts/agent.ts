@@ -47,6 +47,10 @@ export type EgressRule = {
   ports?: number[];
   /** Set by the worker on requests to this host, in place of the guest's own. `${env.NAME}` is filled in by the worker when it is needed. */
   headers?: Record<string, string>;
+  /** Whether `headers` are also added to requests without TLS, which anybody on the way can read. Default false: such requests are refused. */
+  cleartext?: boolean;
+  /** Whether connections to `ports` may speak something else than TLS with this name and HTTP: ssh, databases. Nothing in them is checked. Default false. */
+  raw?: boolean;
 };
 
 export interface SandboxOptions {

@@ -16,11 +16,22 @@ export interface EgressOptions {
   /** Told what was decided, from time to time. */
   tell: (summary: EgressSummary) => Promise<void>;
   log: Logger;
-  /** Certificates that hosts are trusted by beside the usual ones. */
+  /** Certificates that hosts are trusted by in place of the usual ones. */
   trust?: Pick<SecureContextOptions, 'ca'>;
+  patience?: Partial<Patience>;
+}
+/** How long the guest's connections may take, so that slow ones cannot hold all that there are. */
+export interface Patience {
+  /** Without any byte before a request, and between two. */
+  idleMs: number;
+  /** From the first byte of a request to the end of its head. */
+  headMs: number;
+  /** From the answer to a CONNECT to the end of what tells TLS and HTTP apart. */
+  helloMs: number;
 }
 export interface EgressParts extends EgressOptions {
   decisions: Decisions;
+  patience: Patience;
 }
 type Admitted = { refusal: Refusal } | { target: Target; rule: EgressRule; addresses: string[]; tally: Tally };
 

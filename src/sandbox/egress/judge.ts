@@ -1,6 +1,7 @@
 import type { EgressRule, SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { AddressPolicy } from '../../network/address-policy.ts';
+import { inTime } from './in-time.ts';
 import { findRule, type Target } from './rules.ts';
 
 /** `addresses` were checked, and only they may be connected to. `status` is what a proxy answers. */
@@ -13,21 +14,9 @@ export async function judge(egress: NonNullable<SandboxOptions['egress']>, targe
   const match = findRule(egress, target);
   if ('refusal' in match) return { allowed: false, status: 403, why: match.refusal };
   try {
-    return { allowed: true, rule: match.rule, addresses: await inTime(policy.addressesOf(target.host)) };
+    return { allowed: true, rule: match.rule, addresses: await inTime(policy.addressesOf(target.host), RESOLVE_TIMEOUT_MS, () => new Error('late')) };
   } catch (error) {
     const { problem } = isFailure(error) ? error.values : {};
     return { allowed: false, status: isFailure(error, 'NETWORK_REFUSED') ? 403 : 502, why: String(problem ?? 'the name could not be looked up') };
-  }
-}
-
-async function inTime<T>(promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('late')), RESOLVE_TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

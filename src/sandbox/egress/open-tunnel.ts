@@ -1,82 +1,105 @@
-import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import type { EgressRule } from '../../contracts/agent.ts';
 import { admit, type EgressParts } from './admit.ts';
+import { connectRemote, type Destination } from './connect-remote.ts';
 import type { Tally } from './decisions.ts';
-import { CONNECT_TIMEOUT_MS, pinned } from './forward.ts';
-import { joinStreams } from './join-streams.ts';
-import { refuseConnection } from './refuse.ts';
-import { parseTarget, type Target } from './rules.ts';
+import { ByteReader } from './http/byte-reader.ts';
+import { BadMessage, valuesOf, type RequestHead } from './http/message-head.ts';
+import { inTime } from './in-time.ts';
+import { joinStreams, type Side } from './join-streams.ts';
+import { recognize, type Recognized } from './recognize.ts';
+import { endConnection, refuseConnection } from './refuse.ts';
+import { addsHeaders, parseTarget, type Target } from './rules.ts';
+import { serveRequests } from './serve-requests.ts';
+import { tlsRecords } from './tls/tls-records.ts';
 
-/** Where a connection that is opened on the way leads. */
-export interface Inner {
+interface Tunnel {
+  guest: Side;
   target: Target;
-  secure: boolean;
+  rule: EgressRule;
+  to: Destination;
+  tally: Tally;
 }
 
-const TLS_HANDSHAKE = 0x16;
+const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n';
+/** TLS 1.0, alert, fatal, unrecognized_name. */
+const NAME_ALERT = Buffer.from('15030100020270', 'hex');
 
-/** Answers a CONNECT. `enter` is given a connection whose requests are to be read here. */
-export async function openTunnel(
-  parts: EgressParts,
-  asked: string,
-  socket: Duplex,
-  head: Buffer,
-  enter: (opened: Duplex, where: Inner) => void,
-): Promise<void> {
-  socket.on('error', () => socket.destroy());
+/** Answers a CONNECT, and sees to it that what is then spoken is what the rule allows, with the host that it allows. */
+export async function openTunnel(parts: EgressParts, { target: asked, fields }: RequestHead, guest: Side): Promise<void> {
+  if (valuesOf(fields, 'content-length').length + valuesOf(fields, 'transfer-encoding').length > 0) throw new BadMessage('a CONNECT has no body');
   const admitted = await admit(parts, parseTarget(asked), asked);
-  if ('refusal' in admitted) return refuseConnection(socket, admitted.refusal);
-  if (socket.destroyed) return undefined;
-  if (head.length > 0) socket.unshift(head);
+  if ('refusal' in admitted) return refuseConnection(guest.connection, admitted.refusal);
   const { target, rule, addresses, tally } = admitted;
-  if (rule.headers && Object.keys(rule.headers).length > 0) return intercept(parts, target, socket, enter);
-  return passThrough(target, addresses, socket, tally);
+  const tunnel: Tunnel = { guest, target, rule, tally, to: { target, secure: false, addresses, trust: parts.trust ?? {} } };
+  if (!addsHeaders(rule)) return passThrough(parts, tunnel);
+  guest.connection.write(ESTABLISHED);
+  const found = await look(parts, tunnel);
+  if (found?.kind === 'tls') return intercept(parts, tunnel);
+  return found?.kind === 'http' ? serveRequests(parts, guest, { target, secure: false }) : undefined;
 }
 
 /** Bytes are carried as they are: what is encrypted stays so from end to end. */
-function passThrough(target: Target, addresses: string[], socket: Duplex, tally: Tally): void {
-  const remote = connect({ host: target.host, port: target.port, lookup: pinned(addresses), allowHalfOpen: true });
-  const overdue = setTimeout(() => remote.destroy(new Error('no connection in time')), CONNECT_TIMEOUT_MS);
-  const onFailure = (error: Error): void => refuseConnection(socket, { status: 502, why: `${target.host} cannot be reached (${error.message})` });
-  remote.once('error', onFailure);
-  remote.once('close', () => clearTimeout(overdue));
-  socket.once('close', () => remote.connecting && remote.destroy());
-  remote.once('connect', () => {
-    clearTimeout(overdue);
-    remote.off('error', onFailure);
-    socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-    joinStreams(socket, remote, tally);
-  });
-}
-
-/** Only for hosts with headers to add: the worker ends the guest's encryption here, and encrypts anew towards the host, whose certificate it checks. */
-async function intercept({ authority, log }: EgressParts, target: Target, socket: Duplex, enter: (opened: Duplex, where: Inner) => void): Promise<void> {
+async function passThrough(parts: EgressParts, tunnel: Tunnel): Promise<void> {
+  const { guest, target, rule, to, tally } = tunnel;
+  const over = new AbortController();
+  const onClose = (): void => over.abort();
+  guest.connection.once('close', onClose);
+  let remote: Socket | undefined;
   try {
-    const secureContext = await authority.contextFor(target.host);
-    socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-    const first = await firstByte(socket);
-    if (first !== TLS_HANDSHAKE) return enter(socket, { target, secure: false });
-    const opened = new TLSSocket(socket, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] });
-    opened.on('error', () => socket.destroy());
-    return enter(opened, { target, secure: true });
+    remote = await connectRemote(to, over.signal);
+    guest.connection.write(ESTABLISHED);
+    // A host that speaks first, or something else than TLS and HTTP, is for rules that say so.
+    const found = rule.raw === true ? ({ kind: 'raw' } as const) : await look(parts, tunnel);
+    if (found?.kind === 'http') return await serveRequests(parts, guest, { target, secure: false });
+    if (!found || guest.connection.destroyed) return undefined;
+    joinStreams(guest, { connection: remote, reader: new ByteReader(remote) }, tally, found.kind === 'tls' ? checkRecords(parts, target) : []);
+    remote = undefined;
   } catch (error) {
-    log.warn({ err: error, host: target.host }, 'a connection could not be opened on its way out');
-    socket.destroy();
+    if (error instanceof BadMessage) throw error;
+    refuseConnection(guest.connection, { status: 502, why: `${target.host} cannot be reached (${(error as Error).message})` });
+  } finally {
+    guest.connection.off('close', onClose);
+    remote?.destroy();
   }
   return undefined;
 }
 
-/** Looks at what comes first and leaves it there. */
-function firstByte(socket: Duplex): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const gone = (): void => reject(new Error('the guest hung up'));
-    socket.once('close', gone);
-    socket.once('readable', () => {
-      socket.off('close', gone);
-      const chunk = socket.read() as Buffer | null;
-      if (chunk !== null) socket.unshift(chunk);
-      resolve(chunk?.[0]);
-    });
+/** What is spoken in a tunnel; undefined when it was refused. */
+async function look({ decisions, patience }: EgressParts, { guest, target }: Tunnel): Promise<Exclude<Recognized, { kind: 'refused' }> | undefined> {
+  const late = { kind: 'refused', tls: false, why: `nothing that is TLS or HTTP was said within ${patience.helloMs / 1000} s` } as const;
+  const found = await inTime(recognize(guest.reader, target.host), patience.helloMs, () => new Error('late')).catch((error: Error) => {
+    if (error.message === 'late') return late;
+    throw error;
   });
+  if (found.kind !== 'refused') return found;
+  const why = found.tls ? found.why : `${found.why}; for another protocol, write { host: "${target.host}", ports: [${target.port}], raw: true }`;
+  decisions.note(target, why);
+  if (found.tls) endConnection(guest.connection, NAME_ALERT);
+  else refuseConnection(guest.connection, { status: 403, why });
+  return undefined;
+}
+
+function checkRecords({ decisions }: EgressParts, target: Target): ReturnType<typeof tlsRecords>[] {
+  const onFault = (): void => void decisions.note(target, 'the connection began as TLS and went on as something else');
+  return [tlsRecords(onFault), tlsRecords(onFault)];
+}
+
+/** Only for hosts with headers to add: the worker ends the guest's encryption here, and encrypts anew towards the host, whose certificate it checks. */
+async function intercept(parts: EgressParts, { guest, target }: Tunnel): Promise<void> {
+  let opened: Duplex;
+  try {
+    const secureContext = await parts.authority.contextFor(target.host);
+    guest.reader.release();
+    opened = new TLSSocket(guest.connection, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] });
+  } catch (error) {
+    parts.log.warn({ err: error, host: target.host }, 'a connection could not be opened on its way out');
+    guest.connection.destroy();
+    return;
+  }
+  opened.on('error', () => guest.connection.destroy());
+  opened.on('close', () => guest.connection.destroy());
+  await serveRequests(parts, { connection: opened, reader: new ByteReader(opened) }, { target, secure: true });
 }

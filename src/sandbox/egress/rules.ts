@@ -3,7 +3,7 @@ import type { EgressRule, SandboxOptions } from '../../contracts/agent.ts';
 import { oddityOfHost } from '../../network/address-policy.ts';
 
 const WEB_PORTS = [80, 443];
-/** A credential is not sent in the clear, unless a rule names such a port. */
+/** Where a credential is added: without TLS it is not sent, unless a rule says so. */
 const SECURE_PORTS = [443];
 
 export interface Target {
@@ -28,8 +28,12 @@ function names(pattern: string, host: string): boolean {
   return wanted.startsWith('*.') ? isIP(host) === 0 && host.endsWith(wanted.slice(1)) && host.length > wanted.length - 1 : host === wanted;
 }
 
-function portsOf({ ports, headers }: EgressRule): number[] {
-  return ports ?? (headers && Object.keys(headers).length > 0 ? SECURE_PORTS : WEB_PORTS);
+function portsOf(rule: EgressRule): number[] {
+  return rule.ports ?? (addsHeaders(rule) ? SECURE_PORTS : WEB_PORTS);
+}
+
+export function addsHeaders({ headers = {} }: EgressRule): boolean {
+  return Object.keys(headers).length > 0;
 }
 
 /** `host:port` as a proxy is asked for it; or what is odd about it. Nothing is rewritten, so that nobody else can read it in another way. */

@@ -31,8 +31,8 @@ beforeAll(async () => {
   conversationId = await newConversation(parts.store);
   egress = [
     { host: 'open.test', ports: [http, https] },
-    { host: 'keyed.test', ports: [http, https], headers: { Authorization: 'Bearer ${env.EGRESS_TEST_SECRET}' } },
-    { host: 'unkeyed.test', ports: [http], headers: { authorization: 'Bearer ${env.EGRESS_TEST_NOT_SET}' } },
+    { host: 'keyed.test', ports: [http, https], cleartext: true, headers: { Authorization: 'Bearer ${env.EGRESS_TEST_SECRET}' } },
+    { host: 'unkeyed.test', ports: [http], cleartext: true, headers: { authorization: 'Bearer ${env.EGRESS_TEST_NOT_SET}' } },
     ...['*.wild.test', 'rebound.test', 'inside.test', 'mixed.test', 'unknown.test', '10.1.2.3'].map((host) => ({ host, ports: [http] })),
     { host: 'closed.test', ports: [outside.ports.other] },
   ];
@@ -87,10 +87,12 @@ import os, socket
 s = socket.create_connection(('127.0.0.1', 15080)); s.sendall(${bytes}); s.shutdown(socket.SHUT_WR)
 print(b''.join(iter(lambda: s.recv(65536), b'')).decode())"`;
   const raw = async (bytes: string) => output(handle, speak(bytes));
-  expect(await raw(String.raw`b'CONNECT open.test\\0.elsewhere.test:443 HTTP/1.1\\r\\n\\r\\n'`)).toContain('400 Bad Request (this is not HTTP)');
+  expect(await raw(String.raw`b'CONNECT open.test\\0.elsewhere.test:443 HTTP/1.1\\r\\n\\r\\n'`)).toContain(
+    '400 Bad Request (the request has a NUL byte in its head)',
+  );
   expect(await raw(String.raw`b'CONNECT open.test@elsewhere.test:443 HTTP/1.1\\r\\n\\r\\n'`)).toContain('403 Forbidden (this is not a host with a port)');
   expect(await raw(String.raw`b'CONNECT 2130706433:80 HTTP/1.1\\r\\n\\r\\n'`)).toContain('it is an address in an unusual form');
-  expect(await raw(String.raw`b'SSH-2.0-nothing\\r\\n'`)).toContain('400 Bad Request (this is not HTTP)');
+  expect(await raw(String.raw`b'SSH-2.0-nothing\\r\\n\\r\\n'`)).toContain('400 Bad Request (this is not HTTP)');
   expect(await raw(String.raw`b'GET / HTTP/1.1\\r\\nHost: open.test\\r\\n\\r\\n'`)).toContain('this is a proxy');
   expect(await curl(`http://closed.test:${outside.ports.other}/`)).toContain('closed.test cannot be reached or broke off (connect ECONNREFUSED');
 });

@@ -1,0 +1,53 @@
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectSecurely, type SecureContextOptions } from 'node:tls';
+import type { Target } from './rules.ts';
+
+export interface Destination {
+  target: Target;
+  secure: boolean;
+  /** Checked; only these are connected to. */
+  addresses: string[];
+  /** Certificates that are trusted in place of the usual ones. */
+  trust: Pick<SecureContextOptions, 'ca'>;
+}
+
+const CONNECT_TIMEOUT_MS = 15_000;
+
+/** Connects to a checked address. With `secure`, the host has to prove its name by a certificate, whatever the environment of the worker says about that. */
+export function connectRemote({ target: { host, port }, secure, addresses, trust }: Destination, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const base = { host, port, lookup: pinned(addresses), allowHalfOpen: true };
+    const named = isIP(host) === 0 ? { servername: host } : {};
+    const remote = secure ? connectSecurely({ ...base, ...trust, ...named, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] }) : connect(base);
+    const overdue = setTimeout(() => remote.destroy(new Error('no connection in time')), CONNECT_TIMEOUT_MS);
+    const abort = (): void => void remote.destroy(new Error('the connection to it is not wanted any more'));
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    const settle = (): void => {
+      clearTimeout(overdue);
+      signal.removeEventListener('abort', abort);
+    };
+    remote.once('error', (error) => {
+      settle();
+      reject(error);
+    });
+    remote.once(secure ? 'secureConnect' : 'connect', () => {
+      settle();
+      // A later error is also the end of the stream, which its reader sees.
+      remote.on('error', () => undefined);
+      if (signal.aborted) remote.destroy();
+      resolve(remote);
+    });
+  });
+}
+
+/** A lookup that knows one answer. */
+function pinned(addresses: string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_host, { all }, answer) => (all === true ? answer(null, found) : answer(null, found[0]?.address ?? '', found[0]?.family ?? 0));
+}
+
+export function authorityOf({ host, port }: Target, secure: boolean): string {
+  const written = isIP(host) === 6 ? `[${host}]` : host;
+  return port === (secure ? 443 : 80) ? written : `${written}:${port}`;
+}

@@ -1,0 +1,34 @@
+import { isIP } from 'node:net';
+import type { ByteReader } from './http/byte-reader.ts';
+import { MAX_HEAD_BYTES } from './http/message-head.ts';
+import { HANDSHAKE, peekClientHello } from './tls/client-hello.ts';
+
+/** What a guest speaks in a tunnel. `tls`: whether it would understand an alert of TLS. */
+export type Recognized = { kind: 'tls' } | { kind: 'http' } | { kind: 'refused'; tls: boolean; why: string };
+
+const NEITHER: Recognized = { kind: 'refused', tls: false, why: 'this is neither TLS nor HTTP' };
+
+/** Looks at the beginning and leaves it in the reader. TLS has to ask for the host of the tunnel; the requests of HTTP are judged when they are read. */
+export async function recognize(reader: ByteReader, host: string): Promise<Recognized> {
+  if (!(await reader.atLeast(1))) return NEITHER;
+  if (reader.held[0] === HANDSHAKE) return recognizeTls(reader, host);
+  for (let seen = 0; ;) {
+    const end = reader.held.indexOf(10, seen);
+    const line = reader.held.toString('latin1', 0, Math.min(end < 0 ? reader.held.length : end, 64));
+    if (!/^[A-Za-z]/.test(line)) return NEITHER;
+    if (end >= 0) return / HTTP\/\d(\.\d)?\r?$/.test(reader.held.toString('latin1', Math.max(0, end - 16), end)) ? { kind: 'http' } : NEITHER;
+    seen = reader.held.length;
+    if (seen > MAX_HEAD_BYTES || !(await reader.more())) return NEITHER;
+  }
+}
+
+async function recognizeTls(reader: ByteReader, host: string): Promise<Recognized> {
+  const hello = await peekClientHello(reader);
+  if ('problem' in hello) return { kind: 'refused', tls: true, why: `${hello.problem}, so that the name it is for cannot be checked` };
+  const { serverName } = hello;
+  if (serverName?.toLowerCase() === host) return { kind: 'tls' };
+  // Addresses are no names, so clients ask for none.
+  if (serverName === undefined && isIP(host) !== 0) return { kind: 'tls' };
+  const asked = serverName === undefined ? 'no name (SNI)' : `the name ${JSON.stringify(serverName.slice(0, 255))}`;
+  return { kind: 'refused', tls: true, why: `the connection is to ${host}, and its TLS asks for ${asked}` };
+}

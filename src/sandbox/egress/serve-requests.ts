@@ -1,0 +1,128 @@
+import { isIP } from 'node:net';
+import type { EgressRule } from '../../contracts/agent.ts';
+import { resolveReferences } from '../references.ts';
+import { admit, type EgressParts } from './admit.ts';
+import { authorityOf } from './connect-remote.ts';
+import { exchange, type Outcome } from './exchange.ts';
+import type { ByteReader } from './http/byte-reader.ts';
+import { BadMessage, readRequestHead, valuesOf, type RequestHead } from './http/message-head.ts';
+import { inTime } from './in-time.ts';
+import type { Side } from './join-streams.ts';
+import { endConnection, refuseConnection, type Refusal } from './refuse.ts';
+import { addsHeaders, parseTarget, type Target } from './rules.ts';
+
+/** Who the guest speaks to: the host at the end of a tunnel (`secure`: in TLS, which ends here), or a proxy, which can be told to open one. */
+export type Place = { target: Target; secure: boolean } | { openTunnel: (request: RequestHead) => Promise<void> };
+
+type Inner = Extract<Place, { target: Target }>;
+
+/** Headers by which some servers choose another host than `Host` says. */
+const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-host', 'x-original-host', 'x-http-host-override', 'x-real-host', 'forwarded'];
+
+/** Reads the requests of a connection one after the other and answers them. Every request is judged on its own. */
+export async function serveRequests(parts: EgressParts, guest: Side, place: Place): Promise<void> {
+  const { connection } = guest;
+  try {
+    for (;;) {
+      const request = await nextRequest(parts, guest.reader);
+      if (!request) return endConnection(connection);
+      if ('openTunnel' in place && request.method === 'CONNECT') return await place.openTunnel(request);
+      const outcome = 'openTunnel' in place ? await answerPlain(parts, guest, request) : await answerInner(parts, place, guest, request);
+      if (outcome === 'handedOver') return undefined;
+      if (outcome === 'ended') return endConnection(connection);
+      if (outcome !== 'kept') return refuseConnection(connection, outcome.refusal);
+    }
+  } catch (error) {
+    if (!(error instanceof BadMessage)) return void connection.destroy();
+    if ('target' in place) parts.decisions.note(place.target, error.message);
+    return refuseConnection(connection, { status: error.status, why: error.message });
+  }
+}
+
+/** Undefined when none comes any more. A head that comes slowly would hold the connection, of which a sandbox has few. */
+async function nextRequest({ patience }: EgressParts, reader: ByteReader): Promise<RequestHead | undefined> {
+  if (!(await inTime(reader.atLeast(1), patience.idleMs, () => new Error('idle')))) return undefined;
+  return inTime(readRequestHead(reader), patience.headMs, () => new BadMessage(`the head of the request took more than ${patience.headMs / 1000} s`, 408));
+}
+
+async function answerPlain(parts: EgressParts, guest: Side, request: RequestHead): Promise<Outcome> {
+  const [, authority = '', rest = ''] = /^http:\/\/([^/?#]*)([/?][^#]*)?$/i.exec(request.target) ?? [];
+  if (authority === '') return refused(400, 'this is a proxy: ask it for http://host/path, or to CONNECT');
+  const target = parseTarget(authority, 80);
+  const path = rest.startsWith('/') ? rest : `/${rest}`;
+  return answer(parts, guest, { target, written: authority, secure: false, path, request });
+}
+
+/** In a tunnel only the origin form is taken: another one names a host of its own, which servers believe more than `Host`. */
+async function answerInner(parts: EgressParts, { target, secure }: Inner, guest: Side, request: RequestHead): Promise<Outcome> {
+  if (!/^\/[^#]*$/.test(request.target)) throw new BadMessage('in a tunnel, the target of a request has to be a path that begins with "/"');
+  return answer(parts, guest, { target, written: authorityOf(target, secure), secure, path: request.target, request });
+}
+
+interface Asked {
+  target: ReturnType<typeof parseTarget>;
+  /** What the guest wrote for the target. */
+  written: string;
+  secure: boolean;
+  path: string;
+  request: RequestHead;
+}
+
+async function answer(parts: EgressParts, guest: Side, { target: asked, written, secure, path, request }: Asked): Promise<Outcome> {
+  const foreign = 'host' in asked ? foreignHost(request, asked, secure) : undefined;
+  if (foreign !== undefined && 'host' in asked) {
+    const why = `the connection is to ${authorityOf(asked, secure)}, the request to another host`;
+    parts.decisions.note(foreign, why);
+    return refused(421, why);
+  }
+  const admitted = await admit(parts, asked, written);
+  if ('refusal' in admitted) return admitted;
+  const { target, rule, addresses, tally } = admitted;
+  // It would answer with the headers that were added.
+  if (request.method === 'TRACE' || request.method === 'CONNECT') return refused(405, `${request.method} is not passed on`);
+  if (valuesOf(request.fields, 'expect').some((value) => value.toLowerCase() !== '100-continue'))
+    return refused(417, 'of expectations, only 100-continue is known');
+  const credentials = credentialsFor(parts, { target, rule, secure });
+  if ('refusal' in credentials) return credentials;
+  return exchange(guest, { request, path, to: { target, secure, addresses, trust: parts.trust ?? {} }, headers: credentials.headers, tally });
+}
+
+/** The headers that are added, if they may be sent on such a connection. */
+function credentialsFor(
+  { decisions, readEnvironment }: EgressParts,
+  { target, rule, secure }: { target: Target; rule: EgressRule; secure: boolean },
+): { headers: Record<string, string> } | { refusal: Refusal } {
+  if (addsHeaders(rule) && !secure && rule.cleartext !== true) {
+    const why = `credentials for ${target.host} are not sent in the clear; use https, or write cleartext: true in the rule of this host`;
+    decisions.note(target, why);
+    return refused(403, why);
+  }
+  const filled = resolveReferences(rule.headers ?? {}, readEnvironment);
+  if ('missing' in filled) return refused(502, `the credential for ${target.host} is not set (${filled.missing})`);
+  const unfit = Object.entries(filled.values).find(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value));
+  if (unfit) return refused(502, `the credential for ${target.host} has a line break or another character that the header ${unfit[0]} cannot have`);
+  return { headers: filled.values };
+}
+
+/** A host other than the target that the request names in a header. */
+function foreignHost({ minor, fields }: RequestHead, target: Target, secure: boolean): string | undefined {
+  const hosts = valuesOf(fields, 'host');
+  if (hosts.length > 1) throw new BadMessage('the request has more than one host header');
+  if (hosts.length === 0 && minor === 1) throw new BadMessage('the request has no host header');
+  const bare = isIP(target.host) === 6 ? `[${target.host}]` : target.host;
+  const own = [authorityOf(target, secure), `${bare}:${target.port}`];
+  const foreign = hosts.find((host) => !own.includes(host.toLowerCase()));
+  if (foreign !== undefined) return foreign;
+  const names = [...own, bare];
+  return HOST_HEADERS.flatMap((name) => valuesOf(fields, name).flatMap((value) => (name === 'forwarded' ? forwardedHosts(value) : value.split(',')))).find(
+    (host) => !names.includes(host.trim().toLowerCase()),
+  );
+}
+
+function forwardedHosts(value: string): string[] {
+  return [...value.matchAll(/(?:^|[;,\s])host\s*=\s*("[^"]*"?|[^;,\s]*)/gi)].map(([, host = '']) => host.replaceAll('"', ''));
+}
+
+function refused(status: Refusal['status'], why: string): { refusal: Refusal } {
+  return { refusal: { status, why } };
+}
