@@ -80,9 +80,8 @@ async function tryCheckpoint(config: Config): Promise<DoctorLine> {
 /** The lines about the Docker engine, from what it says of itself. */
 export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typeof judgeGvisorScript>>): DoctorLine[] {
   if (facts.outcome === 'absent') return [{ name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker, or run: npm run setup' }];
-  const { runtimes, experimental, cgroupVersion, storageDriver, backingFilesystem, version, operatingSystem } = facts;
+  const { runtimes, experimental, cgroupVersion, version, operatingSystem } = facts;
   const gvisor = runtimes.includes('runsc');
-  const quotas = /xfs|btrfs|zfs/.test(backingFilesystem || storageDriver);
   return [
     { name: 'Docker engine', ok: 'ok', found: `${version} on ${operatingSystem}` },
     runtimesLine(facts, script),
@@ -97,15 +96,21 @@ export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typ
     cgroupVersion === ''
       ? { name: 'Cgroups', ok: 'warning', found: 'none', todo: 'Mount cgroups; without them no limit of a sandbox holds' }
       : { name: 'Cgroups', ok: 'ok', found: `version ${cgroupVersion}` },
-    quotas
-      ? { name: 'Storage quota', ok: 'ok', found: `${storageDriver} on ${backingFilesystem || 'its own'}` }
-      : {
-          name: 'Storage quota',
-          ok: 'warning',
-          found: `${storageDriver} on ${backingFilesystem || 'an unknown file system'}: no quotas, so the supervisor measures what files take up`,
-          todo: "Optional: put Docker's data directory on xfs mounted with pquota",
-        },
+    diskLine(facts),
   ];
+}
+
+/** Which bound holds the files of sandboxes within `diskMb`. Whether a storage that can have quotas was mounted for them shows only when a volume is made. */
+function diskLine({ storageDriver, backingFilesystem, seccomp }: PresentEngine): DoctorLine {
+  const name = 'Disk limit';
+  const storage = `${storageDriver} on ${backingFilesystem || 'an unknown file system'}`;
+  const quotas = /xfs|btrfs|zfs/.test(backingFilesystem || storageDriver);
+  const watch = 'no fallocate, a largest file, and a watch that ends commands about a second after they pass it';
+  if (quotas) return { name, ok: 'ok', found: `sized volumes, if it is mounted with quotas (${storage})${seccomp ? `; ${watch}` : ''}` };
+  const todo = "Optional: put Docker's data directory on xfs mounted with pquota, so that the storage itself holds it";
+  if (seccomp) return { name, ok: 'warning', found: `${watch}; no quotas (${storage})`, todo };
+  const found = `none: the engine has no seccomp, and its storage no quotas (${storage}); refused where NODE_ENV is production`;
+  return { name, ok: 'missing', found, todo: 'Use a kernel and an engine with seccomp; without it no sandbox starts' };
 }
 
 function runtimesLine({ runtimes, gvisorProgram }: PresentEngine, script: 'current' | 'old' | 'other'): DoctorLine {

@@ -16,6 +16,8 @@ export type EngineFacts =
       cgroupVersion: string;
       storageDriver: string;
       backingFilesystem: string;
+      /** Whether it filters system calls. */
+      seccomp: boolean;
     };
 
 interface Info {
@@ -26,6 +28,7 @@ interface Info {
   CgroupVersion?: string;
   Driver?: string;
   DriverStatus?: [string, string][];
+  SecurityOptions?: string[];
   ServerErrors?: string[];
 }
 
@@ -50,6 +53,7 @@ export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
     cgroupVersion: CgroupVersion,
     storageDriver: Driver,
     backingFilesystem: info.DriverStatus?.find(([key]) => key === 'Backing Filesystem')?.[1] ?? '',
+    seccomp: (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=seccomp')),
   };
 }
 

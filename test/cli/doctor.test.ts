@@ -13,7 +13,7 @@ describe('the doctor', () => {
       'Runtimes',
       'Checkpoint',
       'Cgroups',
-      'Storage quota',
+      'Disk limit',
       'Sandbox image',
       'Temporal',
       'Postgres',

@@ -11,6 +11,7 @@ const info = (change: object) =>
     CgroupVersion: '2',
     Driver: 'overlay2',
     DriverStatus: [['Backing Filesystem', 'extfs']],
+    SecurityOptions: ['name=seccomp,profile=builtin', 'name=cgroupns'],
     ...change,
   });
 const linesOf = (stdout: string, stderr = '') => linesOfEngine(readEngineInfo(stdout, stderr), 'current');
@@ -19,7 +20,8 @@ const levels = (stdout: string, stderr = '') => Object.fromEntries(linesOf(stdou
 describe('what the doctor says of an engine', () => {
   test('an engine without extras works, and each thing it lacks is a warning with advice', () => {
     const lines = linesOf(info({}));
-    expect(levels(info({}))).toEqual({ 'Docker engine': 'ok', Runtimes: 'warning', Checkpoint: 'warning', Cgroups: 'ok', 'Storage quota': 'warning' });
+    expect(levels(info({}))).toEqual({ 'Docker engine': 'ok', Runtimes: 'warning', Checkpoint: 'warning', Cgroups: 'ok', 'Disk limit': 'warning' });
+    expect(levels(info({ SecurityOptions: ['name=cgroupns'] }))).toMatchObject({ 'Disk limit': 'missing' });
     for (const line of lines) expect(line.todo !== undefined).toBe(line.ok !== 'ok');
   });
 

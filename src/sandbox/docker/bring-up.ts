@@ -8,7 +8,7 @@ import { checkpointName } from './checkpoints.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { describeDeath, describeLoss } from './describe-loss.ts';
-import { volumeLimit } from './disk-limit.ts';
+import { diskLimit, volumeLimit } from './disk-limit.ts';
 import type { ContainerSpec } from './container-options.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
@@ -286,12 +286,14 @@ export async function specOf(
 ): Promise<ContainerSpec> {
   const { engine, installation, standardImage } = context;
   const options = row.options as SandboxOptions;
+  await context.checkBound();
   const volumeMb = await volumeLimit(engine, options);
   return {
     name: row.containerName,
     image: options.image ?? standardImage,
     volumeName: row.volumeName,
     ...(volumeMb !== undefined && { volumeMb }),
+    ...(diskLimit(options) > 0 && { fileMb: diskLimit(options) }),
     // A container from a pool was labelled before it had a conversation.
     labels: {
       ...templateLabels(options.labels),

@@ -12,6 +12,8 @@ export interface ContainerSpec {
   volumeName: string;
   /** What the storage keeps the volume to, in MB; absent where it cannot or need not. */
   volumeMb?: number;
+  /** The largest file that anything in the container may write, in MB; absent for no limit. */
+  fileMb?: number;
   labels: Record<string, string>;
   memoryMb: number;
   cpus: number;
@@ -94,6 +96,7 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
     Ulimits: [
       { Name: 'nofile', Soft: 4096, Hard: 8192 },
       { Name: 'core', Soft: 0, Hard: 0 },
+      ...(spec.fileMb === undefined ? [] : [{ Name: 'fsize', Soft: spec.fileMb * MEBIBYTE, Hard: spec.fileMb * MEBIBYTE }]),
     ],
     // Build tools run what they have just written into /tmp, so it may hold programs.
     Tmpfs: { '/tmp': `rw,exec,nosuid,nodev,size=${temporaryMb(spec)}m,mode=1777`, '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },

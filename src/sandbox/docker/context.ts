@@ -30,6 +30,8 @@ export interface DockerContext {
   /** Whether a checkpoint may be copied to another container through a helper that mounts the engine's checkpoints. */
   copyCheckpoints: boolean;
   capabilities: () => Promise<SandboxCapabilities>;
+  /** Fails in production where nothing keeps the disk of sandboxes within its limit. */
+  checkBound: () => Promise<void>;
   /** Age in milliseconds below which the reaper leaves things alone that no row owns. */
   reapGraceMs: number;
   /** Snapshots that a sandbox may have. */

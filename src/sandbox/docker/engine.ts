@@ -124,6 +124,8 @@ export interface EngineFacts {
   id: string;
   runtimes: string[];
   dataDirectory: string;
+  /** Whether it filters system calls. */
+  seccomp: boolean;
 }
 export type HelperSpec = Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>;
 
@@ -188,7 +190,8 @@ function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
 async function engineFacts(docker: Docker): Promise<EngineFacts> {
   return mapped('tell about itself', async () => {
     const info = await docker.info();
-    return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir) };
+    const seccomp = ((info.SecurityOptions ?? []) as string[]).some((option) => option.split(',').includes('name=seccomp'));
+    return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir), seccomp };
   });
 }
 

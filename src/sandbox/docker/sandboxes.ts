@@ -10,6 +10,7 @@ import { inWorkDirectory } from '../work-directory.ts';
 import { archive } from './archive.ts';
 import { bringUp } from './bring-up.ts';
 import { createCapabilities } from './capabilities.ts';
+import { createBoundCheck } from './disk-bound.ts';
 import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
 import type { DockerContext } from './context.ts';
@@ -43,6 +44,7 @@ export interface DockerSandboxesOptions {
     | 'LONGSHORE_COPY_CHECKPOINTS'
     | 'LONGSHORE_SNAPSHOT_LIMIT'
     | 'LONGSHORE_SNAPSHOT_DAYS'
+    | 'NODE_ENV'
   > &
     TermsOfOptions['config'];
   store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events'>;
@@ -81,6 +83,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     standardImage,
     copyCheckpoints: config.LONGSHORE_COPY_CHECKPOINTS === 'yes',
     capabilities: createCapabilities({ engine, installation, standardImage, log }),
+    checkBound: createBoundCheck(engine, terms.watchDisk === false ? undefined : config.NODE_ENV),
     reapGraceMs,
     snapshotLimit: config.LONGSHORE_SNAPSHOT_LIMIT,
     snapshotMaxAgeMs: config.LONGSHORE_SNAPSHOT_DAYS * DAY_MS,

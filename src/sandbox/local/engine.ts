@@ -43,7 +43,7 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     usage: async () => undefined,
     volumeSizes: async () => new Map(),
     gvisorProgram: async () => undefined,
-    facts: async () => ({ id: 'local', runtimes: [], dataDirectory: root }),
+    facts: async () => ({ id: 'local', runtimes: [], dataDirectory: root, seccomp: false }),
   };
 }
 

@@ -1,98 +1,181 @@
-"""Keeps the sandbox's files within their limit where the storage does not: it measures, and ends the commands that go on writing."""
+"""Keeps the sandbox's files within their limit where the storage does not: it watches, and ends what goes on writing."""
 
 import os
 import struct
 
+import _signal as signal
 import disk_usage
 import runner
 from loop import READ
+from protocol import Refused
 
-_INTERVAL = 1.0
+# Between two looks at the storage, which cost next to nothing; the less room there is, the shorter.
+_SHORTEST, _LONGEST = 0.1, 1.0
+_BYTES_PER_SECOND = 2 << 30
+_INODES_PER_SECOND = 200_000
 # Files are counted anew at least so often while something runs, since others may make the room that this one takes; never for more than a
 # tenth of the time.
 _AT_LEAST = 10.0
 _REST = 9
-# What an overfull sandbox may still write, for instance to make room, before its commands are ended again.
-_SLACK = 64 << 20
-_TOTAL = struct.Struct('=Q')
+# Growth of the storage below this says too little: it is everybody's.
+_LEAST = 8 << 20, 4096
+# What an overfull sandbox may still grow, by directories for one, before its commands are ended again.
+_SLACK = 4 << 20, 1024
+_BYTES_PER_INODE = 32_768
+_FEWEST_INODES = 65_536
+_COUNTED = struct.Struct('=QQ?')
 
 
 class DiskGuard:
-    def __init__(self, loop, executions, journal, users):
+    def __init__(self, loop, work, journal, users):
+        """`work` is what may write: it has `busy`, and can be held still, let go on and ended."""
         self.limit = 0
         """Bytes; 0 leaves the sandbox alone."""
+        self.is_over = False
         self._loop = loop
-        self._executions = executions
-        self._roots = (*(user.home for user in users), os.fsencode(journal))
+        self._work = work
+        self._roots = [*(user.home for user in users), os.fsencode(journal)]
         self._users = [user.ids for user in users]
         self._due = 0.0
         self._counted_at = None
-        self._free = 0
-        self._room = 0
-        self._allowed = 0
-        self._began = 0.0
+        self._free = None
+        self._used = (0, 0)
+        self._allowed = None
+        self._stale = False
+        self._began = self._rested = self._hold_at = 0.0
+        self._pid = 0
         self._pipe = -1
+        self._held = None
 
     def due(self):
-        return self._due if self.limit and self._executions.running and self._pipe < 0 else None
+        return self._due if self.limit and self._held is None and (self._stale or self._work.busy) else None
+
+    def largest_file(self):
+        """Of a command that begins now, in bytes; None where the container's own limit is enough. Without room it can still make some."""
+        self.refresh()
+        return 0 if self.is_over else None
+
+    def refuse_if_over(self):
+        self.refresh()
+        self._stale = True
+        if self.is_over:
+            raise Refused('FILE_FAILED', f'the files of the sandbox take up more than the {self.limit >> 20} MB or {self._limits()[1]} files that they may; remove some')
 
     def on_time(self, now):
         due = self.due()
         if due is None or now < due:
             return
-        self._due = now + _INTERVAL
-        free = _free_bytes(self._roots[0])
-        # Whoever made room there, it may have been this sandbox, and what is written from now on is new.
-        self._free = max(self._free, free)
-        # All of the storage's growth may be this sandbox's: only when it could have filled its room are its files counted.
-        # An overfull one is looked at all the time, so that room that was made is noticed before it is filled again.
-        if self._counted_at is None or self._allowed > self.limit or self._free - free >= self._room or now - self._counted_at >= _AT_LEAST:
-            self._free = free
+        self._stale = self._work.busy
+        grown = self._growth()
+        room = self._room()
+        self._due = now + max(_SHORTEST, min(_LONGEST, (room[0] - grown[0]) / _BYTES_PER_SECOND, (room[1] - grown[1]) / _INODES_PER_SECOND))
+        # All of the storage's growth may be this sandbox's: when it could have filled its room, nothing is written until its files are counted.
+        if now >= self._hold_at and any(each >= max(most, least) for each, most, least in zip(grown, room, _LEAST)):
+            self._drop_count()
+            self._held = self._work.hold_still()
             self._count(now)
+        elif self._pipe < 0 and now >= self._rested and (self._counted_at is None or now - self._counted_at >= _AT_LEAST or self._is_half(grown, room)):
+            self._count(now)
+
+    def refresh(self):
+        """Looks at once whether an overfull sandbox still is. Waits for it, since what begins now depends on it."""
+        if self.is_over and self.limit and self._held is None:
+            self._drop_count()
+            self._count(self._loop.now())
+            self._on_counted()
+
+    def _limits(self):
+        return self.limit, max(_FEWEST_INODES, self.limit // _BYTES_PER_INODE)
+
+    def _room(self):
+        if self.is_over:
+            return _SLACK
+        return tuple(max(1, most - used) for most, used in zip(self._limits(), self._used))
+
+    def _is_half(self, grown, room):
+        return any(2 * each >= max(most, least) for each, most, least in zip(grown, room, _LEAST))
+
+    def _growth(self):
+        """Bytes and inodes by which the storage has grown since the count. Room that was made meanwhile is taken off: what follows is new."""
+        free = _free(self._roots[0])
+        if self._free is None:
+            self._free = free
+        self._free = tuple(max(before, now) for before, now in zip(self._free, free))
+        return tuple(before - now for before, now in zip(self._free, free))
 
     def _count(self, now):
         read, write = os.pipe()
+        self._free = _free(self._roots[0])
+        self._began = now
         try:
-            pid = os.fork()
+            self._pid = os.fork()
         except OSError:
             os.close(read)
             os.close(write)
+            self._judge((0, 0), False)
             return
-        if pid == 0:
+        if self._pid == 0:
             try:
                 runner.reset_signals()
                 runner.offer_to_out_of_memory_killer()
-                os.write(write, _TOTAL.pack(disk_usage.total(self._roots, self._users)))
+                os.write(write, self._count_all())
             finally:
                 os._exit(0)
         os.close(write)
-        self._began = now
         self._pipe = read
-        self._loop.add(read, READ, lambda mask: self._on_counted(pid))
+        self._loop.add(read, READ, lambda mask: self._on_counted())
 
-    def _on_counted(self, pid):
-        data = os.read(self._pipe, _TOTAL.size)
+    def _count_all(self):
+        """Ends early where that tells enough. How much it is matters only to one that was over before: it may not grow."""
+        count = disk_usage.Count(None if self.is_over else self._limits(), self._users)
+        count.add(self._roots)
+        if not os.statvfs('/').f_flag & os.ST_RDONLY:
+            count.add_layer(os.stat('/.dockerenv').st_ctime)
+        return _COUNTED.pack(count.used, count.inodes, count.complete)
+
+    def _on_counted(self):
+        data = os.read(self._pipe, _COUNTED.size)
+        self._end_count()
+        now = self._loop.now()
+        self._counted_at = now
+        self._rested = now + _REST * (now - self._began)
+        self._hold_at = now + now - self._began
+        bytes_, inodes, complete = _COUNTED.unpack(data) if len(data) == _COUNTED.size else (0, 0, False)
+        self._judge((bytes_, inodes), complete)
+
+    def _judge(self, used, complete):
+        """A count that failed while nothing could disturb it, out of memory for one, counts as over: whoever can break the count has no limit else."""
+        held, self._held = self._held, None
+        if not complete and held is None and not self.is_over:
+            self._held = self._work.hold_still()
+            self._count(self._loop.now())
+            return
+        exceeds = not complete or _any_above(used, self._limits())
+        if exceeds and (not complete or not self.is_over or (self._allowed is not None and _any_above(used, self._allowed))):
+            self._work.end()
+        elif held is not None:
+            self._work.go_on(held)
+        # What was found first may not be all of it.
+        self._allowed = tuple(each + slack for each, slack in zip(used, _SLACK)) if exceeds and self.is_over else None
+        self.is_over = exceeds
+        self._used = used
+
+    def _drop_count(self):
+        if self._pipe >= 0:
+            os.kill(self._pid, signal.SIGKILL)
+            self._end_count()
+
+    def _end_count(self):
         self._loop.remove(self._pipe)
         os.close(self._pipe)
         self._pipe = -1
-        os.waitpid(pid, 0)
-        now = self._loop.now()
-        self._counted_at = now
-        self._due = now + max(_INTERVAL, (1 if self._allowed > self.limit else _REST) * (now - self._began))
-        # The counting itself was ended, out of memory for one: it is tried again.
-        if len(data) == _TOTAL.size:
-            self._judge(_TOTAL.unpack(data)[0])
-
-    def _judge(self, used):
-        allowed = max(self.limit, self._allowed)
-        if used > allowed:
-            self._executions.stop_writers()
-            allowed = used + _SLACK
-        # Room that was made is not given away again.
-        self._allowed = max(self.limit, min(allowed, used + _SLACK))
-        self._room = max(1, self._allowed - used)
+        os.waitpid(self._pid, 0)
 
 
-def _free_bytes(path):
+def _any_above(used, most):
+    return any(each > limit for each, limit in zip(used, most))
+
+
+def _free(path):
     found = os.statvfs(path)
-    return found.f_bfree * found.f_frsize
+    return found.f_bfree * found.f_frsize, found.f_ffree

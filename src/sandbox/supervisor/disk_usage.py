@@ -1,48 +1,141 @@
-"""Counts what the guest's files take up, as its users: each once, whatever its names, and those too that lost their name and are still open."""
+"""Counts what the guest's files take up, as its users: each inode once, whatever its names, and those too that lost their name and are still open."""
 
 import os
 import stat
 
-
-def total(roots, users):
-    """Bytes below some directories of one volume; `users` are (uid, gid). Root has no rights over their files: what is closed to one is left to the next."""
-    count = _Count()
-    waiting = roots
-    try:
-        for user in users:
-            _act_as(user)
-            waiting = count.below(waiting, user)
-            count.nameless(os.stat(roots[0]).st_dev)
-    finally:
-        count.close_again()
-    return count.used
+_RWX = stat.S_IRWXU
+# Names of one inode cost no inode, and time all the same.
+_NAMES_PER_INODE = 4
+_LONGEST_PATH = 4000
 
 
-class _Count:
-    def __init__(self):
+class Enough(Exception):
+    """More is there than may be."""
+
+
+class Count:
+    """`most`: bytes and inodes beyond which it stops, or None. `users` are (uid, gid). Root has no rights over their files: what is closed to one is left to
+    the next. Nothing is as deep as to be out of reach, since the walk goes from each directory to the next."""
+
+    def __init__(self, most, users):
         self.used = 0
+        self._inodes = 0
+        self.complete = True
+        self._names = 0
+        self._most = most
+        self._users = users
         self._seen = set()
-        self._opened = []
+        self._since = None
 
-    def below(self, roots, user):
+    @property
+    def inodes(self):
+        """Names count for a part: they take space and time as well."""
+        return max(self._inodes, self._names // _NAMES_PER_INODE)
+
+    def add(self, roots):
+        """What is below these directories, each without what is mounted there."""
+        try:
+            waiting = roots
+            for user in self._users:
+                _act_as(user)
+                waiting = self._closed_below(waiting, user)
+                self._nameless(os.stat(roots[0]).st_dev)
+        except Enough:
+            pass
+        except OSError:
+            self.complete = False
+
+    def add_layer(self, since):
+        """Of the container's own layer only what has changed since it was made: all else is the image's."""
+        self._since = since
+        self.add([b'/'])
+
+    def _closed_below(self, roots, user):
         """Returns the directories that are closed to the user."""
-        waiting, closed = list(roots), []
-        while waiting:
-            path = waiting.pop()
+        closed = []
+        for root in roots:
             try:
-                for entry_path, found in self._entries(path, user):
-                    self._add(found)
-                    if stat.S_ISDIR(found.st_mode):
-                        waiting.append(entry_path)
+                os.chdir(root)
             except PermissionError:
-                # Of all its entries: this comes at the first or never.
-                closed.append(path)
-            except OSError:
-                # It is gone by now.
+                closed.append(root)
                 continue
+            except FileNotFoundError:
+                continue
+            self._walk(root, user, closed)
         return closed
 
-    def nameless(self, volume):
+    def _walk(self, root, user, closed):
+        own = os.stat('.')
+        path = [root]
+        levels = [(_identity(own), None, self._list('.', own.st_dev))]
+        try:
+            while levels:
+                if levels[-1][2]:
+                    self._enter(path, levels, user, own.st_dev, closed)
+                else:
+                    self._leave(path, levels)
+        finally:
+            # After too much or an error, too, what was opened for the count is closed again.
+            while levels:
+                self._leave(path, levels)
+
+    def _enter(self, path, levels, user, device, closed):
+        name, mode, uid = levels[-1][2].pop()
+        restore = None
+        try:
+            # A directory that a user has closed to itself is open for as long as the count takes: nothing is hidden from it.
+            if mode & _RWX != _RWX and uid == user[0]:
+                os.chmod(name, mode | _RWX)
+                restore = mode
+            fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except PermissionError:
+            whole = b'/'.join([*path, name])
+            if len(whole) > _LONGEST_PATH:
+                self.complete = False
+            closed.append(whole[:_LONGEST_PATH])
+            return
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        try:
+            os.fchdir(fd)
+            path.append(name)
+            levels.append((_identity(os.fstat(fd)), restore, []))
+            levels[-1][2].extend(self._list(fd, device))
+        finally:
+            os.close(fd)
+
+    def _leave(self, path, levels):
+        _, restore, _ = levels.pop()
+        name = path.pop()
+        if not levels:
+            return
+        os.chdir('..')
+        if _identity(os.stat('.')) != levels[-1][0]:
+            # It was moved meanwhile, which can only be while the guest is not held still.
+            raise OSError('moved')
+        if restore is not None:
+            os.chmod(name, restore)
+
+    def _list(self, directory, device):
+        """Counts the entries, and returns the directories among them."""
+        found = []
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                if status.st_dev != device and not stat.S_ISREG(status.st_mode):
+                    continue
+                self._names += 1
+                self._add(status)
+                if self._most is not None and (self.used > self._most[0] or self.inodes > self._most[1]):
+                    raise Enough
+                if stat.S_ISDIR(status.st_mode):
+                    found.append((os.fsencode(entry.name), stat.S_IMODE(status.st_mode), status.st_uid))
+        return found
+
+    def _nameless(self, device):
         for pid in os.listdir('/proc'):
             if not pid.isdigit():
                 continue
@@ -55,33 +148,23 @@ class _Count:
                     found = os.stat(f'/proc/{pid}/fd/{descriptor}')
                 except OSError:
                     continue
-                if found.st_nlink == 0 and found.st_dev == volume:
+                if found.st_nlink == 0 and found.st_dev == device:
                     self._add(found)
 
-    def close_again(self):
-        for path, mode, user in reversed(self._opened):
-            _act_as(user)
-            os.chmod(path, mode)
-
-    def _entries(self, path, user):
-        """A directory that a user has closed to itself is opened for as long as the count takes: nothing is hidden from it."""
-        found = os.lstat(path)
-        mode = stat.S_IMODE(found.st_mode)
-        if mode & stat.S_IRWXU != stat.S_IRWXU and found.st_uid == user[0]:
-            os.chmod(path, mode | stat.S_IRWXU)
-            self._opened.append((path, mode, user))
-        for entry in os.scandir(path):
-            try:
-                yield entry.path, entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-
-    def _add(self, found):
-        if found.st_nlink != 1:
-            if found.st_ino in self._seen:
+    def _add(self, status):
+        if self._since is not None and status.st_ctime < self._since:
+            return
+        if status.st_nlink != 1 and not stat.S_ISDIR(status.st_mode):
+            if status.st_ino in self._seen:
                 return
-            self._seen.add(found.st_ino)
-        self.used += found.st_blocks * 512
+            self._seen.add(status.st_ino)
+        self.used += status.st_blocks * 512
+        self._inodes += 1
+
+
+
+def _identity(status):
+    return status.st_dev, status.st_ino
 
 
 def _act_as(user):

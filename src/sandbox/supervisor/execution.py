@@ -32,6 +32,8 @@ class Execution:
         self.desk = None
         """Where its code calls tools."""
         self.followers = []
+        self.may_write = True
+        """False when it was started without room for its files."""
         self.due = None
         """Active time at which `on_due` has to be called."""
         self._journal = journal
@@ -118,6 +120,9 @@ class Execution:
         if self.exit is None and self._reason is None:
             self._limit_hit = 'disk'
         self._end_tree(True)
+
+    def hold_still(self):
+        return [] if self.gone else processes.hold_still(self._pid)
 
     def keep_no_more(self):
         """The volume is full: what does not fit is counted and dropped, and the kept part stays without gaps."""
@@ -224,6 +229,8 @@ class Execution:
         # Any of the sandbox's processes may have been taken; one that failed meanwhile has most likely lost its own.
         if status and self._limit_hit is None and self._memory_kills.count() > self._killed_before:
             self._limit_hit = 'memory'
+        if self._limit_hit is None and (_met_file_limit(status) or (status and not self.may_write)):
+            self._limit_hit = 'disk'
         if self._limit_hit is not None:
             record['limit'] = self._limit_hit
         self._end(record)
@@ -265,6 +272,11 @@ class Execution:
                 if fd >= 0:
                     os.close(fd)
             self.outputs = [-1, -1]
+
+
+def _met_file_limit(status):
+    """Of a command, or as a shell tells it of one."""
+    return signal.SIGXFSZ in (os.WTERMSIG(status), os.WEXITSTATUS(status) - 128)
 
 
 def _signal_name(number):

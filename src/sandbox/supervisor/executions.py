@@ -51,6 +51,8 @@ class Executions:
         }
         """Of every command; what a command brings itself comes before it."""
         self._memory_kills = MemoryKills()
+        self.before_start = lambda: None
+        """Says how large the files of a command may become, where they may not be what the container lets them be."""
         self._live = {}
         """Those of which something runs: the command, or what it left in the background."""
         self._unsaved = {}
@@ -158,8 +160,10 @@ class Executions:
         for execution in tuple(self._live.values()):
             execution.cut_off()
 
+    def hold_still(self):
+        return [pid for execution in self._live.values() for pid in execution.hold_still()]
+
     def stop_writers(self):
-        """Which of them fills the volume cannot be seen, so all are ended."""
         for execution in tuple(self._live.values()):
             execution.stop_for_disk()
 
@@ -201,14 +205,16 @@ class Executions:
         desk = self._methods.open_desk() if fields.get('methods') else None
         env = {**self.base_env, **user.env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
         cwd = os.path.join(user.home, to_bytes(fields['cwd']))
+        most = self.before_start()
         try:
-            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open', user.ids if 'user' in fields else None)
+            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open', user.ids if 'user' in fields else None, most)
         except OSError as error:
             self._journal.remove(exec_id)
             if desk is not None:
                 self._methods.close_desk(desk)
             raise Refused('EXEC_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
         execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
+        execution.may_write = most is None
         if desk is not None:
             execution.desk = desk
             desk.on_hold = execution.hold_clock

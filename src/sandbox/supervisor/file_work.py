@@ -17,16 +17,19 @@ _DATA_IN, _DATA_OUT, _RESULT = 0, 1, 3
 class FileWork:
     """A `handler` of its channel. Memory is bounded by the channel's window in both directions."""
 
-    def __init__(self, channel, loop, operation, fields, user, home):
+    def __init__(self, channel, loop, operation, fields, user, home, at_work):
         self._channel = channel
         self._loop = loop
         self._waiting = bytearray()
         self._reading = False
         self._writing = False
         self._pid = 0
+        self._problem = 'the work was ended from outside (out of memory?)'
+        self._at_work = at_work
         self._spawn(operation, fields, user, home)
         channel.handler = self
         if operation in file_operations.TAKING_DATA:
+            at_work.add(self)
             channel.reply({'accepted': 0})
         self._listen()
 
@@ -53,6 +56,15 @@ class FileWork:
         if self._pid:
             os.kill(self._pid, signal.SIGTERM)
             self._release()
+
+    def hold_still(self):
+        os.kill(self._pid, signal.SIGSTOP)
+        return [self._pid]
+
+    def end_for_disk(self):
+        self._problem = 'the files of the sandbox take up more than they may; remove some'
+        os.kill(self._pid, signal.SIGTERM)
+        os.kill(self._pid, signal.SIGCONT)
 
     def _spawn(self, operation, fields, user, home):
         input_read, self._input = os.pipe()
@@ -122,7 +134,7 @@ class FileWork:
         try:
             outcome = loads(os.read(self._result, 65536))
         except ValueError:
-            outcome = {'code': 'FILE_FAILED', 'problem': 'the work was ended from outside (out of memory?)'}
+            outcome = {'code': 'FILE_FAILED', 'problem': self._problem}
         self._release()
         if 'code' in outcome:
             self._channel.fail(outcome['code'], outcome['problem'])
@@ -134,12 +146,15 @@ class FileWork:
             self._loop.remove(fd)
             os.close(fd)
         pid, self._pid = self._pid, 0
+        self._at_work.discard(self)
         self._reading = self._writing = False
         os.waitpid(pid, 0)
 
 
 def _work(theirs, operation, fields, user, home):
     runner.reset_signals()
+    # A file that becomes too large is an error like any other.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     # Ended in the middle, it takes away what it had begun.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT), runner.move_up(theirs)):

@@ -43,17 +43,18 @@ class Spawned:
 
 
 class Nursery:
-    def __init__(self, user):
+    def __init__(self, user, contained):
         self._user = user
+        self._contained = contained
         self._socket = None
         self._pid = 0
         self._asked = 0
         self._split()
 
-    def start(self, argv, cwd, env, open_stdin, user=None):
+    def start(self, argv, cwd, env, open_stdin, user=None, most=None):
         """Returns the runner of a started exec, with `stdin` -1 when it was not asked for; raises `OSError` when nothing was started.
-        `user` is another (uid, gid) than the nursery's."""
-        order = marshal.dumps((argv, cwd, env, open_stdin, user))
+        `user` is another (uid, gid) than the nursery's, `most` the size that its files may have."""
+        order = marshal.dumps((argv, cwd, env, open_stdin, user, most))
         spawned = self._give(order)
         if not open_stdin:
             os.close(spawned.stdin)
@@ -124,14 +125,14 @@ class Nursery:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                _serve(theirs, self._user)
+                _serve(theirs, self._user, self._contained)
             finally:
                 os._exit(1)
         theirs.close()
         self._socket = ours
 
 
-def _serve(asked, user):
+def _serve(asked, user, contained):
     os.setsid()
     runner.reset_signals()
     # Nobody here waits for the runners; the supervisor sees their end by their status pipe.
@@ -141,7 +142,7 @@ def _serve(asked, user):
     os.closerange(3, kept)
     os.closerange(kept + 1, 1 << 20)
     asked = _socket.socket(fileno=kept)
-    runner.prepare()
+    runner.prepare(contained)
     while asked.recv(1):
         try:
             pid, descriptors = _make_runner(user)

@@ -26,8 +26,26 @@ def signal_tree(root, number):
     return len(found)
 
 
-def descendants(root):
-    """Pids below `root`, zombies left out."""
+def hold_still(root):
+    """Stops all below `root`, parents first, so that no shell sees its child stop. Returns those that it stopped, for `go_on`."""
+    held = []
+    for _ in range(_LOOKS):
+        fresh = [pid for pid in descendants(root, leave_out=b'ZXTt') if pid not in held]
+        if not fresh:
+            break
+        for pid in fresh:
+            _signal(pid, signal.SIGSTOP)
+        held += fresh
+    return held
+
+
+def go_on(held):
+    for pid in reversed(held):
+        _signal(pid, signal.SIGCONT)
+
+
+def descendants(root, leave_out=b'ZX'):
+    """Pids below `root`, but for those in these states: zombies, if nothing else is said."""
     children = {}
     for name in os.listdir('/proc'):
         if name.isdigit():
@@ -39,7 +57,7 @@ def descendants(root):
     while waiting:
         for pid, state in children.get(waiting.pop(), ()):
             waiting.append(pid)
-            if state != b'Z' and state != b'X':
+            if state not in leave_out:
                 found.append(pid)
     return found
 

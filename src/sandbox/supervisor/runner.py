@@ -11,21 +11,31 @@ import _signal as signal
 _PR_SET_CHILD_SUBREAPER = 36
 _STDIN, _STATUS, _ORDER = 0, 3, 4
 _libc = None
+_resource = None
+_fence = None
 _BASH, _STATIC_BASH = b'/bin/bash', b'/bin/bash-static'
 """The same shell without libraries to link at every start; an image may come without it."""
 _READ_SIZE = 65536
 
-_REHEARSAL = marshal.dumps(([b'/nowhere'], b'/', {b'PATH': b'/'}, True, None))
+_REHEARSAL = marshal.dumps(([b'/nowhere'], b'/', {b'PATH': b'/'}, True, None, None))
 
 ENDED = b'E'
 FAILED = b'F'
 ENDED_SIZE = 5
 
 
-def prepare():
+def prepare(contained):
     """Loads what the runners of this process need: the supervisor need not wait for it."""
-    global _libc
+    global _libc, _resource, _fence
     import ctypes
+    import resource
+
+    _resource = resource
+    if contained:
+        import fence
+
+        fence.prepare()
+        _fence = fence
 
     _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -83,11 +93,15 @@ def _obey(user):
         os.umask(0o022)
         offer_to_out_of_memory_killer()
         _rehearse()
-        argv, cwd, env, open_stdin, other = _read_order()
+        argv, cwd, env, open_stdin, other, most = _read_order()
         if not open_stdin:
             # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
             os.dup2(os.open('/dev/null', os.O_RDONLY), _STDIN)
         become(other or user)
+        if most is not None:
+            limit_files(most)
+        if _fence is not None:
+            _fence.enter()
         step = f'enter {os.fsdecode(cwd)}'
         os.chdir(cwd)
         step = f'execute {os.fsdecode(argv[0])[:200]}'
@@ -99,7 +113,7 @@ def _obey(user):
 
 def _rehearse():
     """Does what an order will need, in vain: every page that it touches is copied from the parent now, and not when somebody waits."""
-    argv, cwd, env, _, _ = marshal.loads(_REHEARSAL)
+    argv, cwd, env, *_ = marshal.loads(_REHEARSAL)
     os.close(os.open('/dev/null', os.O_RDONLY))
     os.chdir(cwd)
     try:
@@ -139,6 +153,11 @@ def reset_signals():
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
+
+
+def limit_files(most):
+    """Nothing larger is written from now on, by none of its children either."""
+    _resource.setrlimit(_resource.RLIMIT_FSIZE, (most, most))
 
 
 def offer_to_out_of_memory_killer():

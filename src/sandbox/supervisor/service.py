@@ -7,6 +7,7 @@ import _signal as signal
 import _socket
 from connection import Connection
 from disk_guard import DiskGuard
+from disk_writers import Writers
 from executions import Executions
 from journal import Journal, timestamp
 from lean_json import loads
@@ -39,7 +40,9 @@ class Supervisor:
         users = Users(User(_OWN_NAME, user, self._home), contained=not self._home_name)
         executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, loads(options['--environment']))
         self._executions = executions
-        self._disk_guard = DiskGuard(self._loop, executions, options['--journal'], users.all)
+        self._file_works = set()
+        self._disk_guard = DiskGuard(self._loop, Writers(executions, self._file_works), options['--journal'], users.all)
+        executions.before_start = self._disk_guard.largest_file
         self._tunnels = None
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations = {
@@ -101,9 +104,12 @@ class Supervisor:
             perform(channel, fields)
             return
         # Not at the top: a sandbox is up sooner without.
+        from file_operations import TAKING_DATA
         from file_work import FileWork
 
-        FileWork(channel, self._loop, operation, fields, self._user, self._home)
+        if operation in TAKING_DATA:
+            self._disk_guard.refuse_if_over()
+        FileWork(channel, self._loop, operation, fields, self._user, self._home, self._file_works)
 
     def _need_tunnels(self):
         if self._tunnels is None:

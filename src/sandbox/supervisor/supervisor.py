@@ -32,7 +32,7 @@ def main(arguments):
     from nursery import Nursery
 
     # Its process is split off while this one is still small; only then comes the rest.
-    nursery = Nursery(user)
+    nursery = Nursery(user, contained=not options['--home-name'])
     from service import Supervisor
 
     Supervisor(options, user, nursery, stream).serve()

@@ -1,4 +1,5 @@
 import Docker from 'dockerode';
+import { createBoundCheck, diskBound } from '../../../src/sandbox/docker/disk-bound.ts';
 import { volumeLimit } from '../../../src/sandbox/docker/disk-limit.ts';
 import { hasQuotas } from '../../../src/sandbox/docker/volumes.ts';
 
@@ -29,4 +30,20 @@ test('an engine that makes it has quotas, one that refuses has none, and one tha
   expect(await hasQuotas(fake(() => Promise.reject(refusal)))).toBe(false);
   const away = Object.assign(new Error('connect ENOENT'), { code: 'ENOENT' });
   await expect(hasQuotas(fake(() => Promise.reject(away)))).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+});
+
+test('what holds on an engine is told, and a host where nothing does is refused in production, with what to do', async () => {
+  const engine = (quotas: boolean, seccomp: boolean) => ({
+    hasQuotas: async () => quotas,
+    facts: async () => ({ id: 'x', runtimes: [], dataDirectory: '/', seccomp }),
+  });
+  expect(await diskBound(engine(true, false))).toBe('volume');
+  expect(await diskBound(engine(false, true))).toBe('watch');
+  expect(await diskBound(engine(false, false))).toBe('none');
+  await createBoundCheck(engine(false, false), 'development')();
+  for (const good of [engine(true, false), engine(false, true)]) await createBoundCheck(good, 'production')();
+  await expect(createBoundCheck(engine(false, false), 'production')()).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringMatching(/no seccomp.*no quotas.*production.*xfs mounted with pquota/),
+  });
 });

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
 import { createTestSandboxes, output, until, type TestSandboxes } from './support.ts';
 
@@ -57,6 +59,127 @@ test.each([
   expect(await output(full, 'chmod -R u+rwx . ; rm -rf big many closed; ls; sleep 1.2; echo fine')).toBe('fine');
   expect(await output(neighbour, 'echo working')).toBe('working');
   await parts.sandboxes.destroy(owner.sandboxId);
+});
+
+/** What the engine's storage has given to a sandbox's volume, seen from outside. */
+async function taken(sandboxId: string): Promise<{ bytes: number; files: number }> {
+  const { Mounts } = await parts.docker.getContainer(parts.containerName(sandboxId)).inspect();
+  const { stdout } = await promisify(execFile)('du', ['-s', '--block-size=1', Mounts[0]?.Source ?? '']);
+  const { stdout: inodes } = await promisify(execFile)('du', ['-s', '--inodes', Mounts[0]?.Source ?? '']);
+  return { bytes: Number.parseInt(stdout), files: Number.parseInt(inodes) };
+}
+
+describe('a guest that wants more disk than it has', () => {
+  const LIMIT_MB = 64;
+  let full: SandboxHandle;
+  const { sandboxId, tenantId } = { sandboxId: 'sbx_full', tenantId: 't' };
+  beforeAll(async () => {
+    ({ handle: full } = await parts.sandboxes.open({ sandboxId, tenantId }, { diskMb: LIMIT_MB, memoryMb: 512 }));
+  });
+  afterEach(() => full.run('chmod -R u+rwx .; find . -mindepth 1 -delete', { timeoutMs: 60_000 }));
+
+  test('gets nothing by fallocate, neither from the shell nor from Python, whatever it asks for', async () => {
+    const { stdout } = await full.run(`fallocate -l 6G big; echo $?; python3 -c "
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+fd = os.open('other', os.O_CREAT | os.O_RDWR)
+for mode in (0, 1, 2, 3, 8, 16, 32, 64):
+    assert libc.fallocate(fd, mode, ctypes.c_long(0), ctypes.c_long(1 << 20)) == -1 and ctypes.get_errno() == errno.EOPNOTSUPP, mode"; echo $?`);
+    expect(stdout.text).toBe('1\n0\n');
+    expect((await taken(sandboxId)).bytes).toBeLessThan(2 ** 20);
+  });
+
+  test('writes no file larger than its limit, not a sparse one either, and cannot raise that; the result names the disk', async () => {
+    expect(await full.run(`truncate -s ${LIMIT_MB + 1}M sparse`)).toMatchObject({ limit: 'disk' });
+    expect(await full.run(`exec dd if=/dev/zero of=big bs=1M seek=${LIMIT_MB} count=1`)).toMatchObject({ signal: 'SIGXFSZ', limit: 'disk' });
+    expect((await full.run('ulimit -f unlimited')).exitCode).not.toBe(0);
+    expect((await full.run(`python3 -c "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 40, 1 << 40))"`)).exitCode).not.toBe(0);
+    const code = await full.runCode(`open('sparse', 'wb').truncate(${(LIMIT_MB + 1) * 2 ** 20})`, { language: 'python' });
+    expect(JSON.stringify(code)).toContain('File too large');
+    expect(await full.run(`truncate -s ${LIMIT_MB}M sparse && stat -c %s sparse`)).toMatchObject({ exitCode: 0 });
+    await expect(full.writeFile('/home/user/whole', Buffer.alloc((LIMIT_MB + 1) * 2 ** 20))).rejects.toMatchObject({ code: 'FILE_FAILED' });
+  });
+
+  test.each([
+    [
+      'many empty files',
+      `python3 -c "
+import os
+for d in range(10000):
+    os.mkdir(f'd{d}')
+    for n in range(100): os.mknod(f'd{d}/{n}')"`,
+    ],
+    [
+      'names of one file',
+      `python3 -c "
+import os
+for d in range(1000):
+    os.mkdir(f'd{d}'); os.mknod(f'd{d}/0')
+    for n in range(1, 2000): os.link(f'd{d}/0', f'd{d}/{n}')"`,
+    ],
+    [
+      'files deeper than any path is long',
+      `python3 -c "
+import os
+for n in range(3000): os.mkdir('d'); os.chdir('d')
+for n in range(1000000): os.mknod(str(n))"`,
+    ],
+  ])(
+    'is ended at too many files (%s), and can remove them',
+    async (_what, command) => {
+      expect(await full.run(command, { timeoutMs: 50_000 })).toMatchObject({ status: 'exited', signal: 'SIGKILL', limit: 'disk' });
+      expect((await taken(sandboxId)).files).toBeLessThan(200_000);
+      expect(await full.run('find . -mindepth 1 -delete', { timeoutMs: 60_000 })).toMatchObject({ exitCode: 0 });
+      expect(await output(full, 'echo fine > fine; cat fine')).toBe('fine');
+    },
+    120_000,
+  );
+
+  test('is ended within about a second, wherever its bytes are: deep below, in a file without a name, with code, in the background', async () => {
+    const attempts = [
+      `for n in $(seq 30); do mkdir ${'d'.repeat(200)}; cd ${'d'.repeat(200)}; done; for n in $(seq 20); do head -c 20M /dev/zero > $n; done; sleep 60`,
+      `exec python3 -c "
+import os, time
+held = [open(f'gone{n}', 'wb') for n in range(20)]
+for n in range(20): os.unlink(f'gone{n}'); held[n].write(bytes(20 << 20)); held[n].flush()
+time.sleep(60)"`,
+      `(setsid bash -c 'for n in $(seq 20); do head -c 20M /dev/zero > $n; done; sleep 60' & ) ; sleep 60`,
+    ];
+    for (const command of attempts) {
+      const started = Date.now();
+      expect(await full.run(command, { timeoutMs: 40_000 })).toMatchObject({ status: 'exited', signal: 'SIGKILL', limit: 'disk' });
+      expect(Date.now() - started).toBeLessThan(15_000);
+      await full.run('find . -mindepth 1 -delete');
+    }
+  }, 120_000);
+
+  test('writes nothing while it is over its limit, however often it tries, and makes room by itself', async () => {
+    const { limit } = await full.run('for n in $(seq 20); do head -c 20M /dev/zero > $n; done; sleep 60', { timeoutMs: 30_000 });
+    expect(limit).toBe('disk');
+    const before = await taken(sandboxId);
+    for (let attempt = 0; attempt < 3; attempt += 1) expect(await full.run('head -c 50M /dev/zero > more')).toMatchObject({ limit: 'disk' });
+    await expect(full.writeFile('/home/user/more', 'x')).rejects.toMatchObject({ code: 'FILE_FAILED', message: expect.stringContaining('64 MB') });
+    expect((await taken(sandboxId)).bytes - before.bytes).toBeLessThan(2 ** 20);
+    expect(await output(full, 'ls | wc -l; echo working')).toMatch(/working/);
+    await full.removeFile('/home/user/1');
+    expect(await output(full, 'rm -f [0-9]*; ls')).toBe('more');
+    await full.writeFile('/home/user/more', 'x');
+    expect(await full.run('head -c 10M /dev/zero > more && stat -c %s more')).toMatchObject({ exitCode: 0 });
+  }, 60_000);
+
+  test('has its writable container counted, without what came with the image', async () => {
+    const { handle: writable } = await parts.sandboxes.open(parts.newOwner(), { diskMb: LIMIT_MB, readOnlyRoot: false });
+    expect(await writable.run('head -c 10M /dev/zero > /var/tmp/little; sleep 1.5')).toMatchObject({ exitCode: 0 });
+    const command = 'for n in $(seq 20); do head -c 20M /dev/zero > /var/tmp/$n; done; sleep 60';
+    expect(await writable.run(command, { timeoutMs: 40_000 })).toMatchObject({ signal: 'SIGKILL', limit: 'disk' });
+    await writable.run('rm /var/tmp/*');
+    expect(await output(writable, 'echo fine > fine; cat fine')).toBe('fine');
+  }, 60_000);
+
+  test('finds all other places sized', async () => {
+    for (const place of ['/tmp', '/dev/shm'])
+      expect(await output(full, `head -c 400M /dev/zero > ${place}/big; stat -c %s ${place}/big; rm ${place}/big`)).toMatch(/^\d{1,9}$/);
+  });
 });
 
 test('a flood of output is counted, and neither kept nor carried whole', async () => {
