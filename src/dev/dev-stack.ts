@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readEnvironment, type Config } from '../config.ts';
+import { ensureOwnDirectory } from '../own-path.ts';
 import { ensureDockerEngine } from './docker-engine.ts';
 import { startPostgres } from './postgres.ts';
 import { ensureSandboxImage } from './sandbox-image.ts';
@@ -32,7 +32,7 @@ const UI_PORT_OFFSET = 1000;
  */
 export async function startDevStack(config: Config, log: (line: string) => void, ports: DevPorts = {}): Promise<DevStack> {
   const home = join(config.LONGSHORE_HOME, 'dev');
-  await mkdir(home, { recursive: true });
+  await ensureOwnDirectory(home);
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const step of stops.splice(0).toReversed()) await step();

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ensureOwnDirectory } from '../own-path.ts';
 import { withLock } from './lock.ts';
 import { mustRun } from './run-command.ts';
 
@@ -31,6 +32,7 @@ export async function pinnedPackagesDirectory(name: PinnedPackagesOptions['name'
  */
 export async function installPinnedPackages({ name, home, log, fix }: PinnedPackagesOptions): Promise<string> {
   const modules = await pinnedPackagesDirectory(name, home);
+  await ensureOwnDirectory(home);
   if (existsSync(modules)) return modules;
   return await withLock(join(home, `packages-${name}.lock`), async () => {
     if (existsSync(modules)) return modules;

@@ -3,7 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBaseImage, imageLabel, INPUTS_LABEL } from './base-image.ts';
-import { withLock } from './lock.ts';
+import { userLock, withLock } from './lock.ts';
 import { mustRun, runCommand } from './run-command.ts';
 
 const DEFINITION = join(import.meta.dirname, '../../images/sandbox');
@@ -18,7 +18,7 @@ export interface SandboxImageOptions {
 /** Builds the sandbox image when it is missing or was made from other files. Says whether it did. */
 export async function ensureSandboxImage({ image, log }: SandboxImageOptions): Promise<'present' | 'built'> {
   if ((await imageLabel(image)) === (await sandboxImageInputs())) return 'present';
-  return await withLock(join(tmpdir(), 'longshore-image.lock'), async () => {
+  return await withLock(userLock('image.lock'), async () => {
     const inputs = await sandboxImageInputs();
     if ((await imageLabel(image)) === inputs) return 'present';
     const packages = await sandboxPackages();

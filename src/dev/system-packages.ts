@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs';
 import { failure } from '../contracts/errors.ts';
-import { withLock } from './lock.ts';
+import { userLock, withLock } from './lock.ts';
 import { mustRun, runCommand } from './run-command.ts';
-
-const LOCK = '/tmp/longshore-apt.lock';
 
 /** True when the program is on PATH. */
 export async function hasProgram(program: string): Promise<boolean> {
@@ -20,7 +18,7 @@ export async function installPackages(packages: string[], log: (line: string) =>
       fix: `Install them yourself, for example: sudo ${command}`,
     });
   }
-  await withLock(LOCK, async () => {
+  await withLock(userLock('apt.lock'), async () => {
     log(`${command} (as root)`);
     const env = { DEBIAN_FRONTEND: 'noninteractive' };
     const fix = 'Mend the package sources, or install them by other means';

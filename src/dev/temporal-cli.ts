@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
+import { ensureOwnDirectory } from '../own-path.ts';
 import { ensureGo } from './go.ts';
 import { installProgram } from './install-program.ts';
 import { withLock } from './lock.ts';
@@ -24,6 +25,8 @@ export interface TemporalCliOptions {
 /** The `temporal` program on PATH or in the cache, if there is one that runs. */
 export async function findTemporalCli(home: string): Promise<string | undefined> {
   for (const program of ['temporal', cached(home)]) {
+    // What another user could have put there is not run.
+    if (program === cached(home) && existsSync(program)) await ensureOwnDirectory(dirname(program));
     if ((await runCommand(program, ['--version'])).code === 0) return program;
   }
   return undefined;
@@ -35,7 +38,7 @@ export async function ensureTemporalCli({ home, log }: TemporalCliOptions): Prom
   if (found !== undefined) return found;
   return await withLock(join(home, 'temporal.lock'), async () => {
     if (existsSync(cached(home))) return cached(home);
-    await mkdir(join(home, 'bin'), { recursive: true });
+    await ensureOwnDirectory(join(home, 'bin'));
     if (!(await download(home, log))) await buildFromModule(home, log);
     return cached(home);
   });

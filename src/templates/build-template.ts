@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
-import { withLock } from '../dev/lock.ts';
+import { userLock, withLock } from '../dev/lock.ts';
 import { mustRun, runCommand } from '../dev/run-command.ts';
 import { seccompProfile } from '../sandbox/docker/seccomp/profile.ts';
 import { beginning, imageDefinition } from './image-definition.ts';
@@ -31,7 +31,7 @@ export async function buildTemplate(template: Template, options: BuildOptions): 
     return 'nothing';
   }
   if (!options.force && (await isThere(image))) return 'present';
-  return await withLock(join(tmpdir(), `longshore-template-${name}.lock`), async () => {
+  return await withLock(userLock(`template-${name}.lock`), async () => {
     if (!options.force && (await isThere(image))) return 'present';
     options.log(`building ${image}`);
     await make({ name, image, build }, options);

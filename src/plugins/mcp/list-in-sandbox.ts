@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile, readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SandboxAsset, SandboxOptions } from '../../contracts/agent.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Sandboxes, SandboxServer } from '../../sandbox/sandbox.ts';
+import { ensureOwnDirectory } from '../../own-path.ts';
 import { uploadAssets } from '../../sandbox/upload-assets.ts';
 import { askForTools, type ListedTools } from './ask-for-tools.ts';
 
@@ -31,6 +32,7 @@ export function createLister({ sandboxes, standard, directory }: ListerParts): L
   return async (server, options, { again = false } = {}) => {
     const { persist: _persist, sandboxId: _sandboxId, keepalive: _keepalive, ...container } = options;
     const path = join(directory, `${server.name}-${await digestOf(server, { ...standard, ...container })}.json`);
+    await ensureOwnDirectory(directory);
     const known = again ? undefined : await readKept(path);
     if (known) return known;
     const sandboxId = makeId('sbx', Date.now(), Math.random);
@@ -38,7 +40,7 @@ export function createLister({ sandboxes, standard, directory }: ListerParts): L
       const { handle } = await sandboxes.open({ sandboxId, tenantId: 'default', ttlMs: TTL_MS }, container);
       if (container.assets) await uploadAssets(handle, container.assets);
       const listed = await askForTools(handle, server, { timeoutMs: LIST_TIMEOUT_MS });
-      await keep(directory, path, listed);
+      await keep(path, listed);
       return listed;
     } finally {
       await sandboxes.destroy(sandboxId);
@@ -55,8 +57,7 @@ async function readKept(path: string): Promise<ListedTools | undefined> {
   }
 }
 
-async function keep(directory: string, path: string, listed: ListedTools): Promise<void> {
-  await mkdir(directory, { recursive: true });
+async function keep(path: string, listed: ListedTools): Promise<void> {
   const beside = `${path}.${process.pid}`;
   await writeFile(beside, JSON.stringify(listed));
   await rename(beside, path);

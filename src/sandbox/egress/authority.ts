@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { failure } from '../../contracts/errors.ts';
+import { ensureOwnDirectory, readOwnSecret } from '../../own-path.ts';
 import { certifyHost, createAuthority, type Certified } from './certificates.ts';
 
 /** Vouches for hosts to sandboxes whose connections are opened on the way, to add credentials. */
@@ -45,14 +47,14 @@ export function createHeldAuthority(directory: string): Authority {
 }
 
 async function loadAuthority(directory: string): Promise<Certified> {
+  await ensureOwnDirectory(directory);
   const path = join(directory, FILE);
   const found = await readAuthority(path);
   if (found) return found;
-  await mkdir(directory, { recursive: true });
   const made = createAuthority(new Date());
   const beside = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    await writeFile(beside, made.key + made.certificate, { mode: 0o600 });
+    await writeFile(beside, made.key + made.certificate, { mode: 0o600, flag: 'wx' });
     // The first one counts; a worker that loses the race takes what is there.
     await link(beside, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
@@ -64,11 +66,14 @@ async function loadAuthority(directory: string): Promise<Certified> {
 }
 
 async function readAuthority(path: string): Promise<Certified | undefined> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
+  const text = await readOwnSecret(path);
+  if (text === undefined) return undefined;
   const [key] = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----\n/.exec(text) ?? [];
   const [certificate] = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n/.exec(text) ?? [];
-  return key !== undefined && certificate !== undefined ? { key, certificate } : undefined;
+  if (key !== undefined && certificate !== undefined) return { key, certificate };
+  throw failure('CONFIG_INVALID', {
+    name: 'LONGSHORE_HOME',
+    problem: `"${path}" does not hold a key and its certificate`,
+    fix: `Remove it, and a new one is made: rm ${path}`,
+  });
 }
