@@ -74,6 +74,10 @@ export interface SandboxOptions {
   egress?: (string | EgressRule)[];
   /** Environment of every command, masked in its output. `${env.NAME}` is filled in by the worker that opens the sandbox. */
   secrets?: Record<string, string>;
+  /** Environment of every command, code and terminal that does not say otherwise; kept with the sandbox as it is, unlike `secrets`. */
+  env?: Record<string, string>;
+  /** What happens to a sandbox without a conversation when its time to live is over. Default `destroy`; the others keep its files. */
+  onTtl?: 'destroy' | 'stop' | 'hibernate';
   /** Milliseconds without work until the sandbox is frozen. 0 never freezes. Default 30 000. */
   freezeAfterMs?: number;
   /**

@@ -114,6 +114,11 @@ export const ERRORS = {
   ASSETS_FAILED: { message: 'Asset {from} could not be put to {to}: {problem}. Mend sandbox.assets, or what it names.', httpStatus: 400, retryable: false },
   SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}', httpStatus: 503, retryable: false },
   SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed.', httpStatus: 410, retryable: false },
+  SANDBOX_CLOSED: {
+    message: '{method} cannot be used: this handle on sandbox "{sandboxId}" was {how}. {fix}',
+    httpStatus: 409,
+    retryable: false,
+  },
   SANDBOX_CONFLICT: { message: 'Sandbox "{sandboxId}" is being changed by somebody else; try again.', httpStatus: 409, retryable: true },
   SANDBOX_UNREACHABLE: { message: 'The supervisor of sandbox "{sandboxId}" cannot be reached: {problem}', httpStatus: 503, retryable: true },
   SANDBOX_PROTOCOL: {

@@ -298,10 +298,15 @@ export interface Sandboxes extends SandboxSnapshots {
   /** Removes containers, volumes, blobs and outdated snapshots of this host that no row owns, and marks rows whose container is gone as lost. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
   /**
-   * What the running sandboxes of this host use; with `disk`, which costs the engine more, their files too, and what hibernated and stopped ones have on disk.
+   * What the running sandboxes of this host use, or one of them; with `disk`, which costs the engine more, their files too, and what hibernated and stopped ones have on disk.
    * Absent in backends that cannot tell.
    */
-  measure?(options: { disk: boolean }): Promise<SandboxSample[]>;
+  measure?(options: { disk: boolean; sandboxId?: string }): Promise<SandboxSample[]>;
+  /**
+   * Replaces the rules about the hosts that a sandbox may reach. They hold at once for connections of this process, and for another one when it connects to
+   * the sandbox again. Absent in backends without such rules.
+   */
+  setEgress?(sandboxId: string, rules: NonNullable<SandboxOptions['egress']>): Promise<void>;
   /** Lets go of all connections; sandboxes run on. */
   [Symbol.asyncDispose](): Promise<void>;
 }

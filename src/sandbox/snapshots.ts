@@ -26,6 +26,6 @@ export interface SandboxSnapshots {
   restore(snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox>;
   /** Done as well when there is none. */
   removeSnapshot(snapshotId: string): Promise<void>;
-  /** Makes `count` sandboxes that begin as this one is now; it goes on. Open them by the ids returned; they belong to the same tenant. */
-  fork(sandboxId: string, count: number): Promise<string[]>;
+  /** Makes `count` sandboxes that begin as this one is now; it goes on. They expire after `ttlMs`, or never. Open them by the ids returned; they belong to the same tenant. */
+  fork(sandboxId: string, count: number, options?: { ttlMs?: number }): Promise<string[]>;
 }

@@ -5,6 +5,9 @@ import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts
 export const SANDBOX_COLUMNS =
   'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot, paused';
 
+/** pg gives numbers for the two infinities of Postgres. */
+type SqlTime = Date | number;
+
 export interface SandboxSqlRow {
   sandbox_id: string;
   conversation_id: string | null;
@@ -16,11 +19,11 @@ export interface SandboxSqlRow {
   container_id: string | null;
   volume_name: string;
   options: JsonObject;
-  files_lost_at: Date | null;
-  expires_at: Date | null;
+  files_lost_at: SqlTime | null;
+  expires_at: SqlTime | null;
   archive: SandboxArchive | null;
-  last_used_at: Date;
-  created_at: Date;
+  last_used_at: SqlTime;
+  created_at: SqlTime;
   pool_key: string | null;
   pool_slot: number | null;
   paused: boolean;
@@ -38,12 +41,21 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     ...(row.container_id !== null && { containerId: row.container_id }),
     volumeName: row.volume_name,
     options: row.options,
-    ...(row.files_lost_at !== null && { filesLostAt: row.files_lost_at.toISOString() }),
-    ...(row.expires_at !== null && { expiresAt: row.expires_at.toISOString() }),
+    ...(row.files_lost_at !== null && { filesLostAt: toIso(row.files_lost_at) }),
+    ...(row.expires_at !== null && { expiresAt: toIso(row.expires_at) }),
     ...(row.archive !== null && { archive: row.archive }),
     ...(row.paused && { paused: true }),
-    lastUsedAt: row.last_used_at.toISOString(),
-    createdAt: row.created_at.toISOString(),
+    lastUsedAt: toIso(row.last_used_at),
+    createdAt: toIso(row.created_at),
     ...(row.pool_key !== null && { pool: { key: row.pool_key, ...(row.pool_slot !== null && { slot: row.pool_slot }) } }),
   };
+}
+
+const LATEST = new Date(8.64e15);
+const EARLIEST = new Date(-8.64e15);
+
+/** A time that JavaScript cannot tell is told as the nearest that it can: one row with such a time must not keep all others from being read. */
+function toIso(time: SqlTime): string {
+  if (typeof time === 'number') return (time < 0 ? EARLIEST : LATEST).toISOString();
+  return (Number.isNaN(time.getTime()) ? LATEST : time).toISOString();
 }

@@ -50,7 +50,10 @@ const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandb
 
 const PROLONG = `update sandboxes set expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 ms')
   where sandbox_id = $1 and expires_at is not null`;
-const EXPIRED = `select ${SANDBOX_COLUMNS} from sandboxes where expires_at <= clock_timestamp() and state <> 'destroyed' order by expires_at`;
+const EXPIRED = `select ${SANDBOX_COLUMNS} from sandboxes where expires_at <= clock_timestamp() and state <> 'destroyed'
+  and (coalesce(options->>'onTtl', 'destroy') = 'destroy' or state in ('running', 'frozen') or (state = 'hibernated' and options->>'onTtl' = 'stop'))
+  order by expires_at`;
+const SET_EGRESS = `update sandboxes set options = (options::jsonb || jsonb_build_object('egress', $2::jsonb))::json where sandbox_id = $1 and state <> 'destroyed'`;
 /** A conversation decides by itself how long its sandbox lives. */
 const ADOPT = `update sandboxes set conversation_id = $3::text, expires_at = case when $3::text is null then expires_at end
   where sandbox_id = $1 and tenant_id = $2 and (conversation_id is null or conversation_id = $3::text
@@ -96,6 +99,9 @@ export function createSandboxes({ database, announcer }: { database: Database; a
     },
     async prolong(sandboxId, ttlMs) {
       await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs]);
+    },
+    async setEgress(sandboxId, rules) {
+      await database.query('sandboxes.setEgress', SET_EGRESS, [sandboxId, toJsonText(rules)]);
     },
     async listExpired() {
       return (await database.query<SandboxSqlRow>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox);

@@ -150,7 +150,9 @@ export interface Store {
     touch(sandboxId: string): Promise<void>;
     /** Puts off the end of a sandbox that has one, to at least so many milliseconds from now on. */
     prolong(sandboxId: string, ttlMs: number): Promise<void>;
-    /** Those whose time is over and that are not destroyed. */
+    /** Replaces its rules about hosts. */
+    setEgress(sandboxId: string, rules: JsonObject[string][]): Promise<void>;
+    /** Those whose time is over and for which nothing of what was to happen then has been done. */
     listExpired(): Promise<SandboxRow[]>;
     /**
      * Gives a conversation, or nobody, a sandbox that is free: without a conversation, or with a closed one. Undefined when it is not there, of another

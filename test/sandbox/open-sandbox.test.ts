@@ -1,15 +1,17 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config.ts';
-import { openSandbox, type OpenSandboxOptions } from '../../src/sandbox.ts';
+import { openSandbox, sandboxes, type OpenSandboxOptions } from '../../src/sandbox.ts';
 import { createSandboxes } from '../../src/sandbox/backends.ts';
 import { destroyExpired } from '../../src/sandbox/destroy-expired.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createLogger } from '../../src/log.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
-import { output } from './docker/support.ts';
+import { output, until } from './docker/support.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
 const before = { ...process.env };
@@ -28,6 +30,10 @@ afterAll(async () => {
   await store[Symbol.asyncDispose]();
   await database[Symbol.asyncDispose]();
   await rm(home, { recursive: true, force: true });
+});
+let where: { backend: string; databaseUrl: string; log: typeof log };
+beforeAll(() => {
+  where = { backend: 'local', databaseUrl: database.url, log };
 });
 const open = (options: OpenSandboxOptions = {}) => openSandbox({ backend: 'local', databaseUrl: database.url, log, ...options });
 /** What a worker does from time to time. */
@@ -101,4 +107,177 @@ test('where no template declares users there is but one for commands', async () 
 
 test('without a database it says what is missing', async () => {
   await expect(openSandbox({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', log })).rejects.toThrow(/^Postgres cannot be reached: .* Check DATABASE_URL/);
+});
+
+describe('a refused option', () => {
+  const leftovers = async () => [(await store.sandboxes.list({})).length, await readdir(join(home, 'local'), { recursive: true }).catch(() => [])];
+
+  test('leaves nothing, and is named', async () => {
+    const before = await leftovers();
+    const refused = (given: unknown, message: string) => expect(open(given as OpenSandboxOptions)).rejects.toThrow(message);
+    await refused({ ttlMs: Infinity }, 'openSandbox.ttlMs: Infinity is not a whole number of milliseconds from 1 to 3155760000000');
+    await refused({ cpus: 0 }, 'openSandbox.cpus: 0 is not a number from 0.05 to 1024');
+    await refused({ pids: -1 }, 'openSandbox.pids: -1');
+    await refused({ memory: 5 }, 'openSandbox: there is no option "memory". Did you mean memoryMb?');
+    await refused({ tenantId: 'a\0' }, 'openSandbox.tenantId: "a\\u0000" has a NUL character');
+    await expect(openSandbox('sbx_1' as unknown as OpenSandboxOptions)).rejects.toThrow('Call openSandbox({ sandboxId: "sbx_1" })');
+    expect(await leftovers()).toEqual(before);
+  });
+
+  test('of a method is refused before the sandbox is asked', async () => {
+    await using sandbox = await open();
+    await expect(sandbox.keepalive(Infinity)).rejects.toThrow('keepalive.milliseconds: Infinity is not a whole number of milliseconds');
+    await expect(sandbox.run('true', { timeoutMs: Number.NaN })).rejects.toThrow('run.timeoutMs: NaN is not');
+    expect(() => sandbox.readFileStream('a\0')).toThrow('readFileStream.path: "a\\u0000" has a NUL character (at 1). Remove it');
+    expect((await sandboxes.list(where)).map(({ sandboxId }) => sandboxId)).toContain(sandbox.sandboxId);
+  });
+});
+
+test('environment, metadata and work directory hold for all that it does, and for whoever opens it again', async () => {
+  const first = await open({ env: { GREETING: 'hi', MORE: '1' }, metadata: { order: 7 }, workDirectory: 'work', diskMb: 100 });
+  await first.createDirectory('work');
+  expect(await output(first, 'echo $GREETING $MORE; basename "$PWD"', { env: { MORE: '2' } })).toBe('hi 2\nwork');
+  await first.release();
+  await using again = await open({ sandboxId: first.sandboxId });
+  expect((await again.runCode("import os; print(os.environ['GREETING'], os.path.basename(os.getcwd()))", { language: 'python' })).stdout).toBe('hi work\n');
+  expect(await again.info()).toMatchObject({ metadata: { order: 7 }, diskMb: 100, tier: 'running', onTtl: 'destroy' });
+});
+
+test('one that is to be stopped when its time is over keeps its files', async () => {
+  await using sandbox = await open({ ttlMs: 1, onTtl: 'stop' });
+  await sandbox.writeFile('kept', 'yes');
+  expect(await reap()).toEqual([]);
+  expect(await sandbox.tier()).toBe('stopped');
+  expect(await sandbox.readFile('kept', { encoding: 'utf-8' })).toBe('yes');
+  await reap();
+  expect(await sandbox.tier()).toBe('stopped');
+  await sandbox.keepalive(600_000);
+  expect(await output(sandbox, 'cat kept')).toBe('yes');
+  await reap();
+  expect(await sandbox.tier()).toBe('running');
+});
+
+describe('a handle that was closed', () => {
+  const closed = { code: 'SANDBOX_CLOSED' };
+
+  test('says so and what to do, however often it is disposed of', async () => {
+    const sandbox = await open();
+    await sandbox.destroy();
+    await sandbox.destroy();
+    await sandbox[Symbol.asyncDispose]();
+    const message = `cannot be used: this handle on sandbox "${sandbox.sandboxId}" was destroyed. Open a new one: openSandbox()`;
+    await expect(sandbox.run('true')).rejects.toThrow(`run ${message}`);
+    await expect(sandbox.tier()).rejects.toThrow(`tier ${message}`);
+    await expect(sandbox.release()).rejects.toMatchObject(closed);
+    expect(() => sandbox.readFileStream('x')).toThrow(`readFileStream ${message}`);
+  });
+
+  test('was released: the sandbox is kept, also by disposing of the handle', async () => {
+    const sandbox = await open();
+    const { sandboxId } = sandbox;
+    const running = sandbox.run('echo begun > begun; sleep 987');
+    const watch = await sandbox.watch('.');
+    const changes = watch[Symbol.asyncIterator]();
+    await until(async () => sandbox.fileExists('begun'), 'the command runs');
+    await sandbox.release();
+    await sandbox.release();
+    await sandbox[Symbol.asyncDispose]();
+    await expect(running).rejects.toMatchObject({ code: 'DETACHED' });
+    await expect(ended(changes)).resolves.toBe('over');
+    await expect(sandbox.execs()).rejects.toThrow(`The sandbox itself goes on: openSandbox({ sandboxId: "${sandboxId}" })`);
+    await expect(sandbox.destroy()).rejects.toMatchObject(closed);
+    await using again = await open({ sandboxId });
+    expect((await again.execs()).filter(({ state }) => state === 'running')).toHaveLength(1);
+  });
+
+  test('was destroyed under what it did: all of that ends and says so', async () => {
+    const sandbox = await open();
+    const destroyed = { code: 'SANDBOX_DESTROYED' };
+    const running = sandbox.run('echo begun > begun; sleep 987');
+    const pty = await sandbox.openPty({ onData: () => undefined });
+    const changes = (await sandbox.watch('.'))[Symbol.asyncIterator]();
+    const outcomes = Promise.all([
+      expect(running).rejects.toMatchObject(destroyed),
+      expect(pty.ended).rejects.toMatchObject(destroyed),
+      expect(ended(changes)).resolves.toBe('over'),
+    ]);
+    await until(async () => sandbox.fileExists('begun'), 'the command runs');
+    await sandbox.destroy();
+    await outcomes;
+    await expect(pty.write('x')).rejects.toMatchObject(closed);
+  });
+
+  test('stop ends what runs, and says that it does not run on', async () => {
+    await using sandbox = await open();
+    const running = sandbox.run('echo begun > begun; sleep 987');
+    const stopped = expect(running).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+    await until(async () => sandbox.fileExists('begun'), 'the command runs');
+    expect(await sandbox.stop()).toBe('stopped');
+    await stopped;
+    expect(await sandbox.execs()).toMatchObject([{ state: 'lost' }]);
+  });
+});
+
+/** Whether an iterator comes to an end, by an error or not. */
+async function ended(iterator: AsyncIterator<unknown>): Promise<'over'> {
+  try {
+    while ((await iterator.next()).done !== true);
+  } catch {
+    return 'over';
+  }
+  return 'over';
+}
+
+test('sandboxes are listed, looked at, put to rest and destroyed by their ids, each tenant its own', async () => {
+  await using one = await open({ tenantId: 'listing', metadata: { name: 'one' } });
+  await using two = await open({ tenantId: 'listing' });
+  await using other = await open({ tenantId: 'another' });
+  const mine = { ...where, tenantId: 'listing' };
+  expect((await sandboxes.list(mine)).map(({ sandboxId }) => sandboxId)).toEqual([one.sandboxId, two.sandboxId]);
+  expect(await sandboxes.get(one.sandboxId, mine).info()).toMatchObject({ metadata: { name: 'one' }, tier: 'running' });
+  expect(await sandboxes.get(one.sandboxId, mine).stop()).toBe('stopped');
+  expect(await sandboxes.list({ ...mine, tier: 'stopped' })).toMatchObject([{ sandboxId: one.sandboxId }]);
+  await sandboxes.get(two.sandboxId, mine).destroy();
+  await sandboxes.get(two.sandboxId, mine).destroy();
+  await expect(two.run('true')).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
+  await expect(sandboxes.get(other.sandboxId, mine).destroy()).rejects.toMatchObject({ code: 'SANDBOX_NOT_FOUND' });
+  await expect(sandboxes.list({ tenant: 'x' } as object)).rejects.toThrow('sandboxes.list: there is no option "tenant". Did you mean tenantId?');
+  expect(() => sandboxes.get(5 as unknown as string)).toThrow('sandboxes.get.sandboxId: 5 is not the id of a sandbox');
+});
+
+test('a sandbox is copied, restored and forked', async () => {
+  await using sandbox = await open({ backend: 'docker' });
+  await sandbox.writeFile('kept', 'yes');
+  const { snapshotId } = await sandbox.snapshot({ name: 'first' });
+  const there = { ...where, backend: 'docker' };
+  expect(await sandboxes.snapshots({ ...there, sandboxId: sandbox.sandboxId })).toMatchObject([{ snapshotId, name: 'first' }]);
+  await using restored = await sandboxes.restore(snapshotId, there);
+  expect(await output(restored, 'cat kept')).toBe('yes');
+  const [forkId = ''] = await sandboxes.get(sandbox.sandboxId, there).fork();
+  await using forked = await open({ sandboxId: forkId, backend: 'docker' });
+  expect(await output(forked, 'cat kept')).toBe('yes');
+  expect((await forked.info()).expiresAt).toBeDefined();
+  expect(await forked.metrics()).toMatchObject({ sandboxId: forkId, processes: expect.any(Number) as number });
+  await sandboxes.removeSnapshot(snapshotId, there);
+  await expect(sandboxes.removeSnapshot(snapshotId, there)).rejects.toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' });
+});
+
+test('the hosts that a running sandbox may reach are changed', async () => {
+  const server = createServer((_request, response) => response.end('from outside')).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  process.env['LONGSHORE_EGRESS_ADDRESSES'] = '127.0.0.1/32';
+  try {
+    await using sandbox = await open({ backend: 'docker', egress: ['example.org'] });
+    const ask = () => output(sandbox, `curl -s http://127.0.0.1:${port}/ --proxy "$http_proxy" --noproxy "" || true`);
+    expect(await ask()).not.toContain('from outside');
+    await sandbox.setEgress([{ host: '127.0.0.1', ports: [port] }]);
+    expect(await ask()).toBe('from outside');
+    expect((await sandbox.info()).egress).toEqual([{ host: '127.0.0.1', ports: [port] }]);
+    await sandbox.setEgress([]);
+    expect(await ask()).not.toContain('from outside');
+  } finally {
+    delete process.env['LONGSHORE_EGRESS_ADDRESSES'];
+    await new Promise((resolve) => server.close(resolve));
+  }
 });

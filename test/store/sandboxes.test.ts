@@ -1,8 +1,11 @@
+import { readFile } from 'node:fs/promises';
+import { Client } from 'pg';
 import type { Store } from '../../src/store/store.ts';
 import { newConversation, newId, useTestStore } from './support.ts';
 
 let store: Store;
-useTestStore((opened) => ({ store } = opened));
+let url: string;
+useTestStore((opened) => ({ store, url } = opened));
 
 function newSandbox(conversationId?: string, hostId = 'host-1') {
   const sandboxId = newId('sbx');
@@ -72,3 +75,37 @@ test('the moment at which files were lost is kept through later changes', async 
   expect(Date.parse(lost?.filesLostAt ?? '')).not.toBeNaN();
   expect((await store.sandboxes.change(sandboxId, 3, { state: 'running' }))?.filesLostAt).toBe(lost?.filesLostAt);
 });
+
+test('a row with a time that no client can read is read all the same, and healed by the migration that refuses more of them', async () => {
+  const { sandboxId } = await store.sandboxes.ensure({ ...newSandbox(), ttlMs: 1000 });
+  await using database = await connect(url);
+  const run = (sql: string) => database.client.query(sql);
+  await run('alter table sandboxes drop constraint sandboxes_finite_expiry');
+  const poison = (time: string) => run(`update sandboxes set expires_at = '${time}' where sandbox_id = '${sandboxId}'`);
+  for (const [time, told] of [
+    ['infinity', '+275760-09-13T00:00:00.000Z'],
+    ['-infinity', '-271821-04-20T00:00:00.000Z'],
+    ['294000-01-01', '+275760-09-13T00:00:00.000Z'],
+  ] as const) {
+    await poison(time);
+    expect((await store.sandboxes.list({})).find((row) => row.sandboxId === sandboxId)?.expiresAt).toBe(told);
+  }
+  const [up = ''] = (await readFile('src/store/migrations/0014_finite_expiry.sql', 'utf8')).split('-- Down Migration');
+  await poison('infinity');
+  await run(up);
+  const healed = await store.sandboxes.get(sandboxId);
+  expect(Date.parse(healed?.expiresAt ?? '') - Date.now()).toBeLessThan(100.1 * 365.25 * 86_400_000);
+  await expect(poison('infinity')).rejects.toThrow('sandboxes_finite_expiry');
+});
+
+test('the rules about hosts of a sandbox are replaced, and its other options stay', async () => {
+  const { sandboxId } = await store.sandboxes.ensure(newSandbox());
+  await store.sandboxes.setEgress(sandboxId, ['example.org']);
+  expect((await store.sandboxes.get(sandboxId))?.options).toEqual({ memoryMb: 512, egress: ['example.org'] });
+});
+
+async function connect(connectionString: string): Promise<{ client: Client } & AsyncDisposable> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  return { client, [Symbol.asyncDispose]: () => client.end() };
+}

@@ -24,6 +24,10 @@ interface Entry {
   /** Opens its streams until the first answer, or none, of a supervisor that was just woken. */
   openFirst: OpenFirst | undefined;
   kept: Promise<KeptTerms>;
+  /** Reads the terms anew, which are kept until the signal is aborted. */
+  keep: (signal: AbortSignal) => Promise<KeptTerms>;
+  /** Ends what is kept now. */
+  keeping: AbortController;
   closing: AbortController;
   idleTimer: NodeJS.Timeout | undefined;
 }
@@ -47,6 +51,8 @@ export interface Connections {
   close(sandboxId: string, why?: Error): void;
   /** Lets go of a sandbox's stream: what is in flight goes on when the sandbox can be reached again. */
   disconnect(sandboxId: string): void;
+  /** Reads again what holds for a sandbox; connections of the guest that were permitted before are closed. */
+  renew(sandboxId: string): Promise<void>;
   /** Closes a connection that nobody waits on; operations in flight on a frozen sandbox wait for its thaw. */
   closeUnlessUsed(sandboxId: string): void;
   /** Resolves when nothing more happens on their behalf. */
@@ -105,6 +111,20 @@ export function createConnections(deps: ConnectionDeps): Connections {
       entry?.connection.disconnect();
       entry?.stream?.destroy();
     },
+    async renew(sandboxId) {
+      const entry = entries.get(sandboxId);
+      if (entry === undefined) return;
+      const before = entry.kept;
+      entry.keeping.abort();
+      entry.keeping = new AbortController();
+      entry.kept = before
+        .catch(() => undefined)
+        .then(async (kept) => {
+          await kept?.close();
+          return entry.keep(AbortSignal.any([entry.keeping.signal, entry.closing.signal]));
+        });
+      (await entry.kept).ensureEgress();
+    },
     closeUnlessUsed,
     isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
     lostExecs: async (target) => lostLately(await use(target, (connection) => connection.list())),
@@ -158,11 +178,14 @@ function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | un
       return stream;
     },
   });
-  const kept = keepTerms(deps, target.sandboxId, { connection, signal: closing.signal, hold }).then((found) => {
+  const keep = async (signal: AbortSignal): Promise<KeptTerms> => {
+    const found = await keepTerms(deps, target.sandboxId, { connection, signal, hold });
     terms = found.terms;
     return found;
-  });
-  const entry: Entry = { connection, stream: undefined, users: 0, openFirst, kept, closing, idleTimer: undefined };
+  };
+  const keeping = new AbortController();
+  const kept = keep(AbortSignal.any([keeping.signal, closing.signal]));
+  const entry: Entry = { connection, stream: undefined, users: 0, openFirst, kept, keep, keeping, closing, idleTimer: undefined };
   return entry;
 }
 

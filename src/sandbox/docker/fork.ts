@@ -10,7 +10,7 @@ import { takeSnapshot } from './snapshot.ts';
 const MOST = 32;
 
 /** The source stands still for one copy only; the forks are copied from that, all or none. */
-export async function fork(context: DockerContext, sandboxId: string, count: number): Promise<string[]> {
+export async function fork(context: DockerContext, sandboxId: string, count: number, expiry: { ttlMs?: number } = {}): Promise<string[]> {
   if (!Number.isInteger(count) || count < 1 || count > MOST) {
     throw failure('INVALID_ARGUMENT', { what: 'count', problem: String(count), fix: `Use a whole number from 1 to ${MOST}` });
   }
@@ -19,7 +19,7 @@ export async function fork(context: DockerContext, sandboxId: string, count: num
   try {
     while (forks.length < count) {
       const forkId = makeId('sbx', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
-      await restore(context, source, { sandboxId: forkId, tenantId: source.tenantId });
+      await restore(context, source, { sandboxId: forkId, tenantId: source.tenantId, ...expiry });
       forks.push(forkId);
     }
     return forks;

@@ -7,9 +7,10 @@ import type { DockerContext } from './context.ts';
 const AT_ONCE = 8;
 
 /** What the running sandboxes of this host use; with `disk` also their files, and what those leave on disk that rest without memory. */
-export async function measure(context: DockerContext, { disk }: { disk: boolean }): Promise<SandboxSample[]> {
+export async function measure(context: DockerContext, { disk, sandboxId }: { disk: boolean; sandboxId?: string }): Promise<SandboxSample[]> {
   const { engine, rows, hostId, installation, log } = context;
-  const found = await rows.list({ hostId, states: disk ? ['running', 'hibernated', 'stopped'] : ['running'] });
+  const all = await rows.list({ hostId, states: disk ? ['running', 'hibernated', 'stopped'] : ['running'] });
+  const found = sandboxId === undefined ? all : all.filter((row) => row.sandboxId === sandboxId);
   const sizes = disk && found.length > 0 ? await engine.volumeSizes(installation) : new Map<string, number>();
   const samples: SandboxSample[] = [];
   const waiting = found.values();

@@ -6,14 +6,15 @@ import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveReferences } from '../references.ts';
 import type { OpenedSandbox, SandboxHandle, SandboxOwner, Sandboxes } from '../sandbox.ts';
-import { inWorkDirectory } from '../work-directory.ts';
+import { checkedHandle } from '../options/checked-handle.ts';
+import { withDefaults } from '../with-defaults.ts';
 import { archive } from './archive.ts';
 import { bringUp } from './bring-up.ts';
 import { createCapabilities } from './capabilities.ts';
 import { createBoundCheck } from './disk-bound.ts';
 import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
-import type { DockerContext } from './context.ts';
+import { ownRow, type DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { fork } from './fork.ts';
@@ -105,7 +106,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
       return (await context.snapshots.list(filter)).filter(({ ready }) => ready).map(toInfo);
     },
     removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
-    fork: (sandboxId, count) => fork(context, sandboxId, count),
+    fork: (sandboxId, count, expiry) => fork(context, sandboxId, count, expiry),
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
@@ -113,6 +114,12 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
     destroy: (sandboxId) => inTurn(sandboxId, () => destroy(context, sandboxId)),
     tier: (sandboxId) => checkTier(context, sandboxId),
+    async setEgress(sandboxId, rules) {
+      const row = await ownRow(context, sandboxId);
+      if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+      await context.rows.setEgress(sandboxId, rules);
+      await context.connections.renew(sandboxId);
+    },
     capabilities: () => context.capabilities(),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
@@ -139,7 +146,7 @@ async function openKnown(context: DockerContext, { sandboxId, options }: Pick<Sa
 }
 
 function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): SandboxHandle {
-  return inWorkDirectory(createWakingHandle(context, row, secretsOf(options)), options.workDirectory);
+  return checkedHandle(withDefaults(createWakingHandle(context, row, secretsOf(options)), options));
 }
 
 function checkId(sandboxId: string): void {

@@ -1,6 +1,6 @@
 import Docker from 'dockerode';
 import { loadConfig, type Config } from '../../../src/config.ts';
-import type { SandboxHandle, SandboxOwner, Sandboxes } from '../../../src/sandbox/sandbox.ts';
+import type { RunOptions, SandboxHandle, SandboxOwner, Sandboxes } from '../../../src/sandbox/sandbox.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/docker/sandboxes.ts';
 import { openStore } from '../../../src/store/open-store.ts';
@@ -69,8 +69,8 @@ export const describeWithGvisor = process.env['LONGSHORE_TEST_GVISOR'] === 'yes'
 export const describeWithGvisorScript = process.env['LONGSHORE_TEST_GVISOR_SCRIPT'] === 'yes' ? describe : describe.skip;
 
 /** What a command printed, without the last line break. */
-export async function output(handle: SandboxHandle, command: string): Promise<string> {
-  const { stdout } = await handle.run(command);
+export async function output(handle: SandboxHandle, command: string, options?: RunOptions): Promise<string> {
+  const { stdout } = await handle.run(command, options);
   return stdout.text.trimEnd();
 }
 

@@ -25,6 +25,8 @@ const NOT_OF_THE_CONTAINER: ReadonlySet<string> = new Set([
   'persist',
   'keepalive',
   'metadata',
+  'env',
+  'onTtl',
 ]);
 
 export function createKeptPools(): KeptPools {

@@ -1,0 +1,35 @@
+import type { SandboxHandle } from '../sandbox.ts';
+import type { Pty } from '../terminals.ts';
+import { CODE } from './code.ts';
+import { COMMANDS } from './commands.ts';
+import { FILES } from './files.ts';
+import { HOST_ONLY } from './host-only.ts';
+import { parseArguments, type Parameters } from './parse.ts';
+import { checkedPty, TERMINALS } from './terminals.ts';
+
+type Method = Exclude<keyof SandboxHandle, 'sandboxId'>;
+type AnyMethod = (...parameters: unknown[]) => unknown;
+
+const PARAMETERS: Record<Method, Parameters> = { ...COMMANDS, ...FILES, ...CODE, ...TERMINALS, ...HOST_ONLY };
+
+/** Its callers get an iterable at once, and its refusal as well. */
+const SYNCHRONOUS = new Set<string>(['readFileStream']);
+const CHECKED = new WeakSet<SandboxHandle>();
+
+/** The same handle, which parses what it is given before anything else happens. */
+export function checkedHandle(handle: SandboxHandle): SandboxHandle {
+  if (CHECKED.has(handle)) return handle;
+  const methods = Object.entries(PARAMETERS).map(([name, parameters]) => [name, checkedMethod(handle, name as Method, parameters)]);
+  const checked = { ...handle, ...(Object.fromEntries(methods) as object) };
+  CHECKED.add(checked);
+  return checked;
+}
+
+function checkedMethod(handle: SandboxHandle, name: Method, parameters: Parameters): AnyMethod {
+  const call = handle[name] as AnyMethod;
+  if (SYNCHRONOUS.has(name)) return (...given) => call(...parseArguments(name, parameters, given));
+  return async (...given) => {
+    const made = await call(...parseArguments(name, parameters, given));
+    return name === 'openPty' || name === 'attachPty' ? checkedPty(made as Pty) : made;
+  };
+}

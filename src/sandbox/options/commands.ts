@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import protocol from '../supervisor/protocol.json' with { type: 'json' };
+import type { RunOptions, SandboxHandle } from '../sandbox.ts';
+import { content, piece } from './content.ts';
+import { options, type Parameters } from './parse.ts';
+import { abortSignal, bytes, callback, environment, execId, flag, oneOf, path, text, user, whole } from './values.ts';
+
+const { timeoutMs: timeout, maxOutputBytes: output } = protocol.records.exec;
+
+/** Longer ones do not fit into a request. */
+const MAX_COMMAND_CHARACTERS = 900_000;
+const SIGNALS = ['SIGTERM', 'SIGKILL', 'SIGINT'] as const;
+
+export const command = text({ kind: 'a command', maxLength: MAX_COMMAND_CHARACTERS, minLength: 0 });
+export const timeoutMs = whole({ ...timeout, unit: 'milliseconds', fix: `Give whole milliseconds, ${timeout.max} (31 days) at most; 0 sets no limit` });
+
+/** What commands, code and terminals have in common. */
+export const placeShape = { cwd: path.optional(), env: environment.optional(), user: user.optional() };
+
+const follow = { onStdout: callback.optional(), onStderr: callback.optional(), signal: abortSignal.optional() };
+
+const runOptions = options({
+  ...placeShape,
+  ...follow,
+  execId: execId.optional(),
+  timeoutMs: timeoutMs.optional(),
+  stdin: content.optional(),
+  maxOutputBytes: whole({ ...output, unit: 'bytes' }).optional(),
+  onMethodCall: callback.optional(),
+  isBegun: flag.optional(),
+} satisfies Record<keyof RunOptions, z.ZodType>).optional();
+
+type Commands = 'run' | 'start' | 'attach' | 'writeStdin' | 'kill' | 'execs' | 'forget';
+
+export const COMMANDS: Record<Extract<keyof SandboxHandle, Commands>, Parameters> = {
+  run: { command, options: runOptions },
+  start: { command, options: runOptions },
+  attach: { execId, from: options({ stdout: bytes, stderr: bytes }).optional(), options: options(follow).optional() },
+  writeStdin: { execId, data: piece, options: options({ end: flag.optional() }).optional() },
+  kill: { execId, signal: oneOf(SIGNALS, 'a signal').optional() },
+  execs: {},
+  forget: { execId },
+};

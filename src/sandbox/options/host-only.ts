@@ -1,0 +1,58 @@
+import type { z } from 'zod';
+import type { RunToolOptions, SandboxHandle, SandboxServer, ServerRequestOptions } from '../sandbox.ts';
+import { timeoutMs } from './commands.ts';
+import { isNot, isPlainObject, options, value, type Parameters } from './parse.ts';
+import { abortSignal, callback, environment, execId, flag, list, name, path, text, whole } from './values.ts';
+
+const MAX_ARGUMENTS = 1000;
+const MAX_ARGUMENT_CHARACTERS = 131_071;
+const MAX_CODE_CHARACTERS = 64 * 1024 * 1024;
+
+const number = whole({ min: 1, max: Number.MAX_SAFE_INTEGER });
+const json = value<object>((given) => (isPlainObject(given) && JSON.stringify(given) !== undefined ? undefined : isNot(given, 'an object')));
+const argument = text({ kind: 'an argument', maxLength: MAX_ARGUMENT_CHARACTERS, minLength: 0 });
+const program = text({ kind: 'a program', maxLength: MAX_ARGUMENT_CHARACTERS });
+
+const server = options({
+  name,
+  command: program,
+  args: list({ item: argument, kind: 'arguments', maxItems: MAX_ARGUMENTS }),
+  env: environment,
+  directory: path.optional(),
+} satisfies Record<keyof SandboxServer, z.ZodType>);
+
+type HostOnly = 'answerMethod' | 'holdMethod' | 'concludeAt' | 'callServer' | 'runTool' | 'serverMark' | 'endServers';
+
+/** What only the worker that serves a conversation has a use for. */
+export const HOST_ONLY: Record<Extract<keyof SandboxHandle, HostOnly>, Parameters> = {
+  answerMethod: { execId, number, answer: json },
+  holdMethod: { execId, number },
+  concludeAt: { execId, number },
+  callServer: {
+    server,
+    request: options({ method: name, params: json }),
+    options: options({
+      execId: execId.optional(),
+      timeoutMs: timeoutMs.optional(),
+      signal: abortSignal.optional(),
+      asStarted: flag.optional(),
+      onProgress: callback.optional(),
+      onRestart: callback.optional(),
+    } satisfies Record<keyof ServerRequestOptions, z.ZodType>).optional(),
+  },
+  runTool: {
+    request: options({ name, code: text({ kind: 'a text of code', maxLength: MAX_CODE_CHARACTERS }), call: json }),
+    options: options({
+      execId,
+      timeoutMs,
+      signal: abortSignal.optional(),
+      isBegun: flag.optional(),
+      asStarted: flag.optional(),
+      onTold: callback,
+      onPrint: callback,
+      onMethodCall: callback,
+    } satisfies Record<keyof RunToolOptions, z.ZodType>),
+  },
+  serverMark: { name },
+  endServers: { except: list({ item: name, kind: 'names', maxItems: MAX_ARGUMENTS }) },
+};

@@ -1,0 +1,37 @@
+import type { JsonObject } from '../../contracts/json.ts';
+import { isNot, isPlainObject, value, type Fault } from './parse.ts';
+import { showValue } from './show-value.ts';
+import { faultOfCharacters } from './values.ts';
+
+const MAX_DEPTH = 20;
+const MAX_CHARACTERS = 65_536;
+
+/** An object that comes back from Postgres as it was given. */
+export const metadata = value<JsonObject>((given) => {
+  if (!isData(given)) return isNot(given, 'an object');
+  const fault = faultOfJson(given, '', 0);
+  if (fault) return fault;
+  const { length } = JSON.stringify(given);
+  return length <= MAX_CHARACTERS ? undefined : { problem: `it takes ${length} characters as JSON`, fix: `At most ${MAX_CHARACTERS} are kept` };
+}).transform((given) => structuredClone(given));
+
+function faultOfJson(given: unknown, at: string, depth: number): Fault | undefined {
+  if (depth > MAX_DEPTH) return { problem: `it is nested deeper than ${MAX_DEPTH}`, fix: 'Give a flatter object' };
+  if (given === null || typeof given === 'boolean' || (typeof given === 'number' && Number.isFinite(given))) return undefined;
+  if (typeof given === 'string') return named(faultOfCharacters(given), at);
+  if (!Array.isArray(given) && !isData(given)) return named(isNot(given, 'JSON', 'Use texts, finite numbers, true, false, null, arrays and plain objects'), at);
+  for (const [key, item] of Object.entries(given)) {
+    const fault = named(faultOfCharacters(key), at) ?? faultOfJson(item, at === '' ? key : `${at}.${key}`, depth + 1);
+    if (fault) return fault;
+  }
+  return undefined;
+}
+
+function named(fault: Fault | undefined, at: string): Fault | undefined {
+  return fault && at !== '' ? { ...fault, problem: `${fault.problem}, in ${showValue(at)}` } : fault;
+}
+
+/** One whose parts are data: no class that JSON would turn into something else. */
+function isData(given: unknown): given is object {
+  return isPlainObject(given) && typeof (given as { toJSON?: unknown }).toJSON !== 'function';
+}
