@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../agents/sandbox-options.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
@@ -47,24 +48,7 @@ export async function readInfo({ store, sandboxes }: ControlParts, sandboxId: st
 export function toSandboxInfo(row: SandboxRow): SandboxInfo {
   const { sandboxId, tenantId, conversationId, state, hostId, createdAt, lastUsedAt, expiresAt } = row;
   const { template, image, memoryMb, cpus, pids, diskMb, egress = [], metadata = {}, labels = {}, onTtl = 'destroy' } = row.options as SandboxOptions;
-  return {
-    sandboxId,
-    tenantId,
-    ...(conversationId !== undefined && { conversationId }),
-    tier: state === 'creating' || state === 'warm' ? 'none' : state,
-    hostId,
-    ...(template !== undefined && { template }),
-    ...(image !== undefined && { image }),
-    ...(memoryMb !== undefined && { memoryMb }),
-    ...(cpus !== undefined && { cpus }),
-    ...(pids !== undefined && { pids }),
-    ...(diskMb !== undefined && { diskMb }),
-    egress,
-    metadata,
-    labels,
-    createdAt,
-    lastUsedAt,
-    ...(expiresAt !== undefined && { expiresAt }),
-    onTtl,
-  };
+  const given = withoutUndefined({ conversationId, template, image, memoryMb, cpus, pids, diskMb, expiresAt });
+  const tier = state === 'creating' || state === 'warm' ? 'none' : state;
+  return { sandboxId, tenantId, tier, hostId, egress, metadata, labels, createdAt, lastUsedAt, onTtl, ...given };
 }

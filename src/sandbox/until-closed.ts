@@ -68,7 +68,11 @@ function watchUntilClosed(watch: FileWatch, options: UntilClosedOptions): FileWa
 }
 
 function ptyUntilClosed(pty: Pty, options: UntilClosedOptions): Pty {
-  const { write, resize, kill } = untilClosed({ write: pty.write, resize: pty.resize, kill: pty.kill }, options);
+  const methods: Pick<Pty, 'write' | 'resize' | 'kill'> = {
+    write: (data) => pty.write(data),
+    resize: (size) => pty.resize(size),
+    kill: () => pty.kill(),
+  };
   const ended = settle('ended', pty.ended, options) as Pty['ended'];
   // It is there for those who ask.
   ended.catch(() => undefined);
@@ -78,14 +82,12 @@ function ptyUntilClosed(pty: Pty, options: UntilClosedOptions): Pty {
       return pty.offset;
     },
     ended,
-    write,
-    resize,
-    kill,
+    ...untilClosed(methods, options),
     detach: () => pty.detach(),
   };
 }
 
-async function* iterate(name: string, source: AsyncIterable<unknown>, options: UntilClosedOptions): AsyncGenerator<unknown> {
+async function* iterate(name: string, source: AsyncIterable<unknown>, options: UntilClosedOptions): AsyncGenerator {
   try {
     yield* source;
   } catch (error) {

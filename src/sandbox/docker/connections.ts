@@ -113,17 +113,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     },
     async renew(sandboxId) {
       const entry = entries.get(sandboxId);
-      if (entry === undefined) return;
-      const before = entry.kept;
-      entry.keeping.abort();
-      entry.keeping = new AbortController();
-      entry.kept = before
-        .catch(() => undefined)
-        .then(async (kept) => {
-          await kept?.close();
-          return entry.keep(AbortSignal.any([entry.keeping.signal, entry.closing.signal]));
-        });
-      (await entry.kept).ensureEgress();
+      if (entry !== undefined) await keepAnew(entry);
     },
     closeUnlessUsed,
     isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
@@ -148,6 +138,19 @@ function createEntries() {
     await Promise.all(farewells);
   };
   return { entries, close, closeAll };
+}
+
+async function keepAnew(entry: Entry): Promise<void> {
+  const before = entry.kept;
+  entry.keeping.abort();
+  entry.keeping = new AbortController();
+  entry.kept = before
+    .catch(() => undefined)
+    .then(async (kept) => {
+      await kept?.close();
+      return entry.keep(AbortSignal.any([entry.keeping.signal, entry.closing.signal]));
+    });
+  (await entry.kept).ensureEgress();
 }
 
 /** It may have been destroyed before it was up; whoever needs it meets the same. */

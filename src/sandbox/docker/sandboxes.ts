@@ -14,7 +14,7 @@ import { createCapabilities } from './capabilities.ts';
 import { createBoundCheck } from './disk-bound.ts';
 import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
-import { ownRow, type DockerContext } from './context.ts';
+import type { DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { fork } from './fork.ts';
@@ -30,6 +30,7 @@ import { measure } from './measure.ts';
 import { reap } from './reap.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { restore } from './restore.ts';
+import { setEgress } from './set-egress.ts';
 import { snapshot, toInfo } from './snapshot.ts';
 import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
@@ -114,12 +115,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
     destroy: (sandboxId) => inTurn(sandboxId, () => destroy(context, sandboxId)),
     tier: (sandboxId) => checkTier(context, sandboxId),
-    async setEgress(sandboxId, rules) {
-      const row = await ownRow(context, sandboxId);
-      if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-      await context.rows.setEgress(sandboxId, rules);
-      await context.connections.renew(sandboxId);
-    },
+    setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
     capabilities: () => context.capabilities(),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),

@@ -23,7 +23,7 @@ export const piece: z.ZodType<string | Uint8Array> = value<unknown>((given) => {
 function toContent(given: unknown): Content {
   if (typeof given === 'string') return given;
   if (isBytes(given)) return toBytes(given);
-  if (isBlob(given)) return given.stream() as unknown as AsyncIterable<Uint8Array>;
+  if (isBlob(given)) return given.stream();
   return checkedPieces(given as AsyncIterable<unknown>);
 }
 

@@ -17,11 +17,15 @@ export const metadata = value<JsonObject>((given) => {
 
 function faultOfJson(given: unknown, at: string, depth: number): Fault | undefined {
   if (depth > MAX_DEPTH) return { problem: `it is nested deeper than ${MAX_DEPTH}`, fix: 'Give a flatter object' };
-  if (given === null || typeof given === 'boolean' || (typeof given === 'number' && Number.isFinite(given))) return undefined;
+  if (given === null || typeof given === 'boolean' || Number.isFinite(given)) return undefined;
   if (typeof given === 'string') return named(faultOfCharacters(given), at);
   if (!Array.isArray(given) && !isData(given)) return named(isNot(given, 'JSON', 'Use texts, finite numbers, true, false, null, arrays and plain objects'), at);
+  return faultOfParts(given, at, depth + 1);
+}
+
+function faultOfParts(given: object, at: string, depth: number): Fault | undefined {
   for (const [key, item] of Object.entries(given)) {
-    const fault = named(faultOfCharacters(key), at) ?? faultOfJson(item, at === '' ? key : `${at}.${key}`, depth + 1);
+    const fault = named(faultOfCharacters(key), at) ?? faultOfJson(item, at === '' ? key : `${at}.${key}`, depth);
     if (fault) return fault;
   }
   return undefined;

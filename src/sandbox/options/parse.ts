@@ -76,7 +76,7 @@ export function isNot(given: unknown, kind: string, fix = `Give ${kind}`): Fault
 }
 
 /** An object of options. Those that are undefined count as left out; unknown ones are refused by name. */
-export function options<Shape extends Record<string, z.ZodType>>(shape: Shape, example?: (given: unknown) => string): z.ZodType<object> {
+export function options(shape: Record<string, z.ZodType>, example?: (given: unknown) => string): z.ZodType<object> {
   const known = Object.keys(shape);
   return z
     .unknown()

@@ -110,7 +110,7 @@ export function list<T>({ item, kind, maxItems }: { item: z.ZodType<T>; kind: st
     if (!Array.isArray(given)) return isNot(given, `an array of ${kind}`);
     return given.length <= maxItems ? undefined : { problem: `it has ${given.length} items`, fix: `Give at most ${maxItems}` };
   });
-  return array.pipe(z.array(item)) as unknown as z.ZodType<T[]>;
+  return array.pipe(z.array(item));
 }
 
 /** Texts by name. */

@@ -155,7 +155,7 @@ async function taken(method: string, given: Arguments, call: (...given: unknown[
       await call(...changed);
       (found[place] ??= []).push(label);
     } catch (error) {
-      if (!isFailure(error, 'INVALID_ARGUMENT')) throw new Error(`${place} with ${label}: ${String(error)}`);
+      if (!isFailure(error, 'INVALID_ARGUMENT')) throw new Error(`${place} with ${label}: ${String(error)}`, { cause: error });
       expect(error.message).toMatch(new RegExp(`^${method}(\\.\\S+)?: .+\\. .+`, 's'));
       expect(error.message.length).toBeLessThan(2000);
       const option = method === 'answerMethod' ? undefined : place.split('.')[1];
