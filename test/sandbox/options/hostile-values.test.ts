@@ -222,12 +222,24 @@ test('so do those of openSandbox and of what is done with a whole sandbox', asyn
     '0.tenantId': ["'5'"],
     '0.workDirectory': ["'5'"],
   });
-  const control = { keepalive: [1], freeze: [{ mode: 'idle' }], snapshot: [{ name: 'n' }], fork: [{ count: 1, ttlMs: 1 }], setEgress: [['example.org']] } as const;
+  const control = {
+    keepalive: [1],
+    freeze: [{ mode: 'idle' }],
+    snapshot: [{ name: 'n' }],
+    fork: [{ count: 1, ttlMs: 1 }],
+    setEgress: [['example.org']],
+  } as const;
   const takenByControl: Record<string, object> = {};
   for (const [name, given] of Object.entries(control)) {
     takenByControl[name] = await taken(name, [...given], (...changed) => parseControl(name as keyof typeof control, changed));
   }
-  expect(takenByControl).toEqual({ keepalive: {}, freeze: { '0': ['object'] }, snapshot: { '0': ['object'], '0.name': ["'5'"] }, fork: { '0': ['object'] }, setEgress: { '0': ['array'] } });
+  expect(takenByControl).toEqual({
+    keepalive: {},
+    freeze: { '0': ['object'] },
+    snapshot: { '0': ['object'], '0.name': ["'5'"] },
+    fork: { '0': ['object'] },
+    setEgress: { '0': ['array'] },
+  });
 });
 
 test('options that are undefined count as left out', async () => {
