@@ -162,7 +162,7 @@ async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<Do
     name: 'Sandbox image',
     ok: state === 'missing' ? 'missing' : 'warning',
     found: state === 'missing' ? `no ${image}` : `${image}, made from other files than those here`,
-    todo: 'Build it: npm run setup',
+    todo: 'Build it: longshore setup --image',
   };
 }
 

@@ -6,6 +6,7 @@ import { checkDatabaseUrl } from '../config.ts';
 import { restartOwnEngine } from '../dev/docker-engine.ts';
 import { ENGINE_SETTINGS, ensureRunsc, registerRunsc } from '../dev/gvisor.ts';
 import { ensureGvisorScript } from '../dev/gvisor-script.ts';
+import { ensureSandboxImage } from '../dev/sandbox-image.ts';
 import { registerSearchAttributes } from '../dev/search-attributes.ts';
 import { createLogger } from '../log.ts';
 import { migrate } from '../store/migrate.ts';
@@ -16,9 +17,11 @@ export function setupCommand(cli: Cli): Command {
   return new Command('setup')
     .description('Prepare the servers of an installation: the Postgres schema and the search attributes of Temporal. Safe to repeat')
     .option('--move-database', 'Make the database belong to the Temporal namespace that is set, where it belongs to another one that is gone for good')
+    .option('--image', 'Instead: build the standard image of sandboxes in the Docker engine of this machine, unless it is there')
     .option('--gvisor', 'Instead: build gVisor, with which sandboxes can hibernate, and register it with the Docker engine of this machine')
-    .action(async ({ gvisor, moveDatabase = false }: { gvisor?: boolean; moveDatabase?: boolean }) => {
+    .action(async ({ gvisor, image, moveDatabase = false }: { gvisor?: boolean; image?: boolean; moveDatabase?: boolean }) => {
       const config = cli.config();
+      if (image) return setUpImage(cli, config.LONGSHORE_SANDBOX_IMAGE);
       if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
       await migrate(checkDatabaseUrl(config, config.DATABASE_URL));
       printLine(cli, 'Postgres: the schema is up to date.');
@@ -33,6 +36,11 @@ export function setupCommand(cli: Cli): Command {
       }
       return undefined;
     });
+}
+
+async function setUpImage(cli: Cli, image: string): Promise<void> {
+  const outcome = await ensureSandboxImage({ image, log: (line) => printLine(cli, line) });
+  printLine(cli, `Sandbox image: ${image} ${outcome === 'built' ? 'built' : 'is there'}.`);
 }
 
 async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Promise<void> {

@@ -100,7 +100,7 @@ export const ERRORS = {
   MODEL_RATE_LIMITED: { message: 'The provider of "{model}" asks to slow down: {problem}', httpStatus: 503, retryable: true },
   MODEL_UNAVAILABLE: { message: 'The provider of "{model}" cannot be reached or failed: {problem}', httpStatus: 503, retryable: true },
   MODEL_SCRIPT_MISMATCH: { message: 'Script {file}, step {step}: {problem}', httpStatus: 500, retryable: false },
-  SANDBOX_NOT_FOUND: { message: 'No sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
+  SANDBOX_NOT_FOUND: { message: 'No sandbox "{sandboxId}". List them with: longshore sandbox ls', httpStatus: 404, retryable: false },
   SANDBOX_IN_USE: {
     message: 'Sandbox "{sandboxId}" belongs to conversation "{conversationId}". Close that first (with onClose: keep), or use another sandbox.',
     httpStatus: 409,
@@ -113,7 +113,7 @@ export const ERRORS = {
   },
   ASSETS_FAILED: { message: 'Asset {from} could not be put to {to}: {problem}. Mend sandbox.assets, or what it names.', httpStatus: 400, retryable: false },
   SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}', httpStatus: 503, retryable: false },
-  SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed.', httpStatus: 410, retryable: false },
+  SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed. Open a new one.', httpStatus: 410, retryable: false },
   SANDBOX_CLOSED: {
     message: '{method} cannot be used: this handle on sandbox "{sandboxId}" was {how}. {fix}',
     httpStatus: 409,
@@ -127,7 +127,7 @@ export const ERRORS = {
     retryable: false,
   },
   SANDBOX_VERSION: {
-    message: 'The supervisor in the image speaks protocol {theirs}, this worker {ours}. Build the image again: npm run setup',
+    message: 'The supervisor in the image speaks protocol {theirs}, this worker {ours}. Build the image again: npx longshore setup --image',
     httpStatus: 500,
     retryable: false,
   },
@@ -159,10 +159,10 @@ export const ERRORS = {
     httpStatus: 400,
     retryable: false,
   },
-  EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}".', httpStatus: 404, retryable: false },
+  EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}". List those there are with execs().', httpStatus: 404, retryable: false },
   EXEC_MISMATCH: { message: 'Exec "{execId}" was started with another command; it was not started again.', httpStatus: 409, retryable: false },
   EXEC_FAILED: { message: 'The command could not be started: {problem}', httpStatus: 400, retryable: false },
-  FILE_NOT_FOUND: { message: 'No such file: {path}', httpStatus: 404, retryable: false },
+  FILE_NOT_FOUND: { message: 'No such file or directory: {path}', httpStatus: 404, retryable: false },
   FILE_FAILED: { message: '{path}: {problem}', httpStatus: 400, retryable: false },
   DETACHED: { message: 'Let go of "{execId}"; it runs on in its sandbox.', httpStatus: 409, retryable: true },
   INTERRUPTED: { message: '"{callId}" was interrupted.', httpStatus: 409, retryable: false },
@@ -172,7 +172,12 @@ export const ERRORS = {
     retryable: true,
   },
   DOCKER_FAILED: { message: 'The Docker engine refused to {action}: {problem}', httpStatus: 502, retryable: true },
-  IMAGE_NOT_FOUND: { message: 'The sandbox image "{image}" is not on this machine. Build it: npm run setup', httpStatus: 503, retryable: false },
+  IMAGE_NOT_FOUND: {
+    message:
+      'The sandbox image "{image}" is not on this machine. Build the standard image: npx longshore setup --image. For another one, pull or build it, or name one that is there',
+    httpStatus: 503,
+    retryable: false,
+  },
   POSTGRES_UNAVAILABLE: {
     message: 'Postgres cannot be reached: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
     httpStatus: 503,

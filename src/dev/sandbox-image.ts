@@ -51,7 +51,7 @@ async function build(image: string, base: string, inputs: string): Promise<void>
     const hasBuildx = (await runCommand('docker', ['buildx', 'version'])).code === 0;
     await mustRun('Building the sandbox image', 'docker', [...args, context], {
       env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
-      fix: 'Mend what it says and run: npm run setup',
+      fix: 'Mend what it says and run: longshore setup --image',
     });
   } finally {
     await rm(context, { recursive: true, force: true });

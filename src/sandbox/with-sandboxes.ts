@@ -1,4 +1,4 @@
-import { loadConfig, type Config } from '../config.ts';
+import { checkDatabaseUrl, loadConfig, type Config } from '../config.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { openStore } from '../store/open-store.ts';
 import { createSandboxes } from './backends.ts';
@@ -27,7 +27,7 @@ export async function openParts(options: WhereOptions, role: 'worker' | 'visitor
   const { tenantId = 'default', backend, databaseUrl } = options;
   const config = withBackend(loadConfig(), backend);
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'warn' });
-  const store = await openStore({ url: databaseUrl ?? config.DATABASE_URL, log, poolSize: 2, blobs: config });
+  const store = await openStore({ url: checkDatabaseUrl(config, databaseUrl ?? config.DATABASE_URL), log, poolSize: 2, blobs: config });
   try {
     const sandboxes = await createSandboxes({ config, store, log, role });
     const dispose = async () => {

@@ -49,7 +49,7 @@ test('sandboxes are listed by label and state, and shown with whose they are', a
   expect(shown.out).toContain(`${id}: running, of conversation ${conversationId} (idle), tenant tenant\n`);
   expect(shown.out).toContain('template none, no way out, team=blue\n');
   expect(JSON.parse((await line('show', conversationId, '--json')).out)).toMatchObject({ sandboxId: id, tier: 'running', conversation: 'idle' });
-  expect(await line('show', 'sbx_nobody')).toEqual({ code: 1, out: '', err: 'No sandbox "sbx_nobody".\n' });
+  expect(await line('show', 'sbx_nobody')).toEqual({ code: 1, out: '', err: 'No sandbox "sbx_nobody". List them with: longshore sandbox ls\n' });
 });
 
 test('a command streams, is given our input and arguments as they are, and ends us with its exit code', async () => {
@@ -86,7 +86,11 @@ test('commands are listed, and the output of one is read from an offset', async 
   expect(begun.err).toBe(`See it with: longshore sandbox logs ${id} ${execId}\n`);
   expect(await line('logs', id, execId, '--from', '4')).toEqual({ code: 0, out: '456789\n', err: 'problem\n' });
   expect((await line('logs', id)).out).toMatch(new RegExp(`${execId} +ended +0 +\\d+\\.\\d s +11 +8 +20.{17} +echo 0123456789; echo problem >&2\n`));
-  expect(await line('logs', id, 'call_none')).toEqual({ code: 1, out: '', err: `No exec "call_none" in sandbox "${id}".\n` });
+  expect(await line('logs', id, 'call_none')).toEqual({
+    code: 1,
+    out: '',
+    err: `No exec "call_none" in sandbox "${id}". List those there are with execs().\n`,
+  });
 });
 
 test('files and directories go both ways, and what cannot be copied is reported', async () => {
@@ -105,7 +109,7 @@ test('files and directories go both ways, and what cannot be copied is reported'
   expect(await readFile(join(directory, 'file'), 'utf8')).toBe('contentback\n');
   expect(await line('cp', `${id}:/home/user/flat`, join(directory, 'new'))).toMatchObject({ code: 0, err: '' });
   expect(await readFile(join(directory, 'new/file'), 'utf8')).toBe('contentback\n');
-  expect(await line('cp', `${id}:nothing`, directory)).toEqual({ code: 1, out: '', err: 'No such file: nothing\n' });
+  expect(await line('cp', `${id}:nothing`, directory)).toEqual({ code: 1, out: '', err: 'No such file or directory: nothing\n' });
   expect(await line('cp', 'a', 'b')).toMatchObject({ code: 2 });
 });
 

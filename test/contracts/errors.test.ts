@@ -26,7 +26,13 @@ test.each(codes)('%s has a status of its own kind and a message for people', (co
 
 test('an error says its values in its message and keeps them', () => {
   const error = failure('FILE_NOT_FOUND', { path: '/a' }, new Error('ENOENT'));
-  expect(error).toMatchObject({ name: 'LongshoreError', code: 'FILE_NOT_FOUND', values: { path: '/a' }, message: 'No such file: /a', retryable: false });
+  expect(error).toMatchObject({
+    name: 'LongshoreError',
+    code: 'FILE_NOT_FOUND',
+    values: { path: '/a' },
+    message: 'No such file or directory: /a',
+    retryable: false,
+  });
   expect(error.cause).toMatchObject({ message: 'ENOENT' });
 });
 

@@ -68,7 +68,7 @@ test('one that was let go of is found again by its id, and its time begins anew'
 });
 
 test('an unknown id is an error and never a new sandbox, and so is that of another tenant', async () => {
-  const missing = { code: 'SANDBOX_NOT_FOUND', message: 'No sandbox "sbx_none".' };
+  const missing = { code: 'SANDBOX_NOT_FOUND', message: 'No sandbox "sbx_none". List them with: longshore sandbox ls' };
   await expect(open({ sandboxId: 'sbx_none' })).rejects.toMatchObject(missing);
   expect(await store.sandboxes.get('sbx_none')).toBeUndefined();
   await using mine = await open({ tenantId: 'mine' });

@@ -1,3 +1,4 @@
+import { showValue } from '../options/show-value.ts';
 import protocol from '../supervisor/protocol.json' with { type: 'json' };
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 
@@ -86,9 +87,24 @@ function check(table: Table, message: JsonObject, where: string): string | undef
   for (const [name, field] of table) {
     if (!Object.hasOwn(message, name)) {
       if (field.optional !== true) return `${where}.${name} is missing`;
-    } else if (!isValid(message[name], field)) return `${where}.${name} is not valid`;
+    } else if (!isValid(message[name], field)) return `${where}.${name} is ${showValue(message[name])}, and has to be ${describe(field)}`;
   }
   return undefined;
+}
+
+/** What the protocol takes, in words. */
+function describe({ type, min = 0, max = Number.MAX_SAFE_INTEGER, maxLength = 0, maxItems = 0, values = [], record = '' }: Field): string {
+  const words: Record<string, string> = {
+    id: `an id: a letter or digit, then letters, digits or ${protocol.id.marks}, ${protocol.id.maxLength} characters at most`,
+    text: `a text of at most ${maxLength} characters, without NUL`,
+    integer: `a whole number from ${min} to ${max}`,
+    boolean: 'true or false',
+    choice: `one of ${values.join(', ')}`,
+    texts: `an array of 1 to ${maxItems} texts of at most ${maxLength} characters each, without NUL`,
+    textMap: `an object of at most ${maxItems} texts of at most ${maxLength} characters each, without NUL`,
+    record: `a record "${record}"`,
+  };
+  return words[type] ?? `of type ${type}`;
 }
 
 function isValid(value: unknown, field: Field): boolean {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { posix } from 'node:path';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { FileEdit, FileInfo, WriteFileOptions } from '../files.ts';
@@ -36,7 +37,7 @@ export function createFileOperations(connection: WorkingConnection): FileOperati
     fileInfo: (path) => fileInfo(connection, path),
     removeFile: (path, { recursive = false } = {}) => connection.removeFile(path, { recursive }),
     createDirectory: (path, { parents = true } = {}) => connection.createDirectory(path, { parents }),
-    rename: (from, to) => connection.rename(from, to),
+    rename: (from, to) => rename(connection, from, to),
   };
 }
 
@@ -130,6 +131,17 @@ async function editFile(connection: WorkingConnection, path: string, edit: { old
     } catch (error) {
       if (attempt === EDIT_ATTEMPTS || !isFailure(error, 'FILE_FAILED') || !error.message.includes('changed meanwhile')) throw error;
     }
+  }
+}
+
+/** Of the two paths, an error of the kernel does not say which is missing. */
+async function rename(connection: WorkingConnection, from: string, to: string): Promise<void> {
+  try {
+    await connection.rename(from, to);
+  } catch (error) {
+    if (!isFailure(error, 'FILE_NOT_FOUND') || (await connection.fileInfo(from)) === undefined) throw error;
+    const directory = posix.dirname(to);
+    throw failure('FILE_FAILED', { path: to, problem: `its directory ${directory} is not there; make it with createDirectory("${directory}")` }, error);
   }
 }
 

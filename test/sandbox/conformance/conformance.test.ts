@@ -104,6 +104,16 @@ describe.each(BACKENDS)('%s', (_name, open) => {
       await expect(handle.listFiles(at('none'))).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
     });
 
+    test('are renamed, and a directory that is missing is named', async () => {
+      await handle.writeFile(at('old'), 'x');
+      await expect(handle.rename(at('old'), at('none/new'))).rejects.toThrow(
+        `${at('none/new')}: its directory ${at('none')} is not there; make it with createDirectory("${at('none')}")`,
+      );
+      await expect(handle.rename(at('none'), at('new'))).rejects.toThrow(`No such file or directory: ${at('none')}`);
+      await handle.rename(at('old'), at('new'));
+      expect(await handle.fileExists(at('new'))).toBe(true);
+    });
+
     test('that are links are told as links', async () => {
       await shell('ln -s /etc/passwd link');
       expect(await handle.fileInfo(at('link'))).toMatchObject({ type: 'link', linkTarget: '/etc/passwd' });
