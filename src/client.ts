@@ -1,4 +1,5 @@
 import { loadAgents } from './agents/load-agents.ts';
+import { connectOptions } from './client/client-arguments.ts';
 import { createLongshore } from './client/create-longshore.ts';
 import type { AgentSource } from './client/start-conversation.ts';
 import { checkNamespace } from './client/own-namespace.ts';
@@ -32,7 +33,8 @@ export { defineAgent } from './agents/define-agent.ts';
  * Connects to a Longshore installation: Postgres and Temporal. Fails with `POSTGRES_UNAVAILABLE`, `TEMPORAL_UNAVAILABLE`, `DATABASE_ELSEWHERE` or `CONFIG_INVALID`.
  * Dispose the client to close its connections: `await using longshore = await connect()`.
  */
-export async function connect(options: ConnectOptions = {}): Promise<Longshore> {
+export async function connect(given: ConnectOptions = {}): Promise<Longshore> {
+  const options = connectOptions(given);
   const config = loadConfig();
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
   const store = await openStore({ url: checkDatabaseUrl(config, options.databaseUrl ?? config.DATABASE_URL), log });
@@ -57,5 +59,5 @@ function agentSource({ agents }: ConnectOptions, config: Config): AgentSource {
     return { directory: 'the agents given to connect()', load: async () => new Map(agents.map((agent) => [agent.id, agent])) };
   }
   const directory = agents ?? config.LONGSHORE_AGENTS;
-  return { directory, load: () => loadAgents(directory, config.LONGSHORE_TEMPLATES) };
+  return { directory, load: () => loadAgents(directory, config.LONGSHORE_TEMPLATES, 'leave') };
 }

@@ -54,6 +54,8 @@ interface Hold {
   concludedBy?: string;
   /** For code without a limit of its own. */
   timeoutMs: number;
+  /** Tools in the sandbox that are over: what they had started is ended with them, which interrupts nothing. */
+  over: Set<string>;
   /** What somebody waits for, with its sandbox. */
   awaited: Map<string, SandboxHandle>;
 }
@@ -62,7 +64,7 @@ interface Hold {
 export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
-  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, awaited: new Map() };
+  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, over: new Set(), awaited: new Map() };
   let named = 0;
   let busy = 0;
   const nextId = () => `${callId}-${++named}`;
@@ -152,7 +154,7 @@ async function runOnce(
     if (options.stdin !== undefined) handle.writeStdin(execId, options.stdin, { end: true }).catch(() => undefined);
     return attached;
   });
-  if (result.status === 'killed') throw hold.fate.end({ kind: 'interrupted', result });
+  if (result.status === 'killed') throw killed(hold, execId, result);
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
 }
@@ -165,12 +167,12 @@ async function runCodeOnce(
   { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
 ): Promise<CodeResult> {
   using _awaited = noteAwaited(hold, execId, handle);
-  const { fate, isBegun, release, onOutput, timeoutMs } = hold;
+  const { isBegun, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
   const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
   const given = { timeoutMs, ...options, ...follow, execId };
   const result = await orAttached(hold, handle, execId, handle.runCode(code, given), () => handle.runCode(code, { ...given, asStarted: true }));
-  if (result.status === 'interrupted') throw fate.end({ kind: 'interrupted' });
+  if (result.status === 'interrupted') throw killed(hold, execId);
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
   return result;
 }
@@ -200,9 +202,16 @@ async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, ru
   const started = handle.runTool(request, options);
   const result = await orAttached(hold, handle, execId, started, () => handle.runTool(request, { ...options, asStarted: true }));
   // What it had asked for and still waits for goes with it.
+  hold.over.add(execId);
   if (result.status !== 'exited') await endCommandsOf(handle, execId);
   if (result.status === 'killed') throw fate.end({ kind: 'interrupted', result });
   return result;
+}
+
+/** A killed command was interrupted on request, unless its tool was over by then: its time limit, too, ends what it had started. */
+function killed({ fate, over }: Hold, execId: string, result?: CommandResult): unknown {
+  const isOver = [...over].some((toolId) => execId.startsWith(`${toolId}-`));
+  return isOver ? failure('DETACHED', { execId }) : fate.end({ kind: 'interrupted', ...(result && { result }) });
 }
 
 async function endCommandsOf(handle: SandboxHandle, execId: string): Promise<void> {

@@ -3,12 +3,12 @@ export type Treatment = 'fill' | 'check' | 'leave';
 
 /**
  * Replaces `${env.NAME}` in the texts of a value, where `treat` says so of their paths. `missing` is called with the name and the path of a variable
- * that is not set.
+ * that is not set, and gives the error to throw, or the text that stands for it.
  */
 export function fillInEnvironment(
   value: unknown,
   read: (name: string) => string | undefined,
-  missing: (name: string, path: PropertyKey[]) => Error,
+  missing: (name: string, path: PropertyKey[]) => Error | string,
   treat: (path: PropertyKey[]) => Treatment = () => 'fill',
   path: PropertyKey[] = [],
 ): unknown {
@@ -16,8 +16,8 @@ export function fillInEnvironment(
     const treatment = treat(path);
     if (treatment === 'leave') return value;
     const filled = value.replaceAll(/\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-      const found = read(name);
-      if (found === undefined) throw missing(name, path);
+      const found = read(name) ?? missing(name, path);
+      if (typeof found !== 'string') throw found;
       return found;
     });
     return treatment === 'check' ? value : filled;

@@ -6,7 +6,7 @@ import { failure } from '../contracts/errors.ts';
 import { loadTemplates } from '../templates/load-templates.ts';
 import type { Treatment } from './fill-in-environment.ts';
 import { parseAgent } from './parse-agent.ts';
-import { readDefinition } from './read-definition.ts';
+import { parsedUnless, readDefinition, type Unset } from './read-definition.ts';
 import { treatCredentials } from './treat-credentials.ts';
 import { withTemplate } from './with-template.ts';
 
@@ -18,13 +18,13 @@ const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
  * What a sandbox does not say itself is as in its template.
  * @throws AGENT_INVALID, TEMPLATE_INVALID naming file, line, path and fix; CONFIG_INVALID when the directory cannot be read.
  */
-export async function loadAgents(directory: string, templates: string = templatesBeside(directory)): Promise<Map<string, Agent>> {
-  const known = await loadTemplates(templates);
+export async function loadAgents(directory: string, templates: string = templatesBeside(directory), unset: Unset = 'refuse'): Promise<Map<string, Agent>> {
+  const known = await loadTemplates(templates, unset);
   const agents = new Map<string, Agent>();
   const files = new Map<string, string>();
   for (const name of await agentFiles(directory)) {
     const path = resolve(directory, name);
-    const agent = await (YAML_FILE.test(name) ? loadAgent(path) : importAgent(path));
+    const agent = await (YAML_FILE.test(name) ? loadAgent(path, unset) : importAgent(path));
     const first = files.get(agent.id);
     if (first !== undefined) {
       throw failure('AGENT_INVALID', { file: name, path: 'id', problem: `"${agent.id}" is also the id of ${first}`, fix: 'Give one of them another id' });
@@ -48,11 +48,11 @@ async function importAgent(path: string): Promise<Agent> {
   throw failure('AGENT_INVALID', { file: basename(path), path: '(the whole file)', problem, fix: 'Write: export default defineAgent({ … })' });
 }
 
-async function loadAgent(path: string): Promise<Agent> {
+async function loadAgent(path: string, unset: Unset): Promise<Agent> {
   // Secrets of servers are filled in when these are connected to, so that no agent holds them.
   const treat = ([root, ...below]: PropertyKey[]): Treatment => (root === 'mcp' ? 'leave' : root === 'sandbox' ? treatCredentials(below) : 'fill');
-  const { filled, source } = await readDefinition(path, 'AGENT_INVALID', treat);
-  return parseAgent(withId(filled, basename(path, extname(path))), source);
+  const { filled, source, missing } = await readDefinition(path, 'AGENT_INVALID', treat, unset);
+  return parsedUnless(missing, () => parseAgent(withId(filled, basename(path, extname(path))), source));
 }
 
 async function agentFiles(directory: string): Promise<string[]> {

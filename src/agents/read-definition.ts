@@ -6,15 +6,20 @@ import { failure } from '../contracts/errors.ts';
 import { fillInEnvironment, type Treatment } from './fill-in-environment.ts';
 import type { DefinitionSource } from './invalid-definition.ts';
 
+/** Workers need every variable. Clients do not: they only name an agent and its limits, and the secrets are none of theirs. */
+export type Unset = 'refuse' | 'leave';
+
 /**
  * Reads a YAML file and fills in the environment. Errors, here and from what is made of it, name file and line.
  * @param treat where references to the environment stay as they are written
+ * @param unset what becomes of references to variables that are not set; `missing` has an error for each that was left
  */
 export async function readDefinition(
   path: string,
   code: DefinitionSource['code'],
   treat: (path: PropertyKey[]) => Treatment,
-): Promise<{ filled: unknown; source: DefinitionSource }> {
+  unset: Unset = 'refuse',
+): Promise<{ filled: unknown; source: DefinitionSource; missing: Error[] }> {
   const file = basename(path);
   const lines = new LineCounter();
   const document = parseDocument(await readFile(path, 'utf8'), { lineCounter: lines });
@@ -26,19 +31,28 @@ export async function readDefinition(
   }
   const written: unknown = document.toJS();
   const source: DefinitionSource = { code, file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };
-  const filled = fillInEnvironment(
-    written,
-    readEnvironment,
-    (name, at) =>
-      failure(code, {
-        file: source.locate(at),
-        path: at.join('.'),
-        problem: `the environment variable ${name} is not set`,
-        fix: `Set ${name} for the worker, or write the value into the file`,
-      }),
-    treat,
-  );
-  return { filled, source };
+  const missing: Error[] = [];
+  const onMissing = (name: string, at: PropertyKey[]): Error | string => {
+    const error = failure(code, {
+      file: source.locate(at),
+      path: at.join('.'),
+      problem: `the environment variable ${name} is not set`,
+      fix: `Set ${name} for the worker, or write the value into the file`,
+    });
+    if (unset === 'refuse') return error;
+    missing.push(error);
+    return `\${env.${name}}`;
+  };
+  return { filled: fillInEnvironment(written, readEnvironment, onMissing, treat), source, missing };
+}
+
+/** A reference in the place of a number or an address is what makes a definition invalid: the variable that is not set is named then. */
+export function parsedUnless<T>(missing: Error[], parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw missing[0] ?? error;
+  }
 }
 
 /** `file:line` of a path, or of the nearest part of it that is in the file. */

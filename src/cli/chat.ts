@@ -32,7 +32,7 @@ async function openChat(cli: Cli, longshore: Longshore, agent: string | undefine
 
 async function onlyAgent(cli: Cli): Promise<string> {
   const { LONGSHORE_AGENTS, LONGSHORE_TEMPLATES } = cli.config();
-  const known = [...(await loadAgents(LONGSHORE_AGENTS, LONGSHORE_TEMPLATES)).keys()];
+  const known = [...(await loadAgents(LONGSHORE_AGENTS, LONGSHORE_TEMPLATES, 'leave')).keys()];
   const [only] = known;
   if (only !== undefined && known.length === 1) return only;
   const problem = known.length === 0 ? `there is none in ${LONGSHORE_AGENTS}` : `there are several: ${known.join(', ')}`;

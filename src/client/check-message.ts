@@ -1,10 +1,16 @@
 import { MAX_MESSAGE_LENGTH } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
+import { unstorable } from '../contracts/storable-text.ts';
+import { shownValue } from './shown-value.ts';
 
-/** Refuses a text before anything is stored. */
-export function checkMessage(text: string): void {
+/** Refuses what is no text for an agent, before anything is stored. */
+export function checkMessage(text: unknown): asserts text is string {
+  if (typeof text !== 'string') throw failure('MESSAGE_INVALID', { problem: `it is ${shownValue(text)}, and not a text`, fix: 'Give a string' });
+  if (text.length > MAX_MESSAGE_LENGTH) {
+    const problem = `it has ${text.length} characters, and ${MAX_MESSAGE_LENGTH} are allowed`;
+    throw failure('MESSAGE_INVALID', { problem, fix: 'Put the rest into a file and name the file in the message' });
+  }
   if (text.trim() === '') throw failure('MESSAGE_INVALID', { problem: 'it is empty', fix: 'Say something' });
-  if (text.length <= MAX_MESSAGE_LENGTH) return;
-  const problem = `it has ${text.length} characters, and ${MAX_MESSAGE_LENGTH} are allowed`;
-  throw failure('MESSAGE_INVALID', { problem, fix: 'Put the rest into a file and name the file in the message' });
+  const problem = unstorable(text);
+  if (problem !== undefined) throw failure('MESSAGE_INVALID', { problem: `it has ${problem}`, fix: 'Leave it out' });
 }

@@ -1,6 +1,20 @@
+import { setMaxListeners } from 'node:events';
 import { failure } from '../contracts/errors.ts';
 import type { Store } from '../store/store.ts';
 import { awaitReply } from './await-reply.ts';
+import {
+  approveOptions,
+  conversationIdOf,
+  eventOptions,
+  listFilter,
+  nameOf,
+  pauseOptions,
+  resumeOptions,
+  sendOptions,
+  seqOf,
+  startOptions,
+  turnIdOf,
+} from './client-arguments.ts';
 import { createConversationCalls } from './conversation-calls.ts';
 import { createPluginCalls } from './plugin-calls.ts';
 import { readEvents } from './read-events.ts';
@@ -22,10 +36,9 @@ const DEFAULT_LIST_LIMIT = 50;
 export function createLongshore(parts: ClientParts): Longshore {
   const { store } = parts;
   const calls = createConversationCalls(parts);
-  const closing = new AbortController();
-  const idOf = (conversation: string | Chat) => (typeof conversation === 'string' ? conversation : conversation.id);
+  const closing = sharedController();
   const rowOf = async (conversation: string | Chat) => {
-    const conversationId = idOf(conversation);
+    const conversationId = conversationIdOf(conversation);
     const row = await store.conversations.get(conversationId);
     if (!row) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
     return row;
@@ -34,35 +47,41 @@ export function createLongshore(parts: ClientParts): Longshore {
 
   const longshore: Longshore = {
     async start(options) {
-      const started = await startConversation(parts, options);
+      const started = await startConversation(parts, startOptions(options));
       return createChat(longshore, started.conversationId, started.turnId);
     },
     async chat(conversationId) {
-      await rowOf(conversationId);
+      await rowOf(nameOf('conversationId', conversationId));
       return createChat(longshore, conversationId);
     },
-    list: ({ agent, user, limit = DEFAULT_LIST_LIMIT, tenant, state } = {}) =>
-      store.conversations.list({
+    async list(filter) {
+      const { agent, user, limit = DEFAULT_LIST_LIMIT, tenant, state } = listFilter(filter);
+      return store.conversations.list({
         limit,
         ...(agent !== undefined && { agentId: agent }),
         ...(user !== undefined && { userId: user }),
         ...(tenant !== undefined && { tenantId: tenant }),
         ...(state !== undefined && { state }),
-      }),
-    events: (conversation, { afterSeq = 0, signal } = {}) => readEvents(store, idOf(conversation), { afterSeq, signal: untilClosed(signal) }),
-    reply: (conversation, turnId) => awaitReply(store, idOf(conversation), { turnId, signal: closing.signal }),
+      });
+    },
+    async *events(conversation, options) {
+      const { afterSeq = 0, signal } = eventOptions(options);
+      yield* readEvents(store, conversationIdOf(conversation), { afterSeq, signal: untilClosed(signal) });
+    },
+    reply: async (conversation, turnId) => awaitReply(store, conversationIdOf(conversation), { turnId: turnIdOf(turnId), signal: closing.signal }),
     status: async (conversation) => (await rowOf(conversation)).status,
     async transcript(conversation, afterSeq) {
-      return store.transcript.read((await rowOf(conversation)).conversationId, afterSeq);
+      const after = seqOf(afterSeq);
+      return store.transcript.read((await rowOf(conversation)).conversationId, after);
     },
-    send: (conversation, text, options) => calls.send(idOf(conversation), text, options),
-    approve: (conversation, options) => calls.approve(idOf(conversation), options),
-    pause: (conversation, options) => calls.signal(idOf(conversation), 'pause', options),
-    resume: (conversation, grants) => calls.signal(idOf(conversation), 'resume', grants),
-    interrupt: (conversation) => calls.signal(idOf(conversation), 'interrupt'),
-    stopAfterStep: (conversation) => calls.signal(idOf(conversation), 'stopAfterStep'),
-    cancel: (conversation) => calls.signal(idOf(conversation), 'cancel'),
-    close: (conversation) => calls.close(idOf(conversation)),
+    send: async (conversation, text, options) => calls.send(conversationIdOf(conversation), text, sendOptions(options)),
+    approve: async (conversation, options) => calls.approve(conversationIdOf(conversation), approveOptions(options)),
+    pause: async (conversation, options) => calls.signal(conversationIdOf(conversation), 'pause', pauseOptions(options)),
+    resume: async (conversation, grants) => calls.signal(conversationIdOf(conversation), 'resume', resumeOptions(grants)),
+    interrupt: async (conversation) => calls.signal(conversationIdOf(conversation), 'interrupt'),
+    stopAfterStep: async (conversation) => calls.signal(conversationIdOf(conversation), 'stopAfterStep'),
+    cancel: async (conversation) => calls.signal(conversationIdOf(conversation), 'cancel'),
+    close: async (conversation) => calls.close(conversationIdOf(conversation)),
     plugins: createPluginCalls(store),
     schedules: createScheduleCalls(parts),
     async [Symbol.asyncDispose]() {
@@ -73,11 +92,21 @@ export function createLongshore(parts: ClientParts): Longshore {
   return longshore;
 }
 
+/** Any number of calls may wait on its signal at once, each of which lets go of it when it ends; Node would take the twelfth for a leak. */
+function sharedController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
 /** One conversation's face; disposing it ends its own iterations only. */
 function createChat(longshore: Longshore, id: string, firstTurnId?: string): Chat {
-  const disposed = new AbortController();
+  const disposed = sharedController();
   let newestTurnId = firstTurnId;
-  const signalOf = ({ signal }: EventOptions) => (signal ? AbortSignal.any([signal, disposed.signal]) : disposed.signal);
+  async function* events(options?: EventOptions) {
+    const { signal, ...rest } = eventOptions(options);
+    yield* longshore.events(id, { ...rest, signal: signal ? AbortSignal.any([signal, disposed.signal]) : disposed.signal });
+  }
   return {
     id,
     async send(text, options) {
@@ -85,7 +114,7 @@ function createChat(longshore: Longshore, id: string, firstTurnId?: string): Cha
       newestTurnId = sent.turnId;
       return sent;
     },
-    events: (options = {}) => longshore.events(id, { ...options, signal: signalOf(options) }),
+    events,
     reply: (turnId = newestTurnId) => longshore.reply(id, turnId),
     status: () => longshore.status(id),
     transcript: (afterSeq) => longshore.transcript(id, afterSeq),

@@ -14,7 +14,6 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agents' | 'taskQueue'>, client: Client, options: CreateScheduleOptions) {
   const { id, catchUp = '1d', maxRuns } = options;
   if (!ID.test(id)) throw bad('schedule id', `"${id}" cannot be used`, 'Write 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or digit');
-  if (maxRuns !== undefined && !(Number.isInteger(maxRuns) && maxRuns > 0)) throw bad('maxRuns', `${maxRuns} is no count`, 'Give a whole number above 0');
   const input = inputOf(options);
   await findAgent(agents, input.agent);
   const spec = specOf(options, Date.now());
@@ -50,9 +49,6 @@ function inputOf({ agent, user, tenant = 'default', message, keepOpen = false }:
   if (message.length > MAX_SCHEDULED_MESSAGE_LENGTH) {
     const problem = `it has ${message.length} characters, and ${MAX_SCHEDULED_MESSAGE_LENGTH} are allowed in a schedule`;
     throw failure('MESSAGE_INVALID', { problem, fix: "Put the rest into the agent's instructions, or into a file that it can read" });
-  }
-  for (const [what, value] of Object.entries({ user, tenant })) {
-    if (value.trim() === '' || value.length > 200) throw bad(what, `"${value.slice(0, 20)}" cannot be used`, 'Write 1 to 200 characters');
   }
   return { agent, user, tenant, message, keepOpen };
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import { problemsAsWritten } from '../plugins/manager/plugin-config.ts';
 import type { PluginSettings } from '../store/plugin-rows.ts';
 import type { Store } from '../store/store.ts';
+import { configureOptions, flagOf, nameOf, pluginConfig } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types.ts';
 
 /** Plugins of the installation, as the workers have told of them and as operators want them. */
@@ -18,7 +19,8 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
     }
     return [...states.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
   };
-  const get = async (id: string) => {
+  const get = async (given: string) => {
+    const id = nameOf('plugin id', given);
     const states = await list();
     const found = states.find((state) => state.id === id || state.reports.some(({ name }) => name === id));
     if (!found)
@@ -31,13 +33,16 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
   return {
     list,
     get,
-    async enable(id, enabled) {
+    async enable(id, given) {
+      const enabled = flagOf('enabled', given);
       await store.plugins.enable((await get(id)).id, enabled);
     },
     async reload(id) {
       await store.plugins.reload((await get(id)).id);
     },
-    async configure(id, config, { ifVersion } = {}) {
+    async configure(id, given, options) {
+      const config = pluginConfig(given);
+      const { ifVersion } = configureOptions(options);
       const state = await get(id);
       await refuseUnfit(state, config);
       const written = await store.plugins.configure(state.id, config, ifVersion);

@@ -3,6 +3,7 @@ import { ScheduleAlreadyRunning, ScheduleNotFoundError, type Client, type Schedu
 import { failure, isFailure } from '../contracts/errors.ts';
 import { SCHEDULED_WORKFLOW } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
+import { nameOf, scheduleNote, scheduleOptions } from './client-arguments.ts';
 import { makeSchedule, readSchedule } from './make-schedule.ts';
 import { runOf } from './schedule-runs.ts';
 import type { Schedule, ScheduleRun, Schedules } from './schedule-types.ts';
@@ -19,17 +20,7 @@ const BY_HAND = 'by an operator';
 /** Schedules of this installation; Temporal has them all. */
 export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events'> }): Schedules {
   const { store, temporal, taskQueue } = parts;
-  /** Runs a call to Temporal; its failures leave as errors of the table. */
-  const asked = async <T>(scheduleId: string, call: (client: Client) => Promise<T>): Promise<T> => {
-    try {
-      return await call(await temporal.client());
-    } catch (error) {
-      if (error instanceof ScheduleNotFoundError) throw failure('SCHEDULE_NOT_FOUND', { scheduleId }, error);
-      if (error instanceof ScheduleAlreadyRunning) throw failure('SCHEDULE_EXISTS', { scheduleId }, error);
-      if (isFailure(error)) throw error;
-      throw await temporalFailure(error, { address: temporal.address, conversationId: '', isKnown: async () => false });
-    }
-  };
+  const asked = <T>(scheduleId: string, call: (client: Client) => Promise<T>) => translated(temporal, scheduleId, call);
   const isOurs = ({ action }: ScheduleDescription) => action.workflowType === SCHEDULED_WORKFLOW && action.taskQueue === taskQueue;
   const describe = async (client: Client, scheduleId: string) => {
     const described = await client.schedule.getHandle(scheduleId).describe();
@@ -37,38 +28,62 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
     throw failure('SCHEDULE_NOT_FOUND', { scheduleId });
   };
   /** A handle of a schedule that is there and ours. */
-  const withHandle = (id: string, work: (handle: ReturnType<Client['schedule']['getHandle']>) => Promise<void>) =>
-    asked(id, async (client) => {
+  const withHandle = async (given: string, work: (handle: ReturnType<Client['schedule']['getHandle']>) => Promise<void>) => {
+    const id = nameOf('schedule id', given);
+    await asked(id, async (client) => {
       await describe(client, id);
       await work(client.schedule.getHandle(id));
     });
+  };
 
   return {
-    create: (options) => asked(options.id, (client) => makeSchedule(parts, client, options)),
+    create: async (given) => {
+      const options = scheduleOptions(given);
+      return asked(options.id, (client) => makeSchedule(parts, client, options));
+    },
     list: () =>
       asked('', async (client) => {
         const ids: string[] = [];
         for await (const { scheduleId, action } of client.schedule.list()) if (action?.workflowType === SCHEDULED_WORKFLOW) ids.push(scheduleId);
         return describeAll(ids.toSorted(), async (id) => readSchedule(await describe(client, id)));
       }),
-    get: (id) =>
-      asked(id, async (client) => {
+    get: async (given) => {
+      const id = nameOf('schedule id', given);
+      return asked(id, async (client) => {
         const described = await describe(client, id);
         const actions = described.info.recentActions.toReversed();
         const runs = await Promise.all(actions.map((action) => runOf({ client, store }, id, action)));
         return { ...readSchedule(described), runs };
-      }),
-    pause: (id, { note } = {}) => withHandle(id, (handle) => handle.pause(note || BY_HAND)),
+      });
+    },
+    pause: async (id, options) => {
+      const { note } = scheduleNote(options);
+      return withHandle(id, (handle) => handle.pause(note || BY_HAND));
+    },
     resume: (id) => withHandle(id, (handle) => handle.unpause(BY_HAND)),
-    trigger: (id) =>
-      asked(id, async (client) => {
+    trigger: async (given) => {
+      const id = nameOf('schedule id', given);
+      return asked(id, async (client) => {
         const known = (await describe(client, id)).info.recentActions.map(runIdOf);
         await client.schedule.getHandle(id).trigger('ALLOW_ALL');
         const newest = async () => (await describe(client, id)).info.recentActions.at(-1);
         return awaitRun({ newest, known, read: (action) => runOf({ client, store }, id, action) }, id);
-      }),
+      });
+    },
     delete: (id) => withHandle(id, (handle) => handle.delete()),
   };
+}
+
+/** Runs a call to Temporal; its failures leave as errors of the table. */
+async function translated<T>(temporal: StartParts['temporal'], scheduleId: string, call: (client: Client) => Promise<T>): Promise<T> {
+  try {
+    return await call(await temporal.client());
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) throw failure('SCHEDULE_NOT_FOUND', { scheduleId }, error);
+    if (error instanceof ScheduleAlreadyRunning) throw failure('SCHEDULE_EXISTS', { scheduleId }, error);
+    if (isFailure(error)) throw error;
+    throw await temporalFailure(error, { address: temporal.address, conversationId: '', isKnown: async () => false });
+  }
 }
 
 /** Some may be of other installations, and others may go meanwhile. */

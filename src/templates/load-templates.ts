@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { readDefinition } from '../agents/read-definition.ts';
+import { parsedUnless, readDefinition, type Unset } from '../agents/read-definition.ts';
 import { treatCredentials } from '../agents/treat-credentials.ts';
 import { failure } from '../contracts/errors.ts';
 import { isObject } from '../contracts/json.ts';
@@ -19,12 +19,12 @@ const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
  * Dockerfiles can be kept there. Where there is no directory there are no templates. The image of one that is built is named after its content.
  * @throws TEMPLATE_INVALID naming file, line, path and fix; CONFIG_INVALID when the directory cannot be read.
  */
-export async function loadTemplates(directory: string): Promise<Map<string, Template>> {
+export async function loadTemplates(directory: string, unset: Unset = 'refuse'): Promise<Map<string, Template>> {
   const templates = new Map<string, Template>();
   const files = new Map<string, string>();
   for (const file of await templateFiles(directory)) {
     const path = resolve(directory, file);
-    const template = await (YAML_FILE.test(file) ? loadTemplate(path) : importTemplate(path));
+    const template = await (YAML_FILE.test(file) ? loadTemplate(path, unset) : importTemplate(path));
     const { name, build, options } = template;
     const first = files.get(name);
     if (first !== undefined) {
@@ -36,9 +36,10 @@ export async function loadTemplates(directory: string): Promise<Map<string, Temp
   return templates;
 }
 
-async function loadTemplate(path: string): Promise<Template> {
-  const { filled, source } = await readDefinition(path, 'TEMPLATE_INVALID', treatCredentials);
-  return parseTemplate(filled === null || isObject(filled) ? { name: basename(path, extname(path)), ...filled } : filled, source);
+async function loadTemplate(path: string, unset: Unset): Promise<Template> {
+  const { filled, source, missing } = await readDefinition(path, 'TEMPLATE_INVALID', treatCredentials, unset);
+  const named = filled === null || isObject(filled) ? { name: basename(path, extname(path)), ...filled } : filled;
+  return parsedUnless(missing, () => parseTemplate(named, source));
 }
 
 async function importTemplate(path: string): Promise<Template> {

@@ -7,7 +7,7 @@ import { closeConversation, dropQueue, endTurn, judgeMessage, statusOf, takeMess
 import { resumeConversation, wishPause } from './pause-state.ts';
 import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';
-import { checkAnswer, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate.ts';
+import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate.ts';
 
 /** Makes the conversation answer its messages. The descriptions are what an operator reads in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
@@ -23,7 +23,10 @@ export function registerHandlers(running: RunningConversation): void {
 function registerUpdates(running: RunningConversation): void {
   const { data } = running;
   setHandler(messages.sendMessage, (args) => receiveMessage(running, args), {
-    validator: (args?: Partial<SendMessageArgs>) => void checkMessage(data, args),
+    validator: (args?: Partial<SendMessageArgs>) => {
+      checkCharacters(args);
+      checkMessage(data, args);
+    },
     description:
       'Say something to the agent: {"text": "…"}. While a turn runs: "whenBusy": "queue" (default), "steer" (join it), "interrupt" (end it first) or "reject".',
   });

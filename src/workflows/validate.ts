@@ -1,6 +1,8 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import { failure, type ErrorCode, type ErrorValues } from '../contracts/errors.ts';
 import { MAX_INLINE_ARGUMENTS, type ApprovalAnswer, type ResolveApprovalArgs, type SendMessageArgs, type WhenBusy } from '../contracts/conversation.ts';
+import { unstorable } from '../contracts/storable-text.ts';
+import { cutMiddle, visibleJson } from '../contracts/visible-text.ts';
 import { judgeAnswer, type Approval } from './approval-state.ts';
 import { judgeMessage, MAX_QUEUED, type ConversationData } from './conversation-state.ts';
 import { isObject } from '../contracts/json.ts';
@@ -27,7 +29,7 @@ export function checkMessage(data: ConversationData, given: unknown): Partial<Se
   }
   if (text !== undefined) checkText(text);
   if (whenBusy !== undefined && !WHEN_BUSY.includes(whenBusy as WhenBusy)) {
-    throw refusal('MESSAGE_INVALID', { problem: `whenBusy is ${JSON.stringify(whenBusy)}`, fix: `Use one of ${WHEN_BUSY.join(', ')}` });
+    throw refusal('MESSAGE_INVALID', { problem: `whenBusy is ${short(whenBusy)}`, fix: `Use one of ${WHEN_BUSY.join(', ')}` });
   }
   const message = args as Partial<SendMessageArgs>;
   const verdict = judgeMessage(data, { ...message, messageId: message.messageId ?? '' });
@@ -46,6 +48,15 @@ function checkText(text: unknown): void {
       problem: `its text has ${text.length} characters, ${MAX_INLINE_ARGUMENTS} fit into a message typed here`,
       fix: 'Send longer ones with the client or the command line',
     });
+  }
+}
+
+/** Characters that Postgres would change; looked at when a message comes, and not again in a replay of what was taken before. */
+export function checkCharacters(given: unknown): void {
+  const { text, messageId } = flatObject(given, 'MESSAGE_INVALID');
+  for (const [what, value] of Object.entries({ text, messageId })) {
+    const problem = typeof value === 'string' ? unstorable(value) : undefined;
+    if (problem !== undefined) throw refusal('MESSAGE_INVALID', { problem: `its ${what} has ${problem}`, fix: 'Leave it out' });
   }
 }
 
@@ -68,15 +79,19 @@ export function checkAnswer(data: ConversationData, given: unknown): { args: Res
 }
 
 function badArgument(name: string, value: unknown, fix: string): ApplicationFailure {
-  return refusal('INVALID_ARGUMENT', { what: name, problem: value === undefined ? 'is missing' : `${JSON.stringify(value)} cannot be used`, fix });
+  return refusal('INVALID_ARGUMENT', { what: name, problem: value === undefined ? 'is missing' : `${short(value)} cannot be used`, fix });
 }
 
 function flatObject(given: unknown, code: 'MESSAGE_INVALID' | 'INVALID_ARGUMENT'): Record<string, unknown> {
   if (given === undefined || given === null) return {};
   if (isObject(given)) return given;
-  const problem = `the arguments are ${JSON.stringify(given).slice(0, 100)}`;
+  const problem = `the arguments are ${short(given)}`;
   const fix = 'Give one JSON object';
   throw code === 'MESSAGE_INVALID' ? refusal(code, { problem, fix }) : refusal(code, { what: 'arguments', problem, fix });
+}
+
+function short(value: unknown): string {
+  return cutMiddle(visibleJson(value), 100);
 }
 
 /** Arguments of a signal, of which nothing is refused: what cannot be understood counts as not given. */

@@ -71,13 +71,13 @@ const bad: [string, object, string][] = [
   ['a time without its zone', { at: '2099-01-01T00:00:00' }, 'at: "2099-01-01T00:00:00" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
   ['a day that is none', { at: '2099-02-31T09:00:00Z' }, 'at: "2099-02-31T09:00:00Z" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
   ['no patience', { cron: '@daily', catchUp: '5s' }, 'catchUp: 5s is less than a minute. Write 1m or more, such as 30m, 24h or 7d'],
-  ['no runs', { cron: '@daily', maxRuns: 0 }, 'maxRuns: 0 is no count. Give a whole number above 0'],
+  ['no runs', { cron: '@daily', maxRuns: 0 }, 'options of schedules.create.maxRuns: it is 0. Give a whole number above 0'],
   [
     'a bad id',
     { cron: '@daily', id: 'a b' },
     'schedule id: "a b" cannot be used. Write 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or digit',
   ],
-  ['no user', { cron: '@daily', user: '' }, 'user: "" cannot be used. Write 1 to 200 characters'],
+  ['no user', { cron: '@daily', user: '' }, 'options of schedules.create.user: "" cannot be used. Write 1 to 200 characters'],
   ['an empty message', { cron: '@daily', message: ' ' }, 'Message refused: it is empty. Say something'],
   [
     'a long message',

@@ -144,7 +144,7 @@ test('the handlers describe themselves, and the details say what is going on', a
   for (const { name, description } of described.filter(({ name }) => !name.startsWith('__'))) expect([name, description.length > 20]).toEqual([name, true]);
   expect(currentDetails).toContain('**awaiting-approval**');
   expect(currentDetails).toContain(call.hash);
-  expect(currentDetails).toContain("rule '2' asks");
+  expect(currentDetails).toContain('`rule \\u00602\\u0060 asks`');
   expect(currentDetails).toContain('tokens 985');
 });
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
 import type { JsonObject } from '../../contracts/json.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
@@ -71,6 +72,8 @@ export class Caller {
         },
       };
       if (call.signal?.aborted === true) return open.settle({ error: this.letGoError(call) });
+      // One signal may end any number of commands.
+      if (call.signal) setMaxListeners(0, call.signal);
       call.signal?.addEventListener('abort', onAbort, { once: true });
       return this.send(open);
     });

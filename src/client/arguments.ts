@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { withoutUndefined } from '../agents/sandbox-options.ts';
+import { failure } from '../contracts/errors.ts';
+import { unstorable } from '../contracts/storable-text.ts';
+import { shownValue } from './shown-value.ts';
+
+/** Reads an argument of a caller, who may be plain JavaScript. @throws INVALID_ARGUMENT naming what, the value and what to give instead */
+export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
+  const parsed = tryParse(what, schema, value);
+  if ('data' in parsed) return parsed.data;
+  const { issues } = parsed;
+  // An option that is misspelt is missing too, and the spelling is what to look at.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  const path = [what, ...(issue?.path ?? []).map(String)].join('.');
+  if (issue?.code === 'unrecognized_keys') {
+    const problem = `${issue.keys.map((key) => shownValue(key)).join(', ')} is no option`;
+    throw failure('INVALID_ARGUMENT', { what: path, problem, fix: `Use ${keysOf(schema).join(', ')}` });
+  }
+  const problem = issue?.code === 'custom' ? issue.message : `it is ${shownValue(issue?.input)}`;
+  throw failure('INVALID_ARGUMENT', { what: path, problem, fix: fixOf(issue) });
+}
+
+/** As `read`, for an object of options; those that are given as undefined count as not given. */
+export function readOptions<T extends object>(what: string, schema: z.ZodType<T>, value: unknown = {}) {
+  return withoutUndefined(read(what, schema, value));
+}
+
+/** A getter or a proxy may throw whatever it likes, and a value may hold itself. */
+function tryParse<T>(what: string, schema: z.ZodType<T>, value: unknown): { data: T } | { issues: z.core.$ZodIssue[] } {
+  try {
+    const parsed = schema.safeParse(value, { reportInput: true });
+    // The issues are worked out when they are asked for, which looks into the value again.
+    return parsed.success ? { data: parsed.data } : { issues: parsed.error.issues };
+  } catch (error) {
+    const problem = `it cannot be read (${error instanceof Error ? error.message.slice(0, 200) : shownValue(error)})`;
+    throw failure('INVALID_ARGUMENT', { what, problem, fix: 'Give a plain value' }, error);
+  }
+}
+
+function keysOf(schema: z.ZodType): string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : ['what the guide names'];
+}
+
+function fixOf(issue: z.core.$ZodIssue | undefined): string {
+  switch (issue?.code) {
+    case 'custom':
+      return String(issue.params?.['fix']);
+    case 'invalid_value':
+      return `Use one of ${issue.values.map((value) => String(value)).join(', ')}`;
+    case 'invalid_type':
+      return `Give ${TYPES[issue.expected] ?? issue.expected}`;
+    default:
+      return upperFirst(issue?.message ?? 'give another');
+  }
+}
+
+const TYPES: Record<string, string> = {
+  string: 'a text',
+  int: 'a whole number',
+  number: 'a finite number',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'an array',
+};
+
+function upperFirst(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** A text of limited length that Postgres and Temporal keep as it is. Its length is looked at before anything else. */
+export function textOf(max: number, { min = 1, oneLine = false }: { min?: number; oneLine?: boolean } = {}) {
+  const fix = min === 0 ? `Write up to ${max} characters` : `Write ${min} to ${max} characters`;
+  return z.string().superRefine((value, context) => {
+    const problem = problemOf(value, { min, max, oneLine });
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, params: { fix }, input: value });
+  });
+}
+
+function problemOf(value: string, { min, max, oneLine }: { min: number; max: number; oneLine: boolean }): string | undefined {
+  if (value.length > max) return `it has ${value.length} characters`;
+  if (value.trim().length < min) return `${shownValue(value)} cannot be used`;
+  const odd = unstorable(value);
+  if (odd !== undefined) return `${shownValue(value)} has ${odd}`;
+  return oneLine && /\p{Cc}/u.test(value) ? `${shownValue(value)} has a control character` : undefined;
+}
+
+/** Ids that people and programs make up: of users, tenants, messages. */
+export const id = textOf(200, { oneLine: true });
+/** Names of things that exist or not: what could name none is `not found` and no wrong argument. */
+export const name = textOf(300);
+export const count = z.int().min(0, 'give a whole number from 0');
+
+export const signal = z.custom<AbortSignal>(
+  (value) => typeof value === 'object' && value !== null && typeof (value as AbortSignal).aborted === 'boolean' && value instanceof EventTarget,
+  { params: { fix: 'Give the signal of an AbortController' }, error: 'it is no AbortSignal' },
+);
+
+/** JSON of a size that Temporal and Postgres take. */
+export const jsonObject = z.record(z.string(), z.json()).superRefine((value, context) => {
+  const { length } = JSON.stringify(value);
+  if (length > MAX_JSON)
+    context.addIssue({ code: 'custom', message: `it has ${length} characters as JSON`, params: { fix: `Give up to ${MAX_JSON}` }, input: value });
+});
+
+const MAX_JSON = 1_000_000;

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import type { ConversationState } from '../contracts/conversation.ts';
+import { failure } from '../contracts/errors.ts';
+import { count, id, jsonObject, name, read, readOptions, signal, textOf } from './arguments.ts';
+import { shownValue } from './shown-value.ts';
+import type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
+import type { PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
+import type { CreateScheduleOptions } from './schedule-types.ts';
+
+const STATES = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] as const satisfies readonly ConversationState[];
+const MAX_LISTED = 10_000;
+const reason = textOf(10_000, { min: 0 });
+
+const start = z.strictObject({
+  agent: name,
+  user: id,
+  // Checked with an error of its own.
+  message: z.unknown().optional(),
+  tenant: id.optional(),
+  unattended: z.boolean().optional(),
+  closeWhenDone: z.boolean().optional(),
+  conversationId: z.unknown().optional(),
+});
+const send = z.strictObject({ messageId: id.optional(), whenBusy: z.enum(['queue', 'steer', 'interrupt', 'reject']).optional() });
+const events = z.strictObject({ afterSeq: count.optional(), signal: signal.optional() });
+const approve = z.strictObject({
+  callId: name,
+  answer: z.enum(['allow', 'allow-once', 'deny']),
+  hash: textOf(200, { min: 0 }).optional(),
+  editedArguments: jsonObject.optional(),
+  reason: reason.optional(),
+  by: textOf(200, { min: 0 }).optional(),
+});
+const pause = z.strictObject({ mode: z.enum(['step', 'now']).optional(), note: reason.optional() });
+const resume = z.strictObject({ extraTurns: count.optional(), extraTokens: count.optional(), extraWallTimeMs: count.optional() });
+const list = z.strictObject({
+  state: z.enum(STATES).optional(),
+  agent: name.optional(),
+  user: name.optional(),
+  tenant: name.optional(),
+  limit: z.int().min(1, `give 1 to ${MAX_LISTED}`).max(MAX_LISTED, `give 1 to ${MAX_LISTED}`).optional(),
+});
+const address = textOf(2000, { oneLine: true });
+const agent = z.custom(
+  (value) => ['id', 'model', 'tools', 'budget'].every((key) => (value as Record<string, unknown> | null | undefined)?.[key] !== undefined),
+  {
+    error: 'it is no agent',
+    params: { fix: 'Make it with defineAgent' },
+  },
+);
+const log = z.custom(
+  (value) => ['error', 'warn', 'info', 'debug', 'child'].every((key) => typeof (value as Record<string, unknown> | null | undefined)?.[key] === 'function'),
+  {
+    error: 'it is no logger',
+    params: { fix: 'Give a pino logger' },
+  },
+);
+const connect = z.strictObject({
+  temporalAddress: address.optional(),
+  temporalNamespace: address.optional(),
+  databaseUrl: address.optional(),
+  taskQueue: address.optional(),
+  agents: z.union([address, z.array(agent)], { error: 'give a directory, or an array of agents' }).optional(),
+  lazy: z.boolean().optional(),
+  log: log.optional(),
+});
+const duration = z.union([textOf(50), z.number()], { error: 'give milliseconds, or a text such as 30m, 24h or 7d' });
+const schedule = z.strictObject({
+  id: name,
+  agent: name,
+  user: id,
+  tenant: id.optional(),
+  message: z.unknown().optional(),
+  keepOpen: z.boolean().optional(),
+  catchUp: duration.optional(),
+  maxRuns: z.int().min(1, 'give a whole number above 0').optional(),
+  cron: textOf(1000).optional(),
+  timeZone: textOf(100).optional(),
+  every: duration.optional(),
+  at: z.union([textOf(100), z.instanceof(Date)], { error: 'give a Date, or a text such as 2027-01-31T09:00:00Z' }).optional(),
+});
+
+export const startOptions = (given: unknown) => readOptions('options of start', start, given) as StartOptions;
+export const sendOptions = (given: unknown) => readOptions('options of send', send, given) as SendOptions;
+export const eventOptions = (given: unknown) => readOptions('options of events', events, given) as EventOptions;
+export const approveOptions = (given: unknown) => readOptions('options of approve', approve, given) as ApproveOptions;
+export const pauseOptions = (given: unknown) => readOptions('options of pause', pause, given) as PauseArgs;
+export const resumeOptions = (given: unknown) => readOptions('options of resume', resume, given) as ResumeArgs;
+export const listFilter = (given: unknown) => readOptions('filter of list', list, given) as ListFilter;
+export const connectOptions = (given: unknown) => readOptions('options of connect', connect, given) as ConnectOptions;
+export const scheduleOptions = (given: unknown) => readOptions('options of schedules.create', schedule, given) as CreateScheduleOptions;
+export const scheduleNote = (given: unknown): { note?: string } =>
+  readOptions('options of schedules.pause', z.strictObject({ note: reason.optional() }), given);
+export const configureOptions = (given: unknown) => readOptions('options of plugins.configure', z.strictObject({ ifVersion: count.optional() }), given);
+export const pluginConfig = (given: unknown) => read('config', jsonObject, given);
+export const nameOf = (what: string, given: unknown): string => read(what, name, given);
+export const seqOf = (given: unknown): number | undefined => read('afterSeq', count.optional(), given);
+export const turnIdOf = (given: unknown): string | undefined => read('turnId', name.optional(), given);
+export const flagOf = (what: string, given: unknown): boolean => read(what, z.boolean(), given);
+
+/** A conversation is named by its id, or by the object that `start` and `chat` give. */
+export function conversationIdOf(given: string | Chat): string {
+  if (typeof given === 'string') return nameOf('conversation', given);
+  const named = read('conversation', z.looseObject({ id: name }).optional(), given ?? undefined);
+  if (named !== undefined) return named.id;
+  throw failure('INVALID_ARGUMENT', { what: 'conversation', problem: `it is ${shownValue(given)}`, fix: 'Give the id of a conversation, or its Chat' });
+}

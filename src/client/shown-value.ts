@@ -1,0 +1,31 @@
+import { visibleJson } from '../contracts/visible-text.ts';
+
+const LONGEST = 200;
+
+/** Any value of plain JavaScript for an error message; looks into none that could answer with an error of its own. */
+export function shownValue(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value.length > LONGEST ? `${visibleJson(value.slice(0, LONGEST))} and ${value.length - LONGEST} more characters` : visibleJson(value);
+    case 'number':
+    case 'boolean':
+    case 'undefined':
+      return String(value);
+    case 'bigint':
+      return `${value.toString().slice(0, LONGEST)}n`;
+    case 'symbol':
+    case 'function':
+      return `a ${typeof value}`;
+    default:
+      return value === null ? 'null' : isArray(value) ? 'an array' : 'an object';
+  }
+}
+
+/** A proxy that was revoked answers this, too, with an error. */
+function isArray(value: unknown): boolean {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

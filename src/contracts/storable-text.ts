@@ -1,0 +1,7 @@
+/** What Postgres, or UTF-8, has no place for: it would come back as another text. Undefined for a text that is kept as it is. */
+export function unstorable(text: string): string | undefined {
+  const nul = text.indexOf('\0');
+  if (nul !== -1) return `a NUL character at position ${nul}`;
+  const surrogate = text.search(/\p{Cs}/u);
+  return surrogate === -1 ? undefined : `half a character (a lone surrogate) at position ${surrogate}`;
+}
