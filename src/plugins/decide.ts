@@ -1,6 +1,7 @@
 import type { Agent, ApprovalDecision, ApprovalRule } from '../contracts/agent.ts';
-import type { Json, JsonObject } from '../contracts/json.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import { matchesPattern } from './match-pattern.ts';
+import { createMatcher, type Match } from './match-rules.ts';
 import type { RegisteredTool } from './registry.ts';
 
 export interface Decision {
@@ -21,14 +22,20 @@ const IN_WORDS: Record<ApprovalDecision, string> = { deny: 'denied', ask: 'asked
  * does, the tool's own `requireApproval` speaks, or its plugin's; without that, tools that only read are allowed and all others asked.
  */
 export function decide(policy: ApprovalPolicy, tool: JudgedTool, input: JsonObject): Decision {
+  const matcher = createMatcher(tool, input);
   for (const decision of STRICTEST_FIRST) {
-    const index = policy.approval.findIndex((rule) => rule.decide === decision && matchesRule(rule, tool, input));
-    const rule = policy.approval[index];
-    if (rule) return { decision, why: `rule ${index + 1} of the agent: ${ruleInWords(rule)} is ${IN_WORDS[decision]}` };
+    const match = decision === 'allow' ? matcher.allowing(policy.approval) : matcher.strict(policy.approval, decision);
+    if (match) return { decision, why: reasonOf(policy.approval, match, decision) };
     const override = decision === 'deny' ? undefined : overrideOf(policy, tool, decision === 'ask');
     if (override !== undefined) return { decision, why: `requireApproval of the agent: ${override} is ${IN_WORDS[decision]}` };
   }
   return decideByTool(tool);
+}
+
+function reasonOf(rules: ApprovalRule[], { rules: indexes, because }: Match, decision: ApprovalDecision): string {
+  const words = indexes.flatMap((index) => rules[index] ?? []).map(ruleInWords);
+  const which = `${indexes.length === 1 ? 'rule' : 'rules'} ${indexes.map((index) => index + 1).join(', ')} of the agent`;
+  return `${which}: ${words.join(', ')} is ${IN_WORDS[decision]}${because === undefined ? '' : ` (${because})`}`;
 }
 
 function decideByTool({ id, requireApproval, annotations }: JudgedTool): Decision {
@@ -41,18 +48,6 @@ function decideByTool({ id, requireApproval, annotations }: JudgedTool): Decisio
 
 function overrideOf({ requireApproval }: ApprovalPolicy, { id }: JudgedTool, asks: boolean): string | undefined {
   return Object.keys(requireApproval).find((pattern) => requireApproval[pattern] === asks && matchesPattern(pattern, id));
-}
-
-function matchesRule({ tool, plugin, annotation, when = {} }: ApprovalRule, judged: JudgedTool, input: JsonObject): boolean {
-  if (tool !== undefined && !matchesPattern(tool, judged.id)) return false;
-  if (plugin !== undefined && !matchesPattern(plugin, judged.pluginId)) return false;
-  if (annotation !== undefined && judged.annotations[annotation] !== true) return false;
-  return Object.entries(when).every(([name, expected]) => Object.hasOwn(input, name) && matchesValue(expected, input[name] ?? null));
-}
-
-function matchesValue(expected: string | number | boolean, value: Json): boolean {
-  if (typeof expected !== 'string') return expected === value;
-  return matchesPattern(expected, typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 function ruleInWords({ tool, plugin, annotation, when = {} }: ApprovalRule): string {

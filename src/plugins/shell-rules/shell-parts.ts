@@ -1,0 +1,133 @@
+import { forEachChild, type Assignment, type Command, type ParsedScript, type Redirection, type SyntaxNode } from 'unbash';
+import { searchBehind } from './commands-behind.ts';
+import { parseCommand } from './parse-command.ts';
+import type { Search, ShellPart } from './search.ts';
+import { UNKNOWN, wordOf, type ShellWord } from './word-text.ts';
+
+export interface ShellParts {
+  parts: ShellPart[];
+  /** Why not all that it runs is known. */
+  unknown: string[];
+}
+
+const MOST_NESTED = 5;
+/** Of all texts that are looked at, each as often as it is. */
+const MOST_CHARACTERS = 200_000;
+/** A quoted text that arithmetic or a prompt may run later. */
+const HIDDEN = /\$\(|`/;
+const WORDS = /[\w)]\s+[A-Za-z_/]/;
+const HARMLESS = new Set(['/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty']);
+
+/** Takes a shell command apart: every command of lists, pipelines, loops, functions, substitutions and here-documents, and what these run in turn. */
+export function shellPartsOf(text: string): ShellParts {
+  const search = new PartSearch(0, MOST_CHARACTERS);
+  search.text(text);
+  return { parts: search.parts, unknown: search.unknown };
+}
+
+class PartSearch implements Search {
+  readonly parts: ShellPart[] = [];
+  readonly unknown: string[] = [];
+  tailsAreSearched = false;
+  private depth: number;
+  private charactersLeft: number;
+
+  constructor(depth: number, charactersLeft: number) {
+    this.depth = depth;
+    this.charactersLeft = charactersLeft;
+  }
+
+  get isExhausted(): boolean {
+    return this.charactersLeft < 0;
+  }
+
+  text(text: string, isSoft = false): void {
+    this.charactersLeft -= text.length;
+    const isBounded = this.depth < MOST_NESTED && !this.isExhausted;
+    const script = isBounded && !text.includes(UNKNOWN) ? parseCommand(text) : undefined;
+    if (!script) {
+      if (isSoft && isBounded) return;
+      this.unknown.push(text.includes(UNKNOWN) ? 'a part of it is only known when it runs' : 'it cannot be read as a shell command');
+    } else if (isSoft) this.softly((soft) => (soft as PartSearch).script(script));
+    else this.script(script);
+  }
+
+  softly(work: (soft: Search) => void): void {
+    const soft = new PartSearch(this.depth, this.charactersLeft);
+    work(soft);
+    this.charactersLeft = soft.charactersLeft;
+    this.parts.push(...soft.parts.map(({ texts }) => ({ texts, written: undefined })));
+  }
+
+  words(words: ShellWord[], assignments: string[] = [], redirects: readonly Redirection[] = []): void {
+    const [name, ...rest] = words;
+    if (!name) return;
+    this.charactersLeft -= words.reduce((sum, { text }) => sum + text.length + 1, 0);
+    if (this.isExhausted) return void this.unknown.push('it is too large to be read');
+    if (name.text.includes(UNKNOWN)) this.unknown.push('the name of a command in it is only known when it runs');
+    const base = name.text.slice(name.text.lastIndexOf('/') + 1);
+    const given = rest.map(({ text }) => text);
+    const written = [...assignments, name.text, ...given].join(' ');
+    const { isTransparent } = searchBehind(this, base, rest, redirects);
+    const isSaidElsewhere = isTransparent && assignments.length === 0 && name.text === base;
+    this.parts.push({
+      texts: withHomes([[name.text, ...given].join(' '), [base, ...given].join(' '), written]),
+      written: isSaidElsewhere ? undefined : written,
+    });
+  }
+
+  private script(script: ParsedScript): void {
+    const { tailsAreSearched } = this;
+    this.tailsAreSearched = false;
+    this.depth += 1;
+    const visit = (node: SyntaxNode): void => {
+      this.node(node);
+      forEachChild(node, visit);
+    };
+    forEachChild(script, visit);
+    this.depth -= 1;
+    this.tailsAreSearched = tailsAreSearched;
+  }
+
+  private node(node: SyntaxNode): void {
+    if (node.type === 'Command') this.command(node);
+    else if (node.type === 'Redirect') this.redirection(node);
+    else if (node.type === 'ArithmeticCommand') this.arithmetic(node.body);
+    else if (node.type === 'ArithmeticExpansion') this.arithmetic(node.text.slice(3, -2));
+    else if ('value' in node && typeof node.value === 'string' && !(node.type === 'Word' && node.parts) && HIDDEN.test(node.value)) this.text(node.value, true);
+  }
+
+  /** What is no arithmetic may be one subshell in another. */
+  private arithmetic(text: string): void {
+    this.text(text, true);
+    if (WORDS.test(text)) this.unknown.push('it cannot be read as a shell command');
+  }
+
+  private command({ prefix, name, args, redirects }: Command): void {
+    const assignments = prefix.flatMap((each) => (each.type === 'Assignment' ? [assignmentOf(each)] : []));
+    if (!name) this.parts.push(...assignments.map((text) => ({ texts: withHomes([text]), written: text })));
+    else {
+      const words = args.map((each): ShellWord => (each.type === 'Assignment' ? { text: assignmentOf(each), splits: false } : wordOf(each)));
+      this.words([wordOf(name), ...words], assignments, redirects);
+    }
+  }
+
+  /** A file that is written is a part of its own. */
+  private redirection({ operator, target: word }: Extract<Redirection, { type: 'Redirect' }>): void {
+    if (operator === '<' || operator === '<&') return;
+    const target = word ? wordOf(word).text : UNKNOWN;
+    if (HARMLESS.has(target) || (operator === '>&' && /^(\d+-?|-)$/.test(target))) return;
+    this.parts.push({ texts: withHomes([`> ${target}`, `>${target}`]), written: `> ${target}` });
+  }
+}
+
+function assignmentOf({ name, value, index, append }: Assignment): string {
+  const given = value.type === 'Word' ? wordOf(value).text : UNKNOWN;
+  return `${name}${index ? `[${UNKNOWN}]` : ''}${append ? '+=' : '='}${given}`;
+}
+
+/** A home directory that the shell puts in may be what a rule names. */
+function withHomes(texts: string[]): string[] {
+  const filled = texts.map((text) => (text.includes('~') ? text.replaceAll(/(^|[\s=:])~[\w.+-]*/g, `$1${UNKNOWN}`) : text));
+  return [...new Set([...texts, ...filled])];
+}
