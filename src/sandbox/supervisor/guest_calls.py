@@ -2,6 +2,7 @@
 
 import struct
 
+import _socket
 from lean_json import encode_characters, loads
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
@@ -10,6 +11,9 @@ _LENGTH = struct.Struct('>I')
 _FRAME = LIMITS['methodBytes']
 # Answers that one guest may leave unread.
 _UNREAD = 8_000_000
+# Active seconds from the first byte of a call to its last, and from connecting to the first call.
+_PATIENCE = 10.0
+_CREDENTIALS = struct.Struct('=3i')
 _ID = 64
 _TOOL = 200
 
@@ -28,6 +32,14 @@ class Guest:
         self._blocked = False
         self._closing = False
         self._closed = False
+        self.process = _process_of(socket)
+        self.open = 0
+        """Calls that wait for their answer."""
+        self.proven = False
+        """It has made a call with a token that counts."""
+        self.touched = loop.active
+        self.overdue = loop.active + _PATIENCE
+        """Active time until which it has to say all of what it began to say; None between calls."""
         socket.setblocking(False)
         self._fd = socket.fileno()
         loop.add(self._fd, READ, self._on_ready)
@@ -41,6 +53,14 @@ class Guest:
             return
         self._outgoing += _LENGTH.pack(len(body)) + body
         self._flush()
+
+    def drop(self):
+        """Makes room for others, or gives up waiting."""
+        self._close()
+
+    @property
+    def is_blocked(self):
+        return self._blocked
 
     def resume(self):
         if self._blocked and not self._closed:
@@ -68,7 +88,12 @@ class Guest:
             self._close()
             return
         self._incoming += data
+        self.touched = self._loop.active
         self._take_frames()
+        if self._blocked or not self._incoming:
+            self.overdue = None
+        elif self.overdue is None:
+            self.overdue = self._loop.active + _PATIENCE
         self._listen()
 
     def _take_frames(self):
@@ -83,6 +108,8 @@ class Guest:
                 return
             if len(incoming) < length + 4:
                 return
+            # What follows is another call, with a time of its own.
+            self.overdue = None
             if not self._take(bytes(incoming[4 : length + 4])):
                 self._blocked = True
                 return
@@ -101,6 +128,8 @@ class Guest:
                 self._methods.blocked.add(self)
                 return False
             desk.take(self, call_id, request['tool'], request['arguments'])
+            self.proven = True
+            self.open += 1
         except Refused as refused:
             self._refuse(call_id, refused.code, refused.problem)
         return True
@@ -135,6 +164,13 @@ class Guest:
         self._loop.remove(self._fd)
         self._socket.close()
         self._on_close(self)
+
+
+def _process_of(socket):
+    try:
+        return _CREDENTIALS.unpack(socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+    except OSError:
+        return 0
 
 
 def _parse(payload):

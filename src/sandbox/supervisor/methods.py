@@ -65,9 +65,30 @@ class Methods:
             return
         accepted = _socket.socket(fileno=fd)
         if len(self._guests) >= _GUESTS:
-            accepted.close()
-            return
+            self._make_room()
         self._guests.add(Guest(accepted, self._loop, self, self._guests.discard))
+
+
+    def due(self):
+        """Active time when the first guest has taken too long to say what it wants."""
+        return min((guest.overdue for guest in self._guests if guest.overdue is not None), default=None)
+
+    def on_time(self, now):
+        for guest in [guest for guest in self._guests if guest.overdue is not None and now >= guest.overdue]:
+            guest.drop()
+
+    def _make_room(self):
+        """Drops the connection that will be missed least: one that has never made a call, of the process with the most of them, and the longest silent.
+        Connections that wait for an answer come last."""
+        counts = {}
+        for guest in self._guests:
+            counts[guest.process] = counts.get(guest.process, 0) + 1
+
+        def worth(guest):
+            rank = 0 if not guest.proven and not guest.is_blocked else 1 if guest.open == 0 and not guest.is_blocked else 2
+            return (rank, -counts[guest.process], guest.touched)
+
+        min(self._guests, key=worth).drop()
 
 
 class Call:
@@ -83,6 +104,7 @@ class Call:
         """A worker has been told of it, and may have acted on it."""
 
     def send(self, body):
+        self.guest.open -= 1
         self.guest.send(b'{"id":' + encode_characters(self.id).encode() + b',' + body[1:])
 
 

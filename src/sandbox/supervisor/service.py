@@ -36,7 +36,7 @@ class Supervisor:
         self._nursery = nursery
         self._connections = set()
         self._stopping = False
-        methods = Methods(options['--methods'], self._loop)
+        methods = self._methods = Methods(options['--methods'], self._loop)
         users = Users(User(_OWN_NAME, user, self._home), contained=not self._home_name)
         executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, loads(options['--environment']))
         self._executions = executions
@@ -78,10 +78,11 @@ class Supervisor:
         self._nursery.warm_up(1)
         while not self._stopping:
             tunnels = self._tunnels
-            loop.step(_earliest(executions.due(), tunnels and tunnels.due(), disk_guard.due()), executions.running)
+            loop.step(_earliest(executions.due(), tunnels and tunnels.due(), disk_guard.due(), self._methods.due()), executions.running)
             executions.on_time(loop.active)
             if tunnels is not None:
                 tunnels.on_time(loop.active)
+            self._methods.on_time(loop.active)
             disk_guard.on_time(loop.active)
         executions.cut_off()
         limit = loop.now() + _FAREWELL

@@ -23,6 +23,8 @@ class Tunnel:
         self._buffer = bytearray()
         self._guest_done = False
         self._remote_done = False
+        self.answered = False
+        self.touched = loop.active
         socket.setblocking(False)
 
     def refuse(self, text):
@@ -46,6 +48,8 @@ class Tunnel:
     def on_data(self, data):
         if self._remote_done:
             return
+        self.touched = self._loop.active
+        self.answered = True
         if data:
             self._buffer += data
         else:
@@ -75,6 +79,7 @@ class Tunnel:
             except OSError as error:
                 self._break(error)
                 return
+            self.touched = self._loop.active
             self._guest_done = not data
             self._channel.data(data)
         self._go_on()
@@ -118,10 +123,17 @@ class Tunnel:
             self._loop.change(self._fd, mask)
         self._mask = mask
 
+    def drop(self):
+        """Makes room for another."""
+        self._fail('the sandbox has too many connections, and this one was silent for the longest time')
+
     def _break(self, error):
+        self._fail(f'the guest broke the connection: {error.strerror}')
+
+    def _fail(self, problem):
         channel = self._channel
         self._close(reset=True)
-        channel.fail('INTERNAL', f'the guest broke the connection: {error.strerror}')
+        channel.fail('INTERNAL', problem)
 
     def _close(self, reset):
         if self._fd < 0:

@@ -8,7 +8,7 @@ from loop import READ
 from protocol import Refused
 from tunnel import Tunnel
 
-# Connections that may wait for a worker, and those that may be open; more wait in the kernel's queue.
+# Connections that may wait for a worker, of which more wait in the kernel's queue; and those that may be open, of which one is dropped for another.
 _WAITING = 64
 _OPEN = 256
 # Active seconds that a connection waits for a worker.
@@ -50,6 +50,9 @@ class Tunnels:
         tunnel = self._waiting.pop(fields['tunnelId'], None)
         if tunnel is None:
             raise Refused('INVALID_ARGUMENT', 'that connection does not wait any more')
+        if len(self._open) >= _OPEN:
+            # First what no worker has answered yet, then the longest silent.
+            min(self._open, key=lambda held: (held.answered, held.touched)).drop()
         self._open.add(tunnel)
         tunnel.open(channel, self._on_closed)
         self._listen()
@@ -79,7 +82,7 @@ class Tunnels:
         self._listen()
 
     def _listen(self):
-        wanted = self._listener is not None and len(self._waiting) < _WAITING and len(self._open) < _OPEN
+        wanted = self._listener is not None and len(self._waiting) < _WAITING
         if wanted == self._listening:
             return
         self._listening = wanted

@@ -162,6 +162,18 @@ subprocess.run(['node', '-e', 'fetch(\\'http://localhost:8099/\\').then((r) => c
   expect(await output(handle, serve)).toBe('200 200');
 });
 
+test('a program gets out while others hold more connections than there may be, and say nothing', async () => {
+  const hold = `python3 -c "
+import socket, time
+held = [socket.create_connection(('127.0.0.1', 15080)) for _ in range(400)]
+open('/tmp/held', 'w').close()
+time.sleep(60)"`;
+  const { execId } = await handle.start(hold);
+  await until(() => handle.fileExists('/tmp/held'), 'the connections are there');
+  for (let count = 0; count < 3; count += 1) expect(await curl(`http://open.test:${http}/hello`)).toBe('hello from open.test');
+  await handle.kill(execId, 'SIGKILL');
+});
+
 test('a large transfer is whole, waits for its reader, and does not grow the worker', async () => {
   const before = process.memoryUsage().rss;
   const started = await handle.start(

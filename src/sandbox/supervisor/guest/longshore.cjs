@@ -43,7 +43,12 @@ function connect() {
   opened.on('error', () => undefined);
   opened.on('close', () => {
     if (connection === opened) connection = undefined;
-    for (const [id, call] of waiting) if (call.opened === opened) settle({ id, error: { message: 'the connection to the tools was closed', code: 'CLOSED' } });
+    for (const [id, call] of waiting) {
+      if (call.opened !== opened) continue;
+      // Closed while it was idle. The id sees to it that no call is taken twice.
+      if (call.reused) send(id, call);
+      else settle({ id, error: { message: 'the connection to the tools was closed', code: 'CLOSED' } });
+    }
   });
   connection = opened;
   return opened;
@@ -71,13 +76,18 @@ function call(tool, input) {
     // Sent, it would take the connection with it, and all calls that wait there.
     if (body.length > LARGEST)
       throw new ToolError(`a call of ${body.length} bytes; at most ${LARGEST} are taken. Pass the path of a file instead`, 'TOO_LARGE');
-    const opened = connect();
     const length = Buffer.alloc(4);
     length.writeUInt32BE(body.length);
-    waiting.set(id, { resolve, reject, opened });
-    opened.ref();
-    opened.write(Buffer.concat([length, body]));
+    send(id, { resolve, reject, frame: Buffer.concat([length, body]) });
   });
+}
+
+function send(id, { resolve, reject, frame }) {
+  const reused = connection !== undefined && !connection.destroyed;
+  const opened = connect();
+  waiting.set(id, { resolve, reject, frame, opened, reused });
+  opened.ref();
+  opened.write(frame);
 }
 
 /** What may be called is asked for once by each piece of code. */

@@ -121,26 +121,38 @@ class _Connections:
 
     def exchange(self, frame, call_id):
         with self._gate:
-            try:
+            while self._idle:
                 connection = self._idle.pop()
-            except IndexError:
-                connection = socket.socket(socket.AF_UNIX)
-                connection.connect(self.here[1])
+                try:
+                    return self._exchange_on(connection, frame, call_id)
+                except (ConnectionError, _Unanswered):
+                    # It was closed while it was idle. The id sees to it that no call is taken twice.
+                    continue
+            connection = socket.socket(socket.AF_UNIX)
             try:
-                connection.sendall(frame)
-                answer = json.loads(_receive(connection, _LENGTH.unpack(_receive(connection, 4))[0]))
-            except BaseException as error:
-                # Whoever gives up leaves an answer behind, which is for nobody else.
-                connection.close()
-                if isinstance(error, ConnectionError):
-                    raise _closed() from error
-                raise
-            if answer['id'] == call_id:
-                self._idle.append(connection)
-            else:
-                # It could not even read the call, and does not know where the next one would begin.
-                connection.close()
-            return answer
+                connection.connect(self.here[1])
+                return self._exchange_on(connection, frame, call_id)
+            except (ConnectionError, _Unanswered) as error:
+                raise _closed() from error
+
+    def _exchange_on(self, connection, frame, call_id):
+        try:
+            connection.sendall(frame)
+            answer = json.loads(_receive(connection, _LENGTH.unpack(_receive(connection, 4))[0]))
+        except BaseException:
+            # Whoever gives up leaves an answer behind, which is for nobody else.
+            connection.close()
+            raise
+        if answer['id'] == call_id:
+            self._idle.append(connection)
+        else:
+            # It could not even read the call, and does not know where the next one would begin.
+            connection.close()
+        return answer
+
+
+class _Unanswered(Exception):
+    pass
 
 
 def _receive(connection, size):
@@ -148,7 +160,7 @@ def _receive(connection, size):
     while len(data) < size:
         more = connection.recv(min(size - len(data), 1 << 20))
         if not more:
-            raise _closed()
+            raise _Unanswered
         data += more
     return bytes(data)
 
