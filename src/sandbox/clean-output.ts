@@ -21,10 +21,11 @@ export function cleanOutput(text: string): string {
 
 /** What a line shows after its carriage returns and backspaces. */
 function lastState(line: string): string {
+  // From the last that was written: of what is below it, only what is longer still shows.
   let shown = '';
-  for (const part of line.split('\r')) {
+  for (const part of line.split('\r').toReversed()) {
     const written = applyBackspaces(part);
-    shown = written + shown.slice(written.length);
+    if (written.length > shown.length) shown += written.slice(shown.length);
   }
   return shown.replaceAll(CONTROL, '');
 }

@@ -8,6 +8,8 @@ import type { RegisteredTool } from '../registry.ts';
 export const SEARCH_TOOL = 'tools:search';
 
 const MOST_FOUND = 20;
+/** Characters of a description in which words are looked for; the search holds up the worker. */
+const MOST_SEARCHED = 4_000;
 /** What a word is worth where it is found. */
 const WEIGHTS = { id: 4, brief: 2, description: 2, parameters: 1 };
 const PLACES = ['id', 'brief', 'description', 'parameters'] as const;
@@ -58,9 +60,9 @@ function findTools(tools: RegisteredTool[], query: string): RegisteredTool[] {
   const named = query.split(/[\s,]+/).filter((name) => name !== '');
   const searched = tools
     .filter(({ id, visibility }) => id !== SEARCH_TOOL && visibility !== 'hidden')
-    .map((tool) => ({ tool, score: isNamed(tool, named) ? 1000 : 0 }));
+    .map((tool) => ({ tool, places: placesOf(tool), score: isNamed(tool, named) ? 1000 : 0 }));
   for (const word of words) {
-    const hits = searched.map((entry) => ({ entry, worth: worthOf(word, entry.tool) })).filter(({ worth }) => worth > 0);
+    const hits = searched.map((entry) => ({ entry, worth: worthOf(word, entry.places) })).filter(({ worth }) => worth > 0);
     for (const { entry, worth } of hits) entry.score += worth / hits.length;
   }
   const found = searched.filter(({ score }) => score > 0);
@@ -71,8 +73,14 @@ function isNamed({ id, alias, pluginId }: RegisteredTool, names: string[]): bool
   return names.some((name) => name === id || name === alias || name === `${pluginId}:*`);
 }
 
-function worthOf(word: string, { id, brief = '', description, parameters }: RegisteredTool): number {
+type Places = Record<(typeof PLACES)[number], string>;
+
+function placesOf({ id, brief = '', description, parameters }: RegisteredTool): Places {
   const names = Object.keys((parameters['properties'] ?? {}) as object).join(' ');
-  const places = { id, brief, description, parameters: names };
-  return PLACES.reduce((sum, place) => sum + (places[place].toLowerCase().includes(word) ? WEIGHTS[place] : 0), 0);
+  const lower = (text: string) => text.slice(0, MOST_SEARCHED).toLowerCase();
+  return { id: lower(id), brief: lower(brief), description: lower(description), parameters: lower(names) };
+}
+
+function worthOf(word: string, places: Places): number {
+  return PLACES.reduce((sum, place) => sum + (places[place].includes(word) ? WEIGHTS[place] : 0), 0);
 }

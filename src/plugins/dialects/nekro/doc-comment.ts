@@ -15,7 +15,7 @@ interface Described {
 
 const SECTION = /^(Args|Arguments|Parameters|Returns|Yields|Raises|Notes?|Examples?)\s*(:?)$/;
 const PARAMETERS = /^(Args|Arguments|Parameters)$/;
-const BY_COLON = /^([\w$]+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$/;
+const BY_COLON = /^([\w$]+)\s*(?:\(([^)]*)\)\s*)?:\s*(.*)$/;
 const UNDERLINED = /^([\w$]+)(?:\s*:\s*(.*))?$/;
 const BY_TAG = /^@param\s+(?:\{([^}]*)\}\s+)?\[?([\w$]+)[^\s\]]*\]?\s*(?:-\s*)?(.*)$/;
 
@@ -24,7 +24,7 @@ export function readDocComment(comment: string): DocComment {
   const lines = comment
     .replace(/^\s*\/\*\*/, '')
     .replace(/\*\/\s*$/, '')
-    .split('\n')
+    .split(/\r?\n|[\r\u2028\u2029]/)
     .map((line) => line.replace(/^\s*\* ?/, '').trimEnd());
   const parameters = new Map([...parametersBySection(lines), ...parametersByTag(lines)]);
   return { text: lines.join('\n').trim(), parameters };
@@ -35,8 +35,9 @@ function parametersBySection(lines: string[]): Map<string, Described> {
   const parameters = new Map<string, Described>();
   for (const [index, heading] of headings.entries()) {
     if (!heading || !PARAMETERS.test(heading.name)) continue;
-    const end = headings.findIndex((other, at) => at > index && other !== undefined);
-    readEntries(lines.slice(index + heading.lines, end === -1 ? undefined : end), heading.entry, parameters);
+    let end = index + 1;
+    while (end < headings.length && headings[end] === undefined) end += 1;
+    readEntries(lines.slice(index + heading.lines, end), heading.entry, parameters);
   }
   return parameters;
 }
@@ -88,8 +89,11 @@ const SIMPLE: Record<string, string> = {
   object: 'object',
 };
 
-/** JSON Schema of a type as TypeScript or Python writes it; what is not known may be anything. */
+const LONGEST_TYPE = 1_000;
+
+/** JSON Schema of a type as TypeScript or Python writes it; what is not known, or very long, may be anything. */
 export function schemaOfType(written: string | undefined): { schema: JsonObject; optional: boolean } {
+  if (written !== undefined && written.length > LONGEST_TYPE) return { schema: {}, optional: false };
   const type = (written ?? '').trim().replace(/,\s*optional$/i, '');
   const wrapped = /^Optional\[(.*)\]$/s.exec(type)?.[1];
   if (wrapped !== undefined) return { schema: nullable(schemaOfType(wrapped).schema), optional: true };

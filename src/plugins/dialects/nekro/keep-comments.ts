@@ -5,9 +5,12 @@ export interface MethodSource {
   signature?: string;
 }
 
-const MOUNT = /[\w$.]+\.mountSandboxMethod\s*(?=\()/g;
-const FUNCTION = /^\s*(\/\*\*[\s\S]*?\*\/)?\s*(?:async\s+)?function\s*\*?\s*([\w$]*)\s*(?=\()/;
-const REFERENCE = /^\s*([\w$]+)\s*,?\s*$/;
+// None of these may take more than the length of a source: they run in the worker, over a text that somebody else has written.
+const MOUNT = /(?<![\w$.])[\w$.]+\.mountSandboxMethod\s*(?=\()/g;
+const FUNCTION = /^\s*(?:(\/\*\*[\s\S]*?\*\/)\s*)?(?:async\s+)?function\s*(?:\*\s*)?(?:([\w$]+)\s*)?(?=\()/;
+const REFERENCE = /^\s*([\w$]+)\s*(?:,\s*)?$/;
+/** Calls whose brackets do not end, after which the rest of a source is not looked at. */
+const MOST_OPEN = 20;
 
 /**
  * Writes the doc comments and parameter lists of mounted methods into a source, as an argument beside each function. The comment stands before the call of
@@ -16,10 +19,12 @@ const REFERENCE = /^\s*([\w$]+)\s*,?\s*$/;
 export function keepComments(source: string): string {
   let written = '';
   let done = 0;
+  let unclosed = 0;
   for (const { 0: call, index } of source.matchAll(MOUNT)) {
     const mounted = endOf(source, index + call.length);
     const open = mounted === undefined ? -1 : mounted + source.slice(mounted).search(/\S/);
     const close = open >= 0 && source[open] === '(' ? endOf(source, open) : undefined;
+    if (close === undefined && (unclosed += 1) > MOST_OPEN) break;
     if (close === undefined || index < done) continue;
     const given = source.slice(open + 1, close - 1);
     const found = describe(source, given, source.slice(0, index));
@@ -38,7 +43,7 @@ export function commentWithin(text: string): string | undefined {
 function describe(source: string, given: string, before: string): MethodSource | undefined {
   const reference = REFERENCE.exec(given)?.[1];
   if (reference === undefined) return describeFunction(given, commentAtEnd(before));
-  const at = source.search(new RegExp(`(?:async\\s+)?function\\s*\\*?\\s*${reference.replaceAll('$', '\\$')}\\s*\\(`));
+  const at = source.search(new RegExp(`(?:async\\s+)?function\\s*(?:\\*\\s*)?${reference.replaceAll('$', '\\$')}\\s*\\(`));
   return at === -1 ? undefined : describeFunction(source.slice(at), commentAtEnd(source.slice(0, at).replace(/export\s+$/, '')) ?? commentAtEnd(before));
 }
 
@@ -61,7 +66,7 @@ function commentAtEnd(text: string): string | undefined {
 
 /** Where the bracket that opens at an index has been closed; strings and comments are passed over. */
 function endOf(source: string, open: number): number | undefined {
-  const token = /\/\*[\s\S]*?\*\/|\/\/.*|(['"`])(?:\\[\s\S]|(?!\1)[^\\])*\1|[()[\]{}]/g;
+  const token = /\/\*[\s\S]*?(?:\*\/|$)|\/\/.*|(['"`])(?:\\[\s\S]|(?!\1)[^\\])*\1|[()[\]{}]/g;
   token.lastIndex = open;
   let depth = 0;
   for (let found = token.exec(source); found; found = token.exec(source)) {

@@ -71,7 +71,7 @@ function toPython(value: Json): string {
 }
 
 function readParameter(method: string, written: string, doc: DocComment): { name: string; schema: JsonObject; optional: boolean } {
-  const [, name = '', mark, type, byDefault] = /^([\w$]+)(\?)?\s*(?::\s*([^=]+?))?\s*(?:=\s*([\s\S]+))?$/.exec(written) ?? [];
+  const { name, mark, type, byDefault } = splitParameter(written);
   refuseName(method, name, written);
   const told = doc.parameters.get(name);
   // The comment tells whole numbers from others, which TypeScript does not.
@@ -79,6 +79,16 @@ function readParameter(method: string, written: string, doc: DocComment): { name
   const value = byDefault === undefined ? undefined : literalOf(byDefault);
   const more = { ...(told?.description && { description: told.description }), ...(value !== undefined && { default: value }) };
   return { name, schema: { ...schema, ...more }, optional: optional || mark !== undefined || byDefault !== undefined };
+}
+
+/** `name?: type = default`; without a name for what is written otherwise. */
+function splitParameter(written: string): { name: string; mark: string | undefined; type: string | undefined; byDefault: string | undefined } {
+  const [head, name = '', mark] = /^([\w$]+)(\?)?\s*(?=[:=]|$)/.exec(written) ?? [''];
+  const rest = written.slice(head.length);
+  const at = rest.indexOf('=');
+  const type = rest.startsWith(':') ? rest.slice(1, at === -1 ? undefined : at).trim() : undefined;
+  const byDefault = at === -1 ? undefined : rest.slice(at + 1).trim();
+  return type === '' || byDefault === '' ? { name: '', mark, type, byDefault } : { name, mark, type, byDefault };
 }
 
 function refuseName(method: string, name: string, written: string): void {
@@ -100,7 +110,7 @@ export function writtenParameters(text: string): string {
 function splitList(written: string): string[] {
   const parts: string[] = [''];
   let depth = 0;
-  for (const character of written.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '').replaceAll('=>', '')) {
+  for (const character of written.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)|\/\/.*/g, '').replaceAll('=>', '')) {
     if ('([{<'.includes(character)) depth += 1;
     if (')]}>'.includes(character)) depth -= 1;
     if (character === ',' && depth === 0) parts.push('');
