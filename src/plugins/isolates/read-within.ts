@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, sep } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
-import { readRealFile } from '../read-real-file.ts';
+import { isKernelPlace, readRealFile } from '../read-real-file.ts';
 
 const MAX_BYTES = 5 * 1024 * 1024;
 
@@ -17,6 +17,7 @@ export async function readWithin(prefixes: string[], path: string): Promise<Buff
   const isWithin = (real: string) => roots.some((root) => root !== undefined && (real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)));
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) throw refusal;
+  if (isKernelPlace(real)) throw failure('FILE_FAILED', { path, problem: 'lies in /proc, /sys or /dev, of which plugins may read nothing' });
   const found = await readRealFile(real, isWithin, MAX_BYTES);
   if ('content' in found) return found.content;
   if (found.problem === 'too large') throw failure('FILE_FAILED', { path, problem: `has ${found.size} bytes; plugins may read ${MAX_BYTES} at most` });

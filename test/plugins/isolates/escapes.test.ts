@@ -9,7 +9,7 @@ const ATTEMPTS: Record<string, string> = {
   'names of Node':
     'return [typeof Buffer, typeof global, typeof setImmediate, typeof __dirname, typeof structuredClone, typeof performance].find((t) => t !== "undefined")',
   'names of the platform':
-    'return [typeof crypto, typeof Response, typeof Worker, typeof WebSocket, typeof navigator, typeof EventSource].find((t) => t !== "undefined")',
+    'return [typeof crypto, typeof ReadableStream, typeof Worker, typeof WebSocket, typeof navigator, typeof EventSource].find((t) => t !== "undefined")',
   'WebAssembly, SharedArrayBuffer and Atomics': 'return [typeof WebAssembly, typeof SharedArrayBuffer, typeof Atomics].find((t) => t !== "undefined")',
   'this of a sloppy function': 'return Function("return this")()?.process',
   'Function by name': 'return Function("return process")()',
@@ -69,6 +69,10 @@ const ATTEMPTS: Record<string, string> = {
   'toJSON of an argument':
     'let seen; await context.store.set("k", { toJSON() { seen = this?.process ?? Function("return this")()?.process; return 1 } }); return seen',
   'Compartment of its own': 'return new Compartment({ globals: {}, __options__: true }).evaluate("typeof process !== \\"undefined\\" && process")',
+  "the platform's DOMException": 'try { atob("\\u{1F600}") } catch (e) { return e.constructor !== Error && e.constructor }',
+  'handles within a decoder': 'const d = new TextDecoder(); d.decode(new Uint8Array([1]), { stream: true }); return Reflect.ownKeys(d)[0]',
+  'inspect of a URL':
+    'return [URL, URLSearchParams, TextDecoder, TextEncoder].flatMap((c) => Object.getOwnPropertySymbols(c.prototype)).find((s) => s !== Symbol.toStringTag && s !== Symbol.iterator)',
   'lockdown again': 'return typeof lockdown === "function" && lockdown()?.process',
   'static state of RegExp': '"secret".match(/sec(ret)/); return RegExp.$1',
 };
@@ -110,8 +114,9 @@ test('no attempt to get out of a compartment gets anything', async () => {
 });
 
 test('the safe names are there, and what conversations share is frozen to the last object', async () => {
+  const FETCH = ['Headers', 'Request', 'Response', 'FormData', 'Blob', 'File'];
   const safe = ['console', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'];
-  expect(await run(plugin, 'names')).toEqual(expect.arrayContaining([...safe, 'atob', 'btoa', 'queueMicrotask', 'AbortController', 'AbortSignal']));
+  expect(await run(plugin, 'names')).toEqual(expect.arrayContaining([...safe, 'atob', 'btoa', 'queueMicrotask', 'AbortController', 'AbortSignal', ...FETCH]));
   expect(await run(plugin, 'walk')).toEqual([]);
 });
 

@@ -1,8 +1,11 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { CallFacts } from '../protocol.ts';
-import type { GuestAbortSignal } from './abort.ts';
-import { fromBase64, responseOf, toBase64, type Answer } from './answer.ts';
 import { textOf } from './text-of.ts';
+import type { GuestAbortSignal } from './web/abort.ts';
+import { fromBase64, toBase64 } from './web/base64.ts';
+import { GuestRequest, requestContent } from './web/request.ts';
+import { bytesOf } from './web/text-codecs.ts';
+import { responseOf, type Answer } from './web/response.ts';
 
 /** The way of one call to the worker. */
 export interface Line {
@@ -11,7 +14,7 @@ export interface Line {
 }
 
 /** What a tool is given besides its arguments. Each method is a question to the worker, which decides by what the plugin was granted. */
-export function createContext(facts: CallFacts, signal: GuestAbortSignal | AbortSignal, { ask, tell }: Line): object {
+export function createContext(facts: CallFacts, signal: GuestAbortSignal | AbortSignal, { ask, tell }: Line, read?: ReadRequest): object {
   const log = (what: 'info' | 'warn') => (message: unknown, values?: unknown) =>
     tell(what, values === undefined ? textOf(message) : `${textOf(message)} ${textOf(values)}`);
   const [info, warn] = [log('info'), log('warn')];
@@ -31,7 +34,7 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal | Abort
     // `log` and `error` are names that loggers of other systems have.
     logger: { info, warn, log: info, debug: info, error: warn },
     heartbeat: (progress: unknown) => tell('heartbeat', textOf(progress)),
-    fetch: (url: unknown, init?: unknown) => fetchThrough(ask, url, init),
+    fetch: (url: unknown, init?: unknown) => fetchThrough(ask, url, init, read),
     send: async (part: unknown) => void (await ask('send', [part])),
     message: async () => (await ask('message', [])) ?? undefined,
     note: async (text: unknown, options?: unknown) => void (await ask('note', [text, options])),
@@ -60,37 +63,45 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal | Abort
   };
 }
 
-/** A request with its body as bytes; the worker sends it, or refuses to. */
-export async function fetchThrough(ask: Line['ask'], url: unknown, init: unknown): Promise<unknown> {
-  const { method, headers, body, redirect, signal } = (init ?? {}) as Record<string, unknown>;
-  const request = { method, redirect, headers: pairsOf(headers), body: body === undefined || body === null ? undefined : toBase64(bytesOf(body)) };
-  const answer = ask('fetch', [String(url), request]).then((given) => responseOf(given as unknown as Answer));
-  if (signal === undefined || signal === null) return answer;
-  const { aborted, reason } = signal as GuestAbortSignal;
+/** A request as the worker is asked for it. */
+export interface SentRequest {
+  url: string;
+  method: string;
+  redirect: string;
+  headers: Iterable<[string, string]>;
+  body: Uint8Array | undefined;
+  signal: unknown;
+}
+
+export type ReadRequest = (url: unknown, init: unknown) => SentRequest | Promise<SentRequest>;
+
+/** Reads the request of code in a compartment, which has no other classes than ours. */
+export function readRequest(url: unknown, init: unknown): SentRequest {
+  const request = new GuestRequest(url, (init ?? {}) as object);
+  const { method, redirect, headers, signal } = request;
+  return { url: request.url, method, redirect, headers, body: requestContent(request)?.bytes, signal };
+}
+
+/** Sends a request with its body as bytes through the worker, which may refuse to. */
+export async function fetchThrough(ask: Line['ask'], url: unknown, init: unknown, read: ReadRequest = readRequest): Promise<unknown> {
+  const request = await read(url, init);
+  const { method, redirect, body, signal } = request;
+  const { aborted = false, reason } = (signal ?? {}) as Partial<GuestAbortSignal>;
   if (aborted) throw reason;
+  const sent = { method, redirect, headers: [...request.headers], body: body && toBase64(body) };
+  const answer = ask('fetch', [request.url, sent]).then((given) => responseOf(given as unknown as Answer));
+  if (signal === undefined || signal === null) return answer;
   const cut = new Promise((_resolve, reject) => {
     (signal as GuestAbortSignal).addEventListener('abort', () => reject((signal as GuestAbortSignal).reason), { once: true });
   });
   return Promise.race([answer, cut]);
 }
 
-function pairsOf(headers: unknown): [string, string][] {
-  if (headers === undefined || headers === null) return [];
-  const pairs =
-    typeof (headers as Iterable<unknown>)[Symbol.iterator] === 'function' ? [...(headers as Iterable<[unknown, unknown]>)] : Object.entries(headers);
-  return pairs.map(([name, value]) => [String(name), String(value)]);
-}
-
-function bytesOf(body: unknown): Uint8Array {
-  if (body instanceof Uint8Array) return body;
-  if (body instanceof ArrayBuffer) return new Uint8Array(body);
-  return new TextEncoder().encode(String(body));
-}
-
 /** Bytes go to the worker as base 64, under a name that says so. */
 function withText(options: unknown, name: string): unknown {
   const given = (options as Record<string, unknown> | undefined)?.[name];
-  return given instanceof Uint8Array ? { ...(options as object), [name]: undefined, [`${name}Base64`]: toBase64(given) } : options;
+  const bytes = bytesOf(given);
+  return bytes ? { ...(options as object), [name]: undefined, [`${name}Base64`]: toBase64(bytes) } : options;
 }
 
 /** JSON has no undefined; the worker wraps what it found. */

@@ -1,6 +1,14 @@
 import type { Grants } from '../protocol.ts';
-import { GuestAbortController, GuestAbortSignal } from './abort.ts';
 import { textOf } from './text-of.ts';
+import { GuestAbortController, GuestAbortSignal } from './web/abort.ts';
+import { base64OfText, textOfBase64 } from './web/base64.ts';
+import { GuestBlob, GuestFile } from './web/blob.ts';
+import { GuestFormData } from './web/form-data.ts';
+import { GuestHeaders } from './web/headers.ts';
+import { GuestRequest } from './web/request.ts';
+import { GuestResponse } from './web/response.ts';
+import { GuestTextDecoder, GuestTextEncoder } from './web/text-codecs.ts';
+import { GuestURL, GuestURLSearchParams } from './web/url.ts';
 
 /** How code in a compartment reaches the worker. */
 export interface Outside {
@@ -14,26 +22,35 @@ type Timer = ReturnType<typeof setTimeout>;
 const MAX_TIMERS = 1_000;
 const MAX_LOG_LENGTH = 4_000;
 
-/** The platform's classes that plugins share. Everything reachable from them is frozen: what one conversation could change there, another would see. */
-const { URL, URLSearchParams, TextEncoder, TextDecoder } = globalThis;
-for (const name of ['createObjectURL', 'revokeObjectURL', 'resolveObjectURL']) Reflect.deleteProperty(URL, name);
-harden(Object.getPrototypeOf(new URLSearchParams().entries()));
-for (const shared of [URL, URLSearchParams, TextEncoder, TextDecoder, GuestAbortController, GuestAbortSignal]) harden(shared);
 const DateTimeFormat = harden(Intl.DateTimeFormat);
+
+/**
+ * Classes that conversations share. They are frozen with everything reachable from them, and their objects hold what is the platform's in private fields:
+ * the platform's own objects and errors lead to prototypes that one conversation could change and another would see.
+ */
+const CLASSES = harden({
+  URL: GuestURL,
+  URLSearchParams: GuestURLSearchParams,
+  TextEncoder: GuestTextEncoder,
+  TextDecoder: GuestTextDecoder,
+  AbortController: GuestAbortController,
+  AbortSignal: GuestAbortSignal,
+  Headers: GuestHeaders,
+  Request: GuestRequest,
+  Response: GuestResponse,
+  FormData: GuestFormData,
+  Blob: GuestBlob,
+  File: GuestFile,
+});
 
 /** The global names of one compartment besides the language's own. What is not named here does not exist in it. */
 export function createGlobals(grants: Grants, outside: Outside): Record<string, unknown> {
   const safe = {
     ...createTimers(outside),
     console: createConsole(outside),
-    URL,
-    URLSearchParams,
-    TextEncoder,
-    TextDecoder,
-    AbortController: GuestAbortController,
-    AbortSignal: GuestAbortSignal,
-    atob: (text: unknown) => atob(String(text)),
-    btoa: (text: unknown) => btoa(String(text)),
+    ...CLASSES,
+    atob: (text: unknown) => textOfBase64(text),
+    btoa: (text: unknown) => base64OfText(text),
     queueMicrotask: (task: unknown) => queueMicrotask(guarded(task, [], outside)),
   };
   return harden({

@@ -4,18 +4,23 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { createLineReader } from '../line-reader.ts';
 import { MAX_LINE_BYTES, MAX_TOLD, type CallTarget, type Description, type FromGuest, type ToGuest } from '../protocol.ts';
-import { abortSignal, GuestAbortController } from './abort.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createContext, fetchThrough, type Line } from './context.ts';
 import { failureOf } from './failure-of.ts';
 import type { Outside } from './globals.ts';
 import { readPipe, writePipe } from './pipes.ts';
 import { textOf } from './text-of.ts';
+import { abortSignal, GuestAbortController } from './web/abort.ts';
 
 /** The program of a plugin's process. It is fenced from outside; what it does itself is keep conversations apart and be quick. */
 
 type Callable = (...args: unknown[]) => unknown;
 type Call = Extract<ToGuest, { type: 'call' }>;
+
+interface Flow {
+  readonly call: number;
+  readonly context: object | undefined;
+}
 
 const controllers = new Map<number, GuestAbortController>();
 const asked = new Map<number, { resolve(value: Json): void; reject(error: Error): void }>();
@@ -23,7 +28,9 @@ const asked = new Map<number, { resolve(value: Json): void; reject(error: Error)
  * The call that a piece of asynchronous work belongs to: tools of one conversation may run side by side. From its first use on every promise of the
  * process costs more, so it is used only where something depends on it.
  */
-const flow = new AsyncLocalStorage<{ call: number; context: object | undefined }>();
+const flow = new AsyncLocalStorage<Flow>();
+/** The platform keeps them in properties of promises, where code can read them and put others in their place. */
+const flows = new WeakSet<Flow>();
 let lastAsk = 0;
 let compartments: Compartments | undefined;
 /** The compartment that belongs to no conversation. */
@@ -58,9 +65,20 @@ function lineOf(call: number): Line {
   };
 }
 
+function flowOf(call: number, context: object | undefined): Flow {
+  const made = Object.freeze({ call, context });
+  flows.add(made);
+  return made;
+}
+
+function currentFlow(): Flow | undefined {
+  const found = flow.getStore();
+  return found && flows.has(found) ? found : undefined;
+}
+
 /** Global functions speak for the call that uses them; where that cannot be told, for the one that began last in their compartment. */
 function outsideOf(realm: Realm): Outside {
-  const caller = () => flow.getStore()?.call ?? realm.active.at(-1);
+  const caller = () => currentFlow()?.call ?? realm.active.at(-1);
   const line = (what: string): Line => {
     const call = caller();
     if (call === undefined) throw new Error(`${what} works only while a tool of this conversation runs`);
@@ -88,7 +106,7 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
       const given = context ? [...args, context] : args;
       const work = () => run.apply(self, given);
       const asks = grants.network || grants.files || typeof realm.plugin['attach'] === 'function';
-      return ((await (asks ? flow.run({ call: id, context }, work) : work())) ?? null) as Json;
+      return ((await (asks ? flow.run(flowOf(id, context), work) : work())) ?? null) as Json;
     } finally {
       realm.active.splice(realm.active.indexOf(id), 1);
     }
@@ -116,7 +134,7 @@ async function runEverywhere({ all }: Compartments, target: { hook: string }, ar
 /** Lets a plugin know which of its calls is under way wherever its code is. */
 function attach({ plugin }: Realm): void {
   const attachTo = plugin['attach'];
-  if (typeof attachTo === 'function') attachTo.call(plugin, () => flow.getStore()?.context);
+  if (typeof attachTo === 'function') attachTo.call(plugin, () => currentFlow()?.context);
 }
 
 async function runHook(realm: Realm, target: { hook: string }, args: Json[]): Promise<Json> {

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { pluginOfExports } from '../../plugin-of-exports.ts';
 import type { FromGuest, SandboxedCall } from '../protocol.ts';
-import { createContext, type Line } from './context.ts';
+import { createContext, type Line, type SentRequest } from './context.ts';
 import { failureOf } from './failure-of.ts';
 import { textOf } from './text-of.ts';
 
@@ -17,7 +17,7 @@ export async function runTool(
 ): Promise<Extract<FromGuest, { type: 'done' | 'failed' }>> {
   try {
     const plugin = pluginOfExports(exports);
-    const context = createContext(facts, signal, line);
+    const context = createContext(facts, signal, line, readNativeRequest);
     if (files) Object.assign(globalThis, { readFile: (path: unknown) => line.ask('readFile', [path]) });
     if (typeof plugin['attach'] === 'function') plugin['attach'](() => context);
     if (host && typeof plugin['load'] === 'function') await plugin['load']({ ...(host[0] as JsonObject), logger: loggerOf(line) });
@@ -31,4 +31,12 @@ export async function runTool(
 
 function loggerOf({ tell }: Line): object {
   return { info: (text: unknown) => tell('info', textOf(text)), warn: (text: unknown) => tell('warn', textOf(text)) };
+}
+
+/** The code has the whole platform, whose bodies are of many kinds. */
+async function readNativeRequest(url: unknown, init: unknown): Promise<SentRequest> {
+  const request = new Request(url as string, init as RequestInit);
+  const body = request.body ? new Uint8Array(await request.arrayBuffer()) : undefined;
+  const signal = url instanceof Request ? url.signal : (init as RequestInit | undefined)?.signal;
+  return { url: request.url, method: request.method, redirect: request.redirect, headers: request.headers, body, signal };
 }

@@ -1,3 +1,5 @@
+import { stringOf } from './string-of.ts';
+
 /** The part of an event that listeners of an abort look at; it has no time stamp, which would be a clock for those who were granted none. */
 interface AbortEvent {
   readonly type: 'abort';
@@ -10,6 +12,11 @@ interface SignalState {
   reason: unknown;
   listeners: Map<Listener, { once: boolean }>;
 }
+
+const MAX_DELAY = 2_147_483_647;
+/** In the whole process. */
+const MAX_TIMEOUTS = 10_000;
+let timeouts = 0;
 
 let stateOf: (signal: GuestAbortSignal) => SignalState;
 
@@ -34,6 +41,21 @@ export class GuestAbortSignal {
     if (first) return GuestAbortSignal.abort(first.reason);
     const signal = new GuestAbortSignal();
     for (const source of sources) source.addEventListener('abort', () => abortSignal(signal, source.reason), { once: true });
+    return signal;
+  }
+
+  /** Its timer keeps no process alive. */
+  static timeout(ms: unknown): GuestAbortSignal {
+    const delay = Number(ms);
+    if (!(delay >= 0 && delay <= MAX_DELAY)) throw new RangeError(`The time ${stringOf(ms)} is not between 0 and ${MAX_DELAY} ms`);
+    if (timeouts >= MAX_TIMEOUTS) throw new RangeError(`More than ${MAX_TIMEOUTS} timeouts at a time`);
+    timeouts += 1;
+    const signal = new GuestAbortSignal();
+    const end = () => {
+      timeouts -= 1;
+      abortSignal(signal, namedError('TimeoutError', 'The operation was aborted due to timeout'));
+    };
+    setTimeout(end, delay).unref();
     return signal;
   }
 
@@ -88,7 +110,14 @@ export class GuestAbortController {
 }
 
 function abortError(): Error {
-  const error = new Error('This operation was aborted');
-  Object.defineProperty(error, 'name', { value: 'AbortError' });
+  return namedError('AbortError', 'This operation was aborted');
+}
+
+function namedError(name: string, message: string): Error {
+  const error = new Error(message);
+  Object.defineProperty(error, 'name', { value: name });
   return error;
 }
+
+harden(GuestAbortSignal);
+harden(GuestAbortController);

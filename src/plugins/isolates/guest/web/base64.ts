@@ -1,0 +1,24 @@
+import { stringOf } from './string-of.ts';
+
+export function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
+
+/** A copy, since small buffers of the platform share their memory. */
+export function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(Buffer.from(text, 'base64'));
+}
+
+/** The platform's errors lead to objects that conversations would share; these are the language's own. */
+export const textOfBase64 = (text: unknown): string => translated(() => atob(stringOf(text)));
+export const base64OfText = (text: unknown): string => translated(() => btoa(stringOf(text)));
+
+function translated(work: () => string): string {
+  try {
+    return work();
+  } catch {
+    const error = new Error('The string to be decoded or encoded contains characters that base 64 does not have');
+    Object.defineProperty(error, 'name', { value: 'InvalidCharacterError' });
+    throw error;
+  }
+}

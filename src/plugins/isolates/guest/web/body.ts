@@ -1,0 +1,78 @@
+import { blobBytes, GuestBlob, isBlob } from './blob.ts';
+import { encodeForm, GuestFormData } from './form-data.ts';
+import { bytesOf, decodeText, encodeText } from './text-codecs.ts';
+import { GuestURLSearchParams } from './url.ts';
+import { stringOf } from './string-of.ts';
+
+export interface Content {
+  bytes: Uint8Array;
+  /** What the body says of itself. */
+  type?: string;
+}
+
+/** The bytes of whatever may stand for a body; undefined where there is none. */
+export function contentOf(body: unknown): Content | undefined {
+  if (body === undefined || body === null) return undefined;
+  if (isBlob(body)) return { bytes: blobBytes(body), ...(body.type && { type: body.type }) };
+  if (body instanceof GuestFormData) return encodeForm(body);
+  if (body instanceof GuestURLSearchParams) return { bytes: encodeText(stringOf(body)), type: 'application/x-www-form-urlencoded;charset=UTF-8' };
+  const bytes = bytesOf(body);
+  return bytes ? { bytes } : { bytes: encodeText(stringOf(body)), type: 'text/plain;charset=UTF-8' };
+}
+
+/** What requests and answers have in common: a body that is read once, as a whole. */
+export class GuestBody {
+  readonly #content: Content | undefined;
+  readonly #type: () => string;
+  #used = false;
+
+  constructor(content: Content | undefined, type: () => string) {
+    this.#content = content;
+    this.#type = type;
+  }
+
+  get bodyUsed(): boolean {
+    return this.#used;
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    return this.#take();
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    return new Uint8Array(this.#take()).buffer;
+  }
+
+  async blob(): Promise<GuestBlob> {
+    return new GuestBlob([this.#take()], { type: this.#type() });
+  }
+
+  async text(): Promise<string> {
+    return decodeText(this.#take());
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(decodeText(this.#take())) as unknown;
+  }
+
+  async formData(): Promise<GuestFormData> {
+    if (!this.#type().startsWith('application/x-www-form-urlencoded')) throw new TypeError('Only a URL-encoded form can be read as FormData here');
+    const form = new GuestFormData();
+    for (const [name, value] of new GuestURLSearchParams(decodeText(this.#take()))) form.append(name, value);
+    return form;
+  }
+
+  /** The content of a copy; the original stays readable. */
+  protected share(): Content | undefined {
+    if (this.#used) throw new TypeError('Body is unusable: it has already been read');
+    return this.#content;
+  }
+
+  #take(): Uint8Array {
+    const content = this.share();
+    this.#used = content !== undefined;
+    return content?.bytes.slice() ?? new Uint8Array();
+  }
+}
+
+harden(GuestBody);
