@@ -53,6 +53,9 @@ function parse(given: unknown): ServerTool {
 
 function toolOf(given: ServerTool, limits: McpLimits, run: RunServerTool, isTaken: (id: string) => boolean): Tool {
   const { name, title, description, inputSchema, outputSchema, annotations = {} } = given;
+  if (given.execution?.taskSupport === 'required') {
+    throw new Error('it runs only as a task (execution.taskSupport is "required"), and tasks of servers are not supported');
+  }
   const hints = annotationsOf(annotations, title);
   return {
     ...defineTool({

@@ -7,12 +7,12 @@ type Write = (message: string, values?: object) => void;
 
 /** What a plugin finds in `this.ctx`. All but `config` and `logger` works while one of its tools runs, and is about that call. */
 export interface MaiBotContext extends Pick<ToolContext, 'env' | 'store' | 'files' | 'fetch' | 'sandbox'> {
-  /** Says something to the user at once. The stream is that of the call; another one is refused. */
+  /** Says something to the user at once, and answers true. The stream is that of the call; another one is refused. */
   send: {
-    text(text: string, streamId?: string): Promise<void>;
+    text(text: string, streamId?: string): Promise<true>;
     /** `data`: base 64. */
-    image(data: string, streamId?: string, mediaType?: string): Promise<void>;
-    file(file: { name: string; data: string; mediaType?: string }, streamId?: string): Promise<void>;
+    image(data: string, streamId?: string, mediaType?: string): Promise<true>;
+    file(file: { name: string; data: string; mediaType?: string }, streamId?: string): Promise<true>;
   };
   config: JsonObject;
   logger: { debug: Write; info: Write; warning: Write; warn: Write; error: Write };
@@ -60,10 +60,11 @@ export function createContext(state: PluginState): MaiBotContext {
     if (!context) throw new Error(`ctx.${what} works only while a tool runs`);
     return context;
   };
-  const send = async (part: ContentPart, streamId: string | undefined): Promise<void> => {
+  const send = async (part: ContentPart, streamId: string | undefined): Promise<true> => {
     const context = call('send');
     if (streamId !== undefined && streamId !== context.conversationId) throw new Error(`ctx.send: the stream "${streamId}" is not the one of this call`);
     await context.send(part);
+    return true;
   };
   const sends: MaiBotContext['send'] = {
     text: (text, streamId) => send({ type: 'text', text }, streamId),

@@ -77,7 +77,7 @@ export type ReadRequest = (url: unknown, init: unknown) => SentRequest | Promise
 
 /** Reads the request of code in a compartment, which has no other classes than ours. */
 export function readRequest(url: unknown, init: unknown): SentRequest {
-  const request = new GuestRequest(url, (init ?? {}) as object);
+  const request = new GuestRequest(url, init ?? {});
   const { method, redirect, headers, signal } = request;
   return { url: request.url, method, redirect, headers, body: requestContent(request)?.bytes, signal };
 }
