@@ -170,7 +170,8 @@ async function runCodeOnce(
   const { isBegun, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
   const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
-  const given = { timeoutMs, ...options, ...follow, execId };
+  // A pause or the end of the worker lets go of the code; only an interruption ends it.
+  const given = { timeoutMs, ...options, ...follow, execId, onAbort: 'detach' as const };
   const result = await orAttached(hold, handle, execId, handle.runCode(code, given), () => handle.runCode(code, { ...given, asStarted: true }));
   if (result.status === 'interrupted') throw killed(hold, execId);
   if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);

@@ -164,6 +164,12 @@ export const ERRORS = {
   EXEC_FAILED: { message: 'The command could not be started: {problem}', httpStatus: 400, retryable: false },
   FILE_NOT_FOUND: { message: 'No such file or directory: {path}', httpStatus: 404, retryable: false },
   FILE_FAILED: { message: '{path}: {problem}', httpStatus: 400, retryable: false },
+  FILE_CHANGED: { message: '{path} was changed meanwhile: {problem}. Nothing was written; read it again.', httpStatus: 409, retryable: true },
+  STDIN_CLOSED: {
+    message: '"{execId}" has ended and reads no more input. Its result says how it ended: attach("{execId}").',
+    httpStatus: 409,
+    retryable: false,
+  },
   DETACHED: { message: 'Let go of "{execId}"; it runs on in its sandbox.', httpStatus: 409, retryable: true },
   INTERRUPTED: { message: '"{callId}" was interrupted.', httpStatus: 409, retryable: false },
   DOCKER_UNAVAILABLE: {

@@ -31,6 +31,13 @@ export interface RunOptions {
   isBegun?: boolean;
 }
 
+export interface StartOptions extends RunOptions {
+  /** The text `open`: what `writeStdin` gives, until `closeStdin`. Anything else is given in the background, after `start` has resolved; the four bytes "open" as a Buffer. */
+  stdin?: NonNullable<RunOptions['stdin']>;
+  /** Told why a stream could not be given whole; the command is ended then. */
+  onStdinError?: (error: unknown) => void;
+}
+
 /** A call of a tool by code in the sandbox. What it asks for is the guest's, and nothing of it was checked. */
 export interface MethodCall {
   execId: string;
@@ -73,7 +80,9 @@ export interface OutputPreview {
   totalBytes: number;
   /** True when `text` is not all of it. */
   truncated: boolean;
-  /** Where the whole is, inside the sandbox. */
+  /** Bytes at the end that were not kept anywhere, and not given to `onStdout` and `onStderr`: beyond `maxOutputBytes`, or on a full disk. Absent for none. */
+  droppedBytes?: number;
+  /** Where the whole is, inside the sandbox, but for those. */
   path: string;
 }
 
@@ -97,10 +106,13 @@ export interface SandboxHandle {
   /** Runs a bash command to its end. */
   run(command: string, options?: RunOptions): Promise<CommandResult>;
   /** Starts a command that runs on by itself; the same `execId` twice is one command. */
-  start(command: string, options?: RunOptions): Promise<ExecInfo>;
+  start(command: string, options?: StartOptions): Promise<ExecInfo>;
   /** Follows an exec from byte offsets to its end. */
   attach(execId: string, from?: { stdout: number; stderr: number }, options?: Pick<RunOptions, 'onStdout' | 'onStderr' | 'signal'>): Promise<CommandResult>;
+  /** Resolves when the command's pipe has taken it all. @throws STDIN_CLOSED when the command has ended */
   writeStdin(execId: string, data: string | Uint8Array, options?: { end?: boolean }): Promise<void>;
+  /** The command reads the end of its input. */
+  closeStdin(execId: string): Promise<void>;
   /** Signals the whole tree of an exec. `SIGTERM` is followed by `SIGKILL` after 2 s. Returns false when it had ended. */
   kill(execId: string, signal?: 'SIGTERM' | 'SIGKILL' | 'SIGINT'): Promise<boolean>;
   execs(): Promise<ExecInfo[]>;
@@ -124,7 +136,10 @@ export interface SandboxHandle {
    * none, an empty `newText` takes the text out.
    */
   editFile(path: string, edit: { oldText: string; newText: string }): Promise<FileEdit>;
-  /** With `pattern`: only names that fit, or paths below `path` where the pattern has a `/`. `maxEntries` default 10 000. */
+  /**
+   * With `pattern`: only names that fit, or paths below `path` where the pattern has a `/`. More than 10 000 are an error; with `maxEntries`, up to 100 000,
+   * the list ends there.
+   */
   listFiles(path: string, options?: { recursive?: boolean; pattern?: string; maxEntries?: number }): Promise<FileInfo[]>;
   /**
    * Paths that fit a pattern: `*` and `?` within a name, `[a-z]`, `{a,b}`, `**` for any number of directories. Relative patterns start at
@@ -241,6 +256,11 @@ export interface CodeContext {
 export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall' | 'isBegun'>, AsStarted {
   language: CodeLanguage;
   contextId?: string;
+  /**
+   * What aborting the `signal` does. `interrupt`, the default: the code is ended as by `interruptCode`, which frees its context for the next piece, and the call rejects with
+   * `INTERRUPTED`. `detach`: the code runs on, and the call rejects with `DETACHED`.
+   */
+  onAbort?: 'interrupt' | 'detach';
   /** Called for what the code prints, as it comes. */
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
 }
@@ -255,7 +275,7 @@ export interface CodeResult {
   concludedBy?: number;
   stdout: string;
   stderr: string;
-  /** True when `stdout`, `stderr` or `values` are not all there was. */
+  /** True when `stdout`, `stderr` or `values` are not all there was: 32 768 characters of each end, 100 values, 20 MB of them together. Write more to a file. */
   truncated: boolean;
   values: CodeValue[];
   error?: { type: string; message: string; traceback: string };

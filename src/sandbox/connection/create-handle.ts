@@ -1,4 +1,4 @@
-import { failure } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { createServerOperations } from '../operations/call-server.ts';
 import { createFileOperations } from '../operations/files.ts';
@@ -8,7 +8,7 @@ import { runTool } from '../operations/run-tool.ts';
 import { attachPty, openPty } from '../operations/terminals.ts';
 import { createTransfers } from '../operations/transfers.ts';
 import { watchFiles } from '../operations/watch-files.ts';
-import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle } from '../sandbox.ts';
+import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle, StartOptions } from '../sandbox.ts';
 import { asUser } from './as-user.ts';
 import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOptions, WorkingConnection } from './supervisor-connection.ts';
 
@@ -25,8 +25,8 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
       execId,
       ...outcome(end.exit),
       status: end.exit.status,
-      stdout: toPreview(end.stdout, end.exit.stdoutBytes),
-      stderr: toPreview(end.stderr, end.exit.stderrBytes),
+      stdout: toPreview(end.stdout, end.exit.stdoutBytes, end.exit.stdoutKept),
+      stderr: toPreview(end.stderr, end.exit.stderrBytes, end.exit.stderrKept),
     };
   };
   const files = createFileOperations(connection);
@@ -37,19 +37,27 @@ export function createHandle(connection: WorkingConnection, sandboxId: string, o
       const follow = toFollow(run, previewBytes);
       const ended = followCalls(connection, spec.execId, run, connection.run(spec, follow));
       if (run.stdin === undefined) return toResult(spec.execId, await ended);
-      const [end] = await Promise.all([ended, giveInput(connection, spec.execId, run.stdin, ended)]);
-      return toResult(spec.execId, end);
+      try {
+        const [end] = await Promise.all([ended, giveInput(connection, spec.execId, run.stdin, ended)]);
+        return toResult(spec.execId, end);
+      } catch (error) {
+        // What is an error of the source leaves the command waiting for the rest of its input.
+        if (!isFailure(error)) await connection.signal(spec.execId, 'SIGKILL').catch(() => undefined);
+        throw error;
+      }
     },
     async start(command, run = {}) {
-      const spec = toSpec(command, run);
+      const { stdin, ...rest } = run;
+      const spec = toSpec(command, stdin === undefined ? rest : { ...rest, stdin: '' });
       const started = await connection.start(spec);
-      if (run.stdin !== undefined) await feed(connection, spec.execId, run.stdin);
+      if (stdin !== undefined && stdin !== 'open') feedInBackground(connection, spec.execId, stdin, run.onStdinError);
       return toInfo(started);
     },
     async attach(execId, from, follow = {}) {
       return toResult(execId, await connection.attach(execId, { ...toFollow(follow, previewBytes), ...(from && { from }) }));
     },
-    writeStdin: (execId, data, { end = false } = {}) => connection.input(execId, toBytes(data), { end }),
+    writeStdin: (execId, data, { end = false } = {}) => writeStdin(connection, execId, toBytes(data), end),
+    closeStdin: (execId) => connection.input(execId, new Uint8Array(), { end: true }),
     kill: (execId, signal = 'SIGTERM') => connection.signal(execId, signal),
     execs: async () => (await connection.list()).map(toInfo),
     answerMethod: (execId, number, answer) => connection.answer(execId, number, JSON.stringify(answer)),
@@ -80,9 +88,24 @@ async function giveInput(connection: WorkingConnection, execId: string, stdin: N
   if (outcome === 'ended') given.catch(() => undefined);
 }
 
+/** The pipe of a command that has ended takes everything and gives it to nobody, so its end is asked for. */
+async function writeStdin(connection: WorkingConnection, execId: string, bytes: Uint8Array, end: boolean): Promise<void> {
+  await connection.input(execId, bytes, { end });
+  if (bytes.byteLength === 0 || end || (await connection.info(execId)).state === 'running') return;
+  throw failure('STDIN_CLOSED', { execId });
+}
+
+/** The command runs on meanwhile. One whose input cannot be given whole must not take what it has for all of it, so it is ended. */
+function feedInBackground(connection: WorkingConnection, execId: string, stdin: NonNullable<RunOptions['stdin']>, onError: StartOptions['onStdinError']): void {
+  feed(connection, execId, stdin).catch(async (error: unknown) => {
+    await connection.signal(execId, 'SIGKILL').catch(() => undefined);
+    onError?.(error);
+  });
+}
+
 async function feed(connection: WorkingConnection, execId: string, stdin: NonNullable<RunOptions['stdin']>): Promise<void> {
   if (typeof stdin === 'string' || stdin instanceof Uint8Array) return connection.input(execId, toBytes(stdin), { end: true });
-  for await (const piece of stdin) await connection.input(execId, piece, { end: false });
+  for await (const piece of stdin) await connection.input(execId, toBytes(piece), { end: false });
   await connection.input(execId, new Uint8Array(), { end: true });
 }
 
@@ -126,10 +149,12 @@ function outcome(exit: ExitRecord): Pick<CommandResult, 'durationMs' | 'exitCode
   };
 }
 
-function toPreview(preview: ExecPreview, totalBytes: number): OutputPreview {
+function toPreview(preview: ExecPreview, totalBytes: number, keptBytes: number): OutputPreview {
   const { head, tail, leftOut, path } = preview;
   const gap = leftOut === 0 ? '' : `\n… ${leftOut} bytes left out; what was kept is in ${path} …\n`;
-  return { text: `${head}${gap}${tail}`, totalBytes, truncated: leftOut > 0, path };
+  const droppedBytes = totalBytes - keptBytes;
+  const dropped = droppedBytes > 0 ? `\n… the last ${droppedBytes} bytes were not kept: the limit is maxOutputBytes, or the disk …\n` : '';
+  return { text: `${head}${gap}${tail}${dropped}`, totalBytes, truncated: leftOut > 0 || droppedBytes > 0, ...(droppedBytes > 0 && { droppedBytes }), path };
 }
 
 function toBytes(data: string | Uint8Array): Uint8Array {

@@ -17,7 +17,11 @@ export function translateFailure(refused: { code: string; problem: string }, fie
       return failure('EXEC_FAILED', { problem });
     case 'FILE_NOT_FOUND':
       return failure('FILE_NOT_FOUND', { path });
+    case 'FILE_CHANGED':
+      return failure('FILE_CHANGED', { path, problem });
     case 'FILE_FAILED':
+      // The word of supervisors of earlier images, which have no code of its own for it.
+      if (problem === 'was changed meanwhile') return failure('FILE_CHANGED', { path, problem: 'it is not as it was read' });
       return failure('FILE_FAILED', { path, problem });
     case 'INVALID_ARGUMENT':
       return failure('INVALID_ARGUMENT', { what: 'The sandbox refused the request', problem, fix: 'Correct the argument' });

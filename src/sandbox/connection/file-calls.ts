@@ -56,7 +56,7 @@ async function writeFile(caller: Caller, path: string, bytes: Uint8Array, option
     });
   } catch (error) {
     // The first request may have written it, and what it replaced is not there any more.
-    if (!repeated || options.expected === undefined || !isFailure(error, 'FILE_FAILED')) throw error;
+    if (!repeated || options.expected === undefined || !isFailure(error, 'FILE_CHANGED')) throw error;
     const present = await readFile(caller, { path, maxBytes: bytes.byteLength + 1, offset: 0 });
     if (!present.bytes.equals(bytes)) throw error;
   }

@@ -1,5 +1,3 @@
-import type { Duplex } from 'node:stream';
-import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
@@ -8,16 +6,14 @@ import { checkpointName } from './checkpoints.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { describeDeath, describeLoss } from './describe-loss.ts';
-import { diskLimit, volumeLimit } from './disk-limit.ts';
-import type { ContainerSpec } from './container-options.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
-import { sandboxLabels, templateLabels } from './labels.ts';
 import { discard } from './lay-out.ts';
 import { newestFiles } from './newest-files.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
 import { pause } from './pause.ts';
 import { unarchive } from './unarchive.ts';
+import { specOf, startNew } from './new-container.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
@@ -26,9 +22,6 @@ export interface BroughtUp {
   lost?: string;
 }
 
-const DEFAULT_MEMORY_MB = 1024;
-const DEFAULT_CPUS = 2;
-const DEFAULT_PIDS = 256;
 /** How often the row is read while a new supervisor does not answer. Milliseconds. */
 const CHANGE_POLL_MS = 500;
 
@@ -106,9 +99,7 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
     // One with the row's own number is being written: the worker that does so finds the row changed, and wakes the sandbox from it.
     const older = (await engine.checkpointsOf(row.containerName)).filter((name) => name !== checkpointName(row.generation));
     for (const name of older) await engine.removeCheckpoint(row.containerName, name);
-    const settled = await settle(context, row, {});
-    // The worker that puts it to disk may have read the row before this change.
-    return (await engine.inspect(row.containerName))?.status === 'hibernated' ? undefined : settled;
+    return settleAwake(context, row);
   }
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
   return undefined;
@@ -122,7 +113,7 @@ async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtU
   }
   if (container?.status === 'hibernated') return wakeUp(context, row);
   const isUp = await makeRun(context, container);
-  if (isUp) return row.state === 'running' ? { tier: 'running' } : settle(context, row, {});
+  if (isUp) return row.state === 'running' ? { tier: 'running' } : settleAwake(context, row);
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
   return undefined;
 }
@@ -236,74 +227,14 @@ async function settle(context: DockerContext, row: SandboxRow, change: { contain
   return { tier: 'running', ...(change.lost !== undefined && { lost: change.lost }) };
 }
 
+/** The worker that freezes it or puts it to disk may have read the row before this change, and acted after the container was made to run. */
+async function settleAwake(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
+  const settled = await settle(context, row, {});
+  const status = (await context.engine.inspect(row.containerName))?.status;
+  return status === 'paused' || status === 'hibernated' ? undefined : settled;
+}
+
 /** A container whose holder is gone can never be started again. */
 async function canStart(context: DockerContext, { holder }: ContainerState): Promise<boolean> {
   return holder === undefined || (await ensureHolder(context)) === holder;
-}
-
-/** Makes and starts a container, also of a warm sandbox, before it has a conversation. Returns its id; undefined when somebody has removed it since. */
-export async function startNew(context: DockerContext, row: SandboxRow): Promise<string | undefined> {
-  const { engine, connections } = context;
-  const { id, stream } = await createContainer(context, row);
-  // Ahead of the start: what is to be known by then is read while the engine is busy, and the supervisor finds its first message when it is up.
-  if (stream !== undefined) connections.begin(row, stream);
-  let isUp = false;
-  try {
-    isUp = await engine.start(id);
-  } finally {
-    if (!isUp && stream !== undefined) connections.close(row.sandboxId);
-  }
-  return isUp ? id : undefined;
-}
-
-async function createContainer(context: DockerContext, row: SandboxRow): Promise<{ id: string; stream?: Duplex }> {
-  const spec = await specOf(context, row, await runtimeFor(context, row.options));
-  const { template } = row.options as SandboxOptions;
-  try {
-    return await context.engine.createAttached(spec);
-  } catch (error) {
-    if (template === undefined || !isFailure(error, 'IMAGE_NOT_FOUND')) throw error;
-    // A sandbox may rest for longer than the image that it was made from is kept; its files go on in a newer one. A fresh one is what was asked for.
-    const newer = row.state === 'creating' ? undefined : await context.engine.newestTemplateImage(template);
-    if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
-    context.log.warn({ sandboxId: row.sandboxId, image: spec.image, newer }, 'a sandbox goes on in a newer image of its template');
-    return context.engine.createAttached({ ...spec, image: newer });
-  }
-}
-
-/** The runtime that options come to on this host. */
-export async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
-  const wished = runtime ?? (hibernateAfterMs > 0 ? 'auto' : 'runc');
-  if (wished !== 'auto') return wished;
-  return (await capabilities()).checkpoint ? 'runsc' : 'runc';
-}
-
-/** The definition of a sandbox's container. */
-export async function specOf(
-  context: DockerContext,
-  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'volumeName' | 'options' | 'pool'>,
-  runtime: 'runc' | 'runsc',
-): Promise<ContainerSpec> {
-  const { engine, installation, standardImage } = context;
-  const options = row.options as SandboxOptions;
-  await context.checkBound();
-  const volumeMb = await volumeLimit(engine, options);
-  return {
-    name: row.containerName,
-    image: options.image ?? standardImage,
-    volumeName: row.volumeName,
-    ...(volumeMb !== undefined && { volumeMb }),
-    ...(diskLimit(options) > 0 && { fileMb: diskLimit(options) }),
-    // A container from a pool was labelled before it had a conversation.
-    labels: {
-      ...templateLabels(options.labels),
-      ...sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
-    },
-    memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
-    // Engines refuse more processors than the machine has.
-    cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),
-    pids: options.pids ?? DEFAULT_PIDS,
-    readOnlyRoot: options.readOnlyRoot ?? true,
-    runtime: runtime === 'runc' ? { name: 'runc' } : { name: 'runsc', holder: await ensureHolder(context) },
-  };
 }

@@ -1,7 +1,7 @@
 import { failure } from '../../contracts/errors.ts';
 import type { SandboxRow, SnapshotRow } from '../../store/sandbox-rows.ts';
 import type { SandboxOwner } from '../sandbox.ts';
-import { specOf } from './bring-up.ts';
+import { specOf } from './new-container.ts';
 import { canCopyMemory } from './can-copy-memory.ts';
 import type { DockerContext } from './context.ts';
 import type { Place } from './copy-jobs.ts';

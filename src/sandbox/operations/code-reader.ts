@@ -47,6 +47,7 @@ export function createCodeReader(onOutput?: (stream: 'stdout' | 'stderr', text: 
         return takeValue(message['data'], line.length);
       case 'ended':
         ended = toEnd(message['error']);
+        if (message['cut'] === true) truncated = true;
         return;
       default:
     }

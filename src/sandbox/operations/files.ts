@@ -11,7 +11,10 @@ import { collectPieces, PIECE_BYTES } from './pieces.ts';
 /** A file read without a limit may be this long; a longer one is an error, never cut in silence. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MAX_ENTRIES = 10_000;
-const EDIT_ATTEMPTS = 3;
+const MOST_ENTRIES = 100_000;
+/** Each attempt that is in vain means that another one has written. */
+const EDIT_ATTEMPTS = 100;
+const READ_ATTEMPTS = 20;
 
 type FileOperations = Pick<
   SandboxHandle,
@@ -25,8 +28,13 @@ export function createFileOperations(connection: WorkingConnection): FileOperati
     readFileStream: (path, options) => readPieces(connection, path, options),
     writeFile: (path, data, options) => writeFile(connection, path, data, options),
     editFile: (path, edit) => editFile(connection, path, edit),
-    async listFiles(path, { recursive = false, maxEntries = DEFAULT_MAX_ENTRIES, pattern } = {}) {
-      return (await connection.listFiles(path, { recursive, maxEntries, ...(pattern !== undefined && { pattern }) })).files;
+    async listFiles(path, { recursive = false, maxEntries, pattern } = {}) {
+      const asked = maxEntries ?? DEFAULT_MAX_ENTRIES;
+      const { files, truncated } = await connection.listFiles(path, { recursive, maxEntries: asked, ...(pattern !== undefined && { pattern }) });
+      // Whoever names a number has asked for no more than that.
+      if (!truncated || maxEntries !== undefined) return files;
+      const problem = `has more than ${asked} entries; narrow it with a pattern, list its directories one by one, or take up to ${MOST_ENTRIES} with maxEntries`;
+      throw failure('FILE_FAILED', { path, problem });
     },
     async glob(pattern, { cwd = '.', hidden = false, maxEntries = DEFAULT_MAX_ENTRIES } = {}) {
       const { paths, truncated } = await connection.glob(pattern, { path: cwd, hidden, maxEntries });
@@ -43,11 +51,22 @@ export function createFileOperations(connection: WorkingConnection): FileOperati
 
 async function readWhole(connection: WorkingConnection, path: string, options: { maxBytes?: number; encoding?: string } = {}): Promise<Buffer | string> {
   const { maxBytes, encoding } = options;
-  const { bytes, size } = await connection.readFile(path, maxBytes ?? MAX_FILE_BYTES);
+  const { bytes, size } = await readSettled(connection, path, maxBytes ?? MAX_FILE_BYTES);
   if (maxBytes === undefined && size > bytes.length) {
     throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than ${MAX_FILE_BYTES}; read a part of it with maxBytes, or as a stream` });
   }
   return encoding === undefined ? bytes : decodeText(bytes, encoding, path);
+}
+
+/** Reads a file as it was at one moment: one that is written in place meanwhile is read again. */
+async function readSettled(connection: WorkingConnection, path: string, maxBytes: number): ReturnType<WorkingConnection['readFile']> {
+  for (let attempt = 1; ; attempt += 1) {
+    const read = await connection.readFile(path, maxBytes);
+    // Supervisors of earlier images tell a change only by the size.
+    if (read.version !== '' && read.bytes.length === Math.min(read.size, maxBytes)) return read;
+    if (attempt === READ_ATTEMPTS) throw failure('FILE_CHANGED', { path, problem: `it was being written each of the ${READ_ATTEMPTS} times that it was read` });
+    await new Promise((resolve) => setTimeout(resolve, attempt));
+  }
 }
 
 /**
@@ -67,7 +86,7 @@ async function* readPieces(connection: WorkingConnection, path: string, options:
   for (let next = offset < end ? ask() : undefined; next !== undefined;) {
     const { bytes, size, version } = await next;
     first ??= version;
-    if (version !== first) throw failure('FILE_FAILED', { path, problem: 'was changed while it was read' });
+    if (version === '' || version !== first) throw failure('FILE_CHANGED', { path, problem: `it was written while it was read, at byte ${offset}` });
     offset += bytes.length;
     next = bytes.length > 0 && offset < Math.min(size, end) ? ask() : undefined;
     if (bytes.length > 0) yield bytes;
@@ -117,19 +136,22 @@ async function writePieces(
 /** Reads, changes and writes; what somebody else wrote in between is never overwritten. */
 async function editFile(connection: WorkingConnection, path: string, edit: { oldText: string; newText: string }): Promise<FileEdit> {
   if (edit.oldText === '') {
-    if ((await connection.fileInfo(path)) !== undefined) throw failure('FILE_FAILED', { path, problem: 'is there already; give the text to replace' });
-    await connection.writeFile(path, Buffer.from(edit.newText), { expected: '' });
+    const exists = () => failure('FILE_FAILED', { path, problem: 'is there already; give the text to replace' });
+    if ((await connection.fileInfo(path)) !== undefined) throw exists();
+    await connection.writeFile(path, Buffer.from(edit.newText), { expected: '' }).catch((error: unknown) => {
+      throw isFailure(error, 'FILE_CHANGED') ? exists() : error;
+    });
     return { change: 'created', line: 1 };
   }
   for (let attempt = 1; ; attempt += 1) {
-    const { bytes, size, version } = await connection.readFile(path, MAX_FILE_BYTES);
+    const { bytes, size, version } = await readSettled(connection, path, MAX_FILE_BYTES);
     if (size > bytes.length) throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than can be edited (${MAX_FILE_BYTES})` });
     const edited = editText(bytes, edit, path);
     try {
       await connection.writeFile(path, edited.bytes, { expected: version });
       return edited.edit;
     } catch (error) {
-      if (attempt === EDIT_ATTEMPTS || !isFailure(error, 'FILE_FAILED') || !error.message.includes('changed meanwhile')) throw error;
+      if (attempt === EDIT_ATTEMPTS || !isFailure(error, 'FILE_CHANGED')) throw error;
     }
   }
 }

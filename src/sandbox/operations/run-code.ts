@@ -15,30 +15,34 @@ const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 /** Of a context's own process, whose output nobody reads. */
 const CONTEXT_OUTPUT_BYTES = 1024 * 1024;
 const START_ATTEMPTS = 5;
+const START_POLL_MS = 20;
 
 /**
  * A piece of code is an exec of its own, so that it is run once, journalled and re-attached like any command. One with a context only
  * brings the code to the context's process, which is an exec, too.
  */
 export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
+  const runOnce = async (code: string, options: RunCodeOptions, execId: string): Promise<CodeResult> => {
+    const { language } = options;
+    const started = {
+      execId,
+      cwd: options.cwd ?? '.',
+      ...asUser(options.user),
+      env: options.env ?? {},
+      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      ...(options.onMethodCall && { methods: true }),
+    };
+    const context = contextOf(options);
+    if (!context && language === 'bash') return runBash(connection, sandboxId, started, code, options);
+    if (context && !options.asStarted) await ensureContext(connection, context);
+    const run: ExecSpec['run'] = context ? { program: 'call', argv: [contextName(context)] } : { program: programOf(language) };
+    const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
+    return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
+  };
   return {
-    async runCode(code, options) {
-      const { language } = options;
-      const execId = options.execId ?? makeId('call', Date.now(), Math.random);
-      const started = {
-        execId,
-        cwd: options.cwd ?? '.',
-        ...asUser(options.user),
-        env: options.env ?? {},
-        timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-        ...(options.onMethodCall && { methods: true }),
-      };
-      const context = contextOf(options);
-      if (!context && language === 'bash') return runBash(connection, sandboxId, started, code, options);
-      if (context && !options.asStarted) await ensureContext(connection, context);
-      const run: ExecSpec['run'] = context ? { program: 'call', argv: [contextName(context)] } : { program: programOf(language) };
-      const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
-      return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
+    async runCode(code, given) {
+      const execId = given.execId ?? makeId('call', Date.now(), Math.random);
+      return interruptible(connection, execId, given, (options) => runOnce(code, options, execId));
     },
     async interruptCode(context) {
       try {
@@ -59,6 +63,45 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
       }
     },
   };
+}
+
+/** Ends the code when the signal is aborted, unless it is to run on: it would keep its context from the next piece. */
+async function interruptible(
+  connection: WorkingConnection,
+  execId: string,
+  options: RunCodeOptions,
+  run: (options: RunCodeOptions) => Promise<CodeResult>,
+): Promise<CodeResult> {
+  const { signal, onAbort = 'interrupt' } = options;
+  if (signal === undefined || onAbort === 'detach') return run(options);
+  const interrupted = failure('INTERRUPTED', { callId: execId });
+  if (signal.aborted) throw interrupted;
+  // The code follows its signal with grace, and its context is killed where it does not.
+  let isOver = false;
+  const onSignal = () => void endOnceThere(connection, execId, () => isOver).catch(() => undefined);
+  signal.addEventListener('abort', onSignal, { once: true });
+  try {
+    const { signal: _signal, ...rest } = options;
+    const result = await run(rest);
+    if (signal.aborted && (result.status === 'interrupted' || result.status === 'gone')) throw interrupted;
+    return result;
+  } finally {
+    isOver = true;
+    signal.removeEventListener('abort', onSignal);
+  }
+}
+
+/** It may still be on its way to the sandbox. */
+async function endOnceThere(connection: WorkingConnection, execId: string, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    try {
+      await connection.signal(execId, 'SIGTERM');
+      return;
+    } catch (error) {
+      if (!isFailure(error, 'EXEC_NOT_FOUND')) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, START_POLL_MS));
+  }
 }
 
 function contextOf({ language, contextId, user }: RunCodeOptions): CodeContext | undefined {

@@ -8,6 +8,7 @@ import type { Pty, PtyFollow, PtyOptions } from '../terminals.ts';
 const MAX_OUTPUT_BYTES = 1024 ** 3;
 const MAX_SIZE = 1000;
 const FRAME_HEADER_BYTES = 5;
+const TERMINAL = 'terminal';
 const MAX_FRAME_BYTES = 512 * 1024;
 
 /** Starts a program in a terminal of its own and attaches to it. */
@@ -18,7 +19,7 @@ export async function openPty(connection: WorkingConnection, sandboxId: string, 
   const argv = command === undefined ? ['/bin/bash', '-l'] : ['/bin/bash', '-c', command];
   await connection.start({
     execId: ptyId,
-    run: { program: 'terminal', argv: [String(columns), String(rows), ...argv] },
+    run: { program: TERMINAL, argv: [String(columns), String(rows), ...argv] },
     cwd: options.cwd ?? '.',
     ...asUser(options.user),
     env: { TERM: 'xterm-256color', ...options.env },
@@ -26,10 +27,17 @@ export async function openPty(connection: WorkingConnection, sandboxId: string, 
     maxOutputBytes: MAX_OUTPUT_BYTES,
     stdin: 'open',
   });
-  return attachPty(connection, sandboxId, ptyId, options);
+  return follow(connection, sandboxId, ptyId, options);
 }
 
-export function attachPty(connection: WorkingConnection, sandboxId: string, ptyId: string, { onData, from = 0 }: PtyFollow & { from?: number }): Pty {
+/** @throws EXEC_NOT_FOUND, and INVALID_ARGUMENT for a command that has no terminal */
+export async function attachPty(connection: WorkingConnection, sandboxId: string, ptyId: string, options: PtyFollow & { from?: number }): Promise<Pty> {
+  const { command } = await connection.info(ptyId);
+  if (command.startsWith(`${TERMINAL} `)) return follow(connection, sandboxId, ptyId, options);
+  throw failure('INVALID_ARGUMENT', { what: 'ptyId', problem: `"${ptyId}" is a command without a terminal`, fix: 'Follow it with attach' });
+}
+
+function follow(connection: WorkingConnection, sandboxId: string, ptyId: string, { onData, from = 0 }: PtyFollow & { from?: number }): Pty {
   const release = new AbortController();
   let offset = from;
   const ended = connection

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, posix } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
 import type { WorkingConnection, TransferEnd } from '../connection/supervisor-connection.ts';
 import type { TransferProgress, TransferReport } from '../files.ts';
@@ -13,6 +13,9 @@ import { createUnpacker, type Unpacker } from './unpack-local.ts';
 
 const MAX_DOWNLOAD_BYTES = 16 * 1024 ** 3;
 const MAX_FAILURES = 100;
+const DEFAULT_MODE = 0o644;
+/** As many as Linux follows. */
+const MOST_LINKS = 40;
 
 type Files = Pick<SandboxHandle, 'readFileStream' | 'writeFile'>;
 type Transfers = Pick<SandboxHandle, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory'>;
@@ -24,9 +27,9 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
       const status = await local(localPath, () => stat(localPath));
       if (!status.isFile()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a regular file' });
       const mode = options.mode ?? status.mode & 0o777;
-      await local(localPath, () => files.writeFile(path, counted(createReadStream(localPath, { highWaterMark: PIECE_BYTES }), options), { mode }));
+      await local(localPath, () => files.writeFile(path, counted(wholeOf(localPath, status.size), options), { mode }));
     },
-    downloadFile: (path, localPath, options = {}) => downloadFile(files, path, localPath, options),
+    downloadFile: async (path, localPath, options = {}) => downloadFile(files, path, localPath, { ...options, mode: await modeOf(connection, path) }),
     async uploadDirectory(localPath, path, options = {}) {
       const status = await local(localPath, () => stat(localPath));
       if (!status.isDirectory()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a directory' });
@@ -64,6 +67,30 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
   };
 }
 
+/** A file of this machine, piece by piece. One that shrinks or grows on the way is an error: half of it would pass for the whole. */
+async function* wholeOf(localPath: string, size: number): AsyncIterable<Uint8Array> {
+  let read = 0;
+  for await (const piece of createReadStream(localPath, { highWaterMark: PIECE_BYTES })) {
+    read += (piece as Buffer).length;
+    if (read > size) break;
+    yield piece as Buffer;
+  }
+  if (read === size) return;
+  const problem = `was changed while it was read: it had ${size} bytes, and ${read < size ? `only ${read}` : 'more'} could be read; nothing was written`;
+  throw failure('FILE_FAILED', { path: localPath, problem });
+}
+
+/** Of what a link leads to. */
+async function modeOf(connection: WorkingConnection, path: string): Promise<number> {
+  let place = path;
+  for (let links = 0; links < MOST_LINKS; links += 1) {
+    const info = await connection.fileInfo(place);
+    if (info?.linkTarget === undefined) return (info?.mode ?? DEFAULT_MODE) & 0o777;
+    place = posix.resolve(posix.dirname(info.path), info.linkTarget);
+  }
+  return DEFAULT_MODE;
+}
+
 /** Tells of each piece that goes by. */
 async function* counted(pieces: AsyncIterable<Uint8Array>, { onBytes }: TransferProgress): AsyncIterable<Uint8Array> {
   for await (const piece of pieces) {
@@ -72,12 +99,13 @@ async function* counted(pieces: AsyncIterable<Uint8Array>, { onBytes }: Transfer
   }
 }
 
-async function downloadFile(files: Files, path: string, localPath: string, options: TransferProgress): Promise<void> {
+async function downloadFile(files: Files, path: string, localPath: string, options: TransferProgress & { mode: number }): Promise<void> {
   const beside = `${localPath}.${randomBytes(6).toString('hex')}.part`;
   await local(localPath, () => mkdir(dirname(localPath), { recursive: true }));
   const file = await local(localPath, () => open(beside, 'wx', 0o644));
   try {
     for await (const piece of counted(files.readFileStream(path), options)) await local(localPath, () => file.writeFile(piece));
+    await local(localPath, () => file.chmod(options.mode));
     await file.close();
     await local(localPath, () => rename(beside, localPath));
   } catch (error) {

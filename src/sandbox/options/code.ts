@@ -32,6 +32,7 @@ export const CODE: Record<Extract<keyof SandboxHandle, 'runCode' | 'interruptCod
       execId: execId.optional(),
       timeoutMs: timeoutMs.optional(),
       signal: abortSignal.optional(),
+      onAbort: oneOf(['interrupt', 'detach'], 'a way to abort').optional(),
       onOutput: callback.optional(),
       onMethodCall: callback.optional(),
       isBegun: flag.optional(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import protocol from '../supervisor/protocol.json' with { type: 'json' };
-import type { RunOptions, SandboxHandle } from '../sandbox.ts';
+import type { RunOptions, SandboxHandle, StartOptions } from '../sandbox.ts';
 import { content, piece } from './content.ts';
 import { options, type Parameters } from './parse.ts';
 import { abortSignal, bytes, callback, environment, execId, flag, oneOf, path, text, user, whole } from './values.ts';
@@ -19,7 +19,7 @@ export const placeShape = { cwd: path.optional(), env: environment.optional(), u
 
 const follow = { onStdout: callback.optional(), onStderr: callback.optional(), signal: abortSignal.optional() };
 
-const runOptions = options({
+const runShape = {
   ...placeShape,
   ...follow,
   execId: execId.optional(),
@@ -28,15 +28,17 @@ const runOptions = options({
   maxOutputBytes: whole({ ...output, unit: 'bytes' }).optional(),
   onMethodCall: callback.optional(),
   isBegun: flag.optional(),
-} satisfies Record<keyof RunOptions, z.ZodType>).optional();
+} satisfies Record<keyof RunOptions, z.ZodType>;
+const startShape = { ...runShape, onStdinError: callback.optional() } satisfies Record<keyof StartOptions, z.ZodType>;
 
-type Commands = 'run' | 'start' | 'attach' | 'writeStdin' | 'kill' | 'execs' | 'forget';
+type Commands = 'run' | 'start' | 'attach' | 'writeStdin' | 'closeStdin' | 'kill' | 'execs' | 'forget';
 
 export const COMMANDS: Record<Extract<keyof SandboxHandle, Commands>, Parameters> = {
-  run: { command, options: runOptions },
-  start: { command, options: runOptions },
+  run: { command, options: options(runShape).optional() },
+  start: { command, options: options(startShape).optional() },
   attach: { execId, from: options({ stdout: bytes, stderr: bytes }).optional(), options: options(follow).optional() },
   writeStdin: { execId, data: piece, options: options({ end: flag.optional() }).optional() },
+  closeStdin: { execId },
   kill: { execId, signal: oneOf(SIGNALS, 'a signal').optional() },
   execs: {},
   forget: { execId },

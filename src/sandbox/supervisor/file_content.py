@@ -9,7 +9,8 @@ from protocol import Refused, to_bytes
 
 _CHUNK = 262144
 _AT_ONCE = 1 << 20
-_CHANGED = 'was changed meanwhile'
+# Where a child finds the lock that all of them share.
+LOCK = 4
 
 
 def read_file(fields, source, sink):
@@ -26,16 +27,47 @@ def read_file(fields, source, sink):
         if not moved:
             break
         left -= moved
-    return {'size': max(status.st_size, fields['offset'] + fields['maxBytes'] - left), 'version': _version(status)}
+    return _what_was_read(status, os.fstat(fd), fields['offset'] + fields['maxBytes'] - left, left > 0)
+
+
+def _what_was_read(before, after, end, ended):
+    """A file may be written while it is read. One that only grew is whole as far as it was read; any other has no version, and its reader begins again."""
+    is_whole = _version(before) == _version(after) or after.st_size > before.st_size
+    return {'size': end if ended else max(after.st_size, end), 'version': _version(before) if is_whole else ''}
 
 
 def write_file(fields, source, sink):
     path = _target(fields)
-    if 'expected' in fields and fields['expected'] != _version_of(path):
-        raise Refused('FILE_FAILED', _CHANGED)
+    _check_version(path, fields)
     mode = fields['mode'] if 'mode' in fields else _present_mode(path)
-    write_atomically(path, mode, lambda fd: _copy(source, fd, fields['size']))
+
+    def fill(fd):
+        _copy(source, fd, fields['size'])
+        _stamp(fd)
+
+    write_atomically(path, mode, fill, lambda: _check_version(path, fields))
     return {}
+
+
+def _check_version(path, fields):
+    if 'expected' in fields and fields['expected'] != _version_of(path):
+        raise Refused('FILE_CHANGED', 'it is not as it was read')
+
+
+def _stamp(file):
+    """Clocks of file systems stand still for milliseconds, and two files that follow each other may share all else that makes up a version."""
+    now = time.time_ns()
+    os.utime(file, ns=(now, now))
+
+
+class Alone:
+    """While it lasts, no other file operation takes the place of a file. The lock goes with the child that holds it."""
+
+    def __enter__(self):
+        os.lockf(LOCK, os.F_LOCK, 0)
+
+    def __exit__(self, *_):
+        os.lockf(LOCK, os.F_ULOCK, 0)
 
 
 def write_part(fields, source, sink):
@@ -54,7 +86,9 @@ def commit_parts(fields, source, sink):
     if os.stat(part).st_size != fields['size']:
         raise Refused('FILE_FAILED', 'the pieces of the upload do not make up the whole')
     os.chmod(part, fields['mode'] if 'mode' in fields else _present_mode(path))
-    os.rename(part, path)
+    _stamp(part)
+    with Alone():
+        os.rename(part, path)
     return {}
 
 
@@ -101,15 +135,17 @@ def _part_of(path, fields):
     return os.path.join(directory, b'.%s.%s.part' % (name[:100], fields['uploadId'].encode()))
 
 
-def write_atomically(path, mode, fill):
-    """`fill` is given a descriptor to write to; on any failure nothing is left beside the file."""
+def write_atomically(path, mode, fill, check=lambda: None):
+    """`fill` is given a descriptor to write to; `check` may still refuse, in one step with the write. On any failure nothing is left beside the file."""
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, b'.%s.%d-%d' % (name[:100], os.getpid(), time.monotonic_ns()))
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         fill(fd)
         os.fchmod(fd, mode)
-        os.rename(temporary, path)
+        with Alone():
+            check()
+            os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise

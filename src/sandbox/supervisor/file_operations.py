@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 
-from file_content import commit_parts, drop_parts, read_file, write_file, write_line, write_part
+from file_content import Alone, commit_parts, drop_parts, read_file, write_file, write_line, write_part
 from file_lists import file_info, glob, list_files
 from protocol import Refused, to_bytes, to_text
 
@@ -68,7 +68,8 @@ def _create_directory(fields, source, sink):
 
 
 def _rename(fields, source, sink):
-    os.rename(to_bytes(fields['from']), to_bytes(fields['to']))
+    with Alone():
+        os.rename(to_bytes(fields['from']), to_bytes(fields['to']))
     return {}
 
 

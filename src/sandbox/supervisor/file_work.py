@@ -4,6 +4,7 @@ import os
 import sys
 
 import _signal as signal
+import file_content
 import file_operations
 import runner
 import wide_pipes
@@ -12,6 +13,8 @@ from loop import READ, WRITE
 from protocol import LIMITS, Refused
 
 _DATA_IN, _DATA_OUT, _RESULT = 0, 1, 3
+# An empty file without a name, which the children lock in turns.
+_LOCK_FILE = os.memfd_create('file-changes')
 
 
 class FileWork:
@@ -157,9 +160,9 @@ def _work(theirs, operation, fields, user, home):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     # Ended in the middle, it takes away what it had begun.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
-    for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT), runner.move_up(theirs)):
+    for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT, file_content.LOCK), runner.move_up((*theirs, _LOCK_FILE))):
         os.dup2(source, target)
-    os.closerange(_RESULT + 1, 1 << 20)
+    os.closerange(file_content.LOCK + 1, 1 << 20)
     runner.offer_to_out_of_memory_killer()
     file_operations.prepare(operation)
     uid, gid = user

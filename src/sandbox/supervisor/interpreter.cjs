@@ -20,6 +20,8 @@ const IMPORT = /^([ \t]*)import\s+(?:([\w$*{}\s,]+?)\s+from\s+)?(['"])([^'"\n]+)
 let tell = () => undefined;
 let interrupted = () => undefined;
 let count = 0;
+/** Whether something of this piece of code was not told, or not whole. */
+let cut = false;
 
 const server = repl.start({
   prompt: '',
@@ -44,9 +46,10 @@ async function run(request, teller) {
   const started = Date.now();
   tell('started', { pid: process.pid, count });
   let error;
+  let leave = () => undefined;
+  cut = false;
   try {
-    if (request.cwd) process.chdir(request.cwd);
-    Object.assign(process.env, request.env);
+    leave = enter(request);
     // Modules are looked for where the code works.
     server.context.require = createRequire(path.join(process.cwd(), 'code.js'));
     const code = rewriteImports(request.language === 'typescript' ? withoutTypes(request.code) : request.code);
@@ -56,7 +59,25 @@ async function run(request, teller) {
   } catch (problem) {
     error = describe(problem);
   }
-  tell('ended', { durationMs: Date.now() - started, ...(error && { error }) });
+  leave();
+  tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut }) });
+}
+
+/** Directory and environment of one piece of code; what the code changes itself stays. Returns what goes back. */
+function enter({ cwd, env = {} }) {
+  const directory = process.cwd();
+  if (cwd) process.chdir(cwd);
+  const there = process.cwd();
+  const before = Object.fromEntries(Object.keys(env).map((name) => [name, process.env[name]]));
+  Object.assign(process.env, env);
+  return () => {
+    for (const [name, value] of Object.entries(before)) {
+      if (process.env[name] !== env[name]) continue;
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+    if (cwd && process.cwd() === there) process.chdir(directory);
+  };
 }
 
 /** Names that nothing else has mean tools, where there are such tools; a context looks names up only in itself, so that they have to be there. */
@@ -76,6 +97,7 @@ function limited(teller) {
   return (type, fields) => {
     left -= JSON.stringify(fields).length;
     if (left >= 0 || type === 'started' || type === 'ended') teller(type, fields);
+    else cut = true;
   };
 }
 
@@ -135,7 +157,7 @@ function resolveModule(name) {
 
 function show(value) {
   if (value === undefined) return;
-  const data = { 'text/plain': inspect(value) };
+  const data = { 'text/plain': shortened(inspect(value)) };
   const isPlain =
     value !== null && typeof value === 'object' && (Array.isArray(value) || [null, 'Object'].includes(Object.getPrototypeOf(value)?.constructor?.name ?? null));
   if (isPlain) addPart(data, 'application/json', () => JSON.parse(JSON.stringify(value)));
@@ -150,10 +172,17 @@ function show(value) {
   tell('result', { data });
 }
 
+function shortened(text) {
+  cut ||= text.length > MAX_PART;
+  return text.slice(0, MAX_PART);
+}
+
 function addPart(data, mime, make) {
   try {
     const part = make();
-    if (part !== undefined && (typeof part === 'string' ? part : JSON.stringify(part)).length <= MAX_PART) data[mime] = part;
+    if (part === undefined) return;
+    if ((typeof part === 'string' ? part : JSON.stringify(part)).length <= MAX_PART) data[mime] = part;
+    else cut = true;
   } catch {
     // A value that cannot be shown in that way has others.
   }
@@ -232,10 +261,22 @@ function serve(name) {
   listener.listen(`${socketPath}.new`, () => fs.renameSync(`${socketPath}.new`, socketPath));
 }
 
+/** A pipe that is full takes a part, or nothing for now. */
+function writeAll(text) {
+  for (let rest = Buffer.from(text); rest.length > 0;) {
+    try {
+      rest = rest.subarray(fs.writeSync(1, rest));
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
+    }
+  }
+}
+
 async function once() {
   process.on('SIGTERM', () => process.emit('SIGINT'));
   const request = JSON.parse(fs.readFileSync(0, 'utf8'));
-  await run(request, (type, fields) => fs.writeSync(1, `${JSON.stringify({ type, ...fields })}\n`));
+  await run(request, (type, fields) => writeAll(`${JSON.stringify({ type, ...fields })}\n`));
   process.exit(0);
 }
 

@@ -74,18 +74,23 @@ class Interpreter:
         for capture in self._captures:
             capture.drain()
         ended = {} if error is None else {'error': error}
+        if teller.cut:
+            ended['cut'] = True
         teller.tell('ended', durationMs=round((time.monotonic() - started) * 1000), **ended)
 
     def display(self, *values):
         for value in values:
             if value is not None:
                 builtins._ = value
-                self.teller.tell('result', data=_bundle(value))
+                data, cut = _bundle(value)
+                self.teller.cut = self.teller.cut or cut
+                self.teller.tell('result', data=data)
 
     def _execute(self, request):
-        if request.get('cwd'):
-            os.chdir(request['cwd'])
-        os.environ.update(request.get('env') or {})
+        with _setting(request.get('cwd'), request.get('env') or {}):
+            self._execute_there(request)
+
+    def _execute_there(self, request):
         code = request['code']
         name = f'<code {self._count}>'
         # So that a traceback can show the lines.
@@ -140,6 +145,33 @@ class Interpreter:
         return {'type': type(problem).__name__, 'message': str(problem), 'traceback': text}
 
 
+@contextlib.contextmanager
+def _setting(cwd, env):
+    """Directory and environment of one piece of code; what the code changes itself stays."""
+    before = {name: os.environ.get(name) for name in env}
+    directory = None
+    if cwd:
+        with contextlib.suppress(OSError):
+            directory = os.getcwd()
+        os.chdir(cwd)
+        cwd = os.getcwd()
+    os.environ.update(env)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if os.environ.get(name) != env[name]:
+                continue
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        if directory is not None:
+            with contextlib.suppress(OSError):
+                if os.getcwd() == cwd:
+                    os.chdir(directory)
+
+
 def _bundle(value):
     data = {}
     custom = getattr(type(value), '_repr_mimebundle_', None)
@@ -163,6 +195,14 @@ def _bundle(value):
         data['text/plain'] = repr(value)
     except Exception as problem:
         data['text/plain'] = f'<{type(value).__name__} whose repr failed: {problem!r}>'
+    if len(data['text/plain']) > _MAX_PART:
+        data['text/plain'] = data['text/plain'][:_MAX_PART]
+        return _fitting(data), True
+    fitting = _fitting(data)
+    return fitting, len(fitting) < len(data)
+
+
+def _fitting(data):
     return {mime: _portable(part) for mime, part in data.items() if _size(part) <= _MAX_PART}
 
 

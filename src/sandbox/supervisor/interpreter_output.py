@@ -18,12 +18,15 @@ class Teller:
         self._fd = fd
         self._lock = threading.Lock()
         self._left = _MAX_TOLD
+        self.cut = False
+        """Whether something was not told, or not whole."""
 
     def tell(self, kind, **fields):
         line = json.dumps({'type': kind, **fields}, default=str).encode('utf-8', 'replace') + b'\n'
         with self._lock, contextlib.suppress(OSError):
             self._left -= len(line)
             if self._left < 0 and kind not in ('started', 'ended'):
+                self.cut = True
                 return
             view = memoryview(line)
             while view:

@@ -18,6 +18,7 @@ _MAX_FRAME = 1 << 20
 
 
 def main(columns, rows, argv):
+    sized, sizing = os.pipe()
     child, master = pty.fork()
     if child == 0:
         os.environ.setdefault('TERM', 'xterm-256color')
@@ -27,6 +28,9 @@ def main(columns, rows, argv):
         except OSError as error:
             os.write(2, f'{argv[0]}: {error.strerror}\r\n'.encode())
             os._exit(127)
+    os.close(sizing)
+    # The child's end closes when its program begins: a size that is asked for sooner must not be overwritten by the first one.
+    os.read(sized, 1)
     _relay(master)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):

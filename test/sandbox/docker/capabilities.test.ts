@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { SandboxOptions } from '../../../src/contracts/agent.ts';
 import { failure } from '../../../src/contracts/errors.ts';
-import { runtimeFor } from '../../../src/sandbox/docker/bring-up.ts';
+import { runtimeFor } from '../../../src/sandbox/docker/new-container.ts';
 import { createCapabilities } from '../../../src/sandbox/docker/capabilities.ts';
 import type { DockerContext } from '../../../src/sandbox/docker/context.ts';
 import type { ContainerState, Engine } from '../../../src/sandbox/docker/engine.ts';

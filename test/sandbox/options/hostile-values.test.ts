@@ -39,15 +39,17 @@ const code: Required<RunCodeOptions> = {
   onMethodCall: nothing,
   isBegun: false,
   asStarted: false,
+  onAbort: 'detach',
   onOutput: nothing,
 };
 const context = { language: 'python', contextId: 'c', user: 'user' };
 const progress = { onBytes: nothing };
 const METHODS: Record<Exclude<keyof SandboxHandle, 'sandboxId'>, Arguments> = {
   run: ['true', run],
-  start: ['true', run],
+  start: ['true', { ...run, onStdinError: nothing }],
   attach: ['one', { stdout: 0, stderr: 0 }, { onStdout: nothing, onStderr: nothing, signal }],
   writeStdin: ['one', 'data', { end: true }],
+  closeStdin: ['one'],
   kill: ['one', 'SIGTERM'],
   execs: [],
   forget: ['one'],

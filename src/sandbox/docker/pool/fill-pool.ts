@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { WarmPool } from '../../host-facts.ts';
-import { startNew } from '../bring-up.ts';
+import { startNew } from '../new-container.ts';
 import type { DockerContext } from '../context.ts';
 import { destroy } from '../destroy.ts';
 import { containerNameOf, volumeNameOf } from '../labels.ts';

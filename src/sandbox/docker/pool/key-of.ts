@@ -1,5 +1,5 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
-import { runtimeFor } from '../bring-up.ts';
+import { runtimeFor } from '../new-container.ts';
 import type { DockerContext } from '../context.ts';
 import { poolKeyOf } from './kept-pools.ts';
 
