@@ -30,9 +30,9 @@ describe('an idle freeze', () => {
 
   test('of another process is undone by the process that waits', async () => {
     const { sandboxId, handle, running } = await busy();
-    expect(await parts.another().freeze(sandboxId)).toBe('frozen');
-    await until(async () => !(await isPaused(sandboxId)), 'it runs again by itself');
-    expect((await parts.store.sandboxes.get(sandboxId))?.state).toBe('running');
+    // It is woken within a second, on a busy machine before the freeze has looked at it again.
+    expect(['frozen', 'running']).toContain(await parts.another().freeze(sandboxId));
+    await until(async () => !(await isPaused(sandboxId)) && (await parts.store.sandboxes.get(sandboxId))?.state === 'running', 'it runs again by itself');
     await handle.writeFile('go', '');
     expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
   });
