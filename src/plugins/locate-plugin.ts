@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import type { PluginDefinition } from './define-plugin.ts';
@@ -14,6 +14,10 @@ export interface PluginPlace {
 }
 
 const INDEX_FILES = ['index.js', 'index.mjs', 'index.cjs', 'index.ts'];
+/** What MaiBot, Nekro Agent and Python's own tools have in the directory of a plugin. */
+const PYTHON_FILES = ['plugin.py', '_manifest.json', '__init__.py', 'pyproject.toml', 'setup.py', 'requirements.txt', 'main.py'];
+const INSTEAD_OF_PYTHON =
+  'Write it with longshore/maibot or longshore/nekro, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code';
 const SCOPED_OR_NOT = /^(@[^/]+\/)?[^/]+$/;
 
 /**
@@ -27,6 +31,8 @@ export async function locatePlugin(name: string, directory: string): Promise<Plu
     const entry = await fileAt(join(root, candidate));
     if (entry !== undefined) return { root, entry };
   }
+  const python = await pythonFileOf(root);
+  if (python !== undefined) throw invalid(name, `${root} is a plugin in Python (${python}), and plugins are TypeScript or JavaScript`, INSTEAD_OF_PYTHON);
   throw invalid(name, `${root} has none of ${[...named, ...INDEX_FILES].join(', ')}`, 'Put the plugin into one of these');
 }
 
@@ -113,6 +119,12 @@ async function fileAt(path: string): Promise<string | undefined> {
     if (await isFile(candidate)) return candidate;
   }
   return undefined;
+}
+
+async function pythonFileOf(root: string): Promise<string | undefined> {
+  for (const name of PYTHON_FILES) if (await isFile(join(root, name))) return name;
+  const names = await readdir(root).catch(() => []);
+  return names.find((name) => name.endsWith('.py'));
 }
 
 async function isFile(path: string): Promise<boolean> {

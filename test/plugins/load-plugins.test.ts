@@ -74,6 +74,25 @@ test('a plugin that fails is reported with its error and does not stop the other
   ]);
 });
 
+test('a plugin in Python is told what is supported', async () => {
+  await write('mai/plugin.py', 'x');
+  await write('mai/_manifest.json', '{}');
+  await write('nekro/pyproject.toml', 'x');
+  await write('other/thing.py', 'x');
+  const { problems } = await loadPlugins(['./mai', './nekro', './other'], { directory });
+  expect(problems.map(({ error }) => error.message)).toEqual(
+    [
+      ['mai', 'plugin.py'],
+      ['nekro', 'pyproject.toml'],
+      ['other', 'thing.py'],
+    ].map(([name, file]) =>
+      expect.stringMatching(
+        `^Plugin "./${name}": .*/${name} is a plugin in Python \\(${file}\\), and plugins are TypeScript or JavaScript. Write it with longshore/maibot`,
+      ),
+    ),
+  );
+});
+
 test('two plugins of one id are a problem of the second, a built-in one included', async () => {
   await write('one/index.mjs', source('same'));
   await write('two/index.mjs', source('same'));
