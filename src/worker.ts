@@ -8,6 +8,7 @@ import { checkNamespace } from './client/own-namespace.ts';
 import { startConversation } from './client/start-conversation.ts';
 import { failure, isFailure } from './contracts/errors.ts';
 import type { Logger } from './log.ts';
+import { compactClosed } from './compact-closed.ts';
 import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
 import { destroyExpired } from './sandbox/destroy-expired.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
@@ -15,7 +16,8 @@ import type { Store } from './store/store.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
-  config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'>;
+  config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
+    Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS'>>;
   /** Made from the config, and closed with the worker, when absent. */
   connection?: NativeConnection;
 }
@@ -96,14 +98,15 @@ function unavailable(address: string, error: unknown): Error {
 }
 
 interface ReaperParts {
-  store: Pick<Store, 'pluginStore' | 'sandboxes'>;
+  store: Pick<Store, 'pluginStore' | 'sandboxes' | 'conversations'>;
   sandboxes: Sandboxes;
   log: Logger;
+  config: Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS'>>;
   reapConversations: ConversationReaper;
 }
 
 /** Closes what no workflow looks after and removes what no row owns, now and from time to time. A failed round is told and left to the next. */
-function startReaper({ store, sandboxes, log, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+function startReaper({ store, sandboxes, log, config, reapConversations }: ReaperParts): { stop(): Promise<void> } {
   const stopped = new AbortController();
   let round: Promise<void> = Promise.resolve();
   const reapOnce = async (before: Promise<void>) => {
@@ -120,6 +123,9 @@ function startReaper({ store, sandboxes, log, reapConversations }: ReaperParts):
     } catch (error) {
       log.warn({ err: error }, 'sandboxes could not be reaped');
     }
+    await compactClosed(store, config.LONGSHORE_RETENTION_DAYS ?? 0, stopped.signal).catch((error: unknown) =>
+      log.warn({ err: error }, 'calls of old conversations could not be removed'),
+    );
     await store.pluginStore.sweep().catch((error: unknown) => log.warn({ err: error }, 'old entries of plugins could not be removed'));
   };
   const reap = () => {

@@ -12,15 +12,17 @@ import type { JsonObject } from '../contracts/json.ts';
 import { judgeCalls } from '../plugins/judge-calls.ts';
 import { registryInConversation } from '../plugins/registry-in-conversation.ts';
 import type { Registry } from '../plugins/registry.ts';
+import { shownArguments } from './shown-arguments.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { lookIntoServers } from './look-into-servers.ts';
+import { MAX_VALUE_BYTES } from './method-answer.ts';
 import { offerTools, showOffer, type Offer } from './offer-tools.ts';
 import { whyCancelled } from './cancellation.ts';
 import { redact } from './redact.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 
 export interface CallModelDependencies {
-  store: Pick<Store, 'transcript' | 'toolCalls' | 'events' | 'pluginStore'>;
+  store: Pick<Store, 'transcript' | 'toolCalls' | 'events' | 'pluginStore'> & { conversations: Pick<Store['conversations'], 'storedBytes'> };
   registry: Registry;
   agents: ReadonlyMap<string, Agent>;
   models: Models;
@@ -49,6 +51,10 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       await lookIntoServers(parts, args, agent);
       const transcript = await parts.store.transcript.read(args.conversationId);
       const stored = findAnswer(transcript, args.stepId);
+      if (!stored && args.storageLimit !== undefined) {
+        const storedBytes = await parts.store.conversations.storedBytes(args.conversationId);
+        if (storedBytes >= args.storageLimit) return { outcome: 'exhausted', storedBytes };
+      }
       const dependencies = { ...parts, registry: await registryInConversation(parts.registry, agent, args) };
       const offer = await offerTools(dependencies, args, agent);
       const answer = stored ? { entry: stored, isNew: false } : await askModel(dependencies, args, offer, transcript);
@@ -111,11 +117,19 @@ function nameCalls(parts: AssistantPart[], stepId: string, registry: Registry): 
   const base = stepId.replace(/^step_/, 'call_');
   let index = 0;
   const named = (part: CallPart): CallPart => ({
-    ...part,
+    ...bounded(part),
     tool: registry.fromAlias(part.tool) ?? part.tool,
     callId: `${base}${String(index++).padStart(2, '0')}`,
   });
   return parts.map((part) => (part.type === 'tool-call' ? named(part) : part));
+}
+
+/** Arguments that are too large are not stored; the model is told why the call was not run. */
+function bounded(part: CallPart): CallPart {
+  const bytes = Buffer.byteLength(JSON.stringify(part.arguments));
+  if (bytes <= MAX_VALUE_BYTES) return part;
+  const unreadable = `Its arguments take ${bytes} bytes as JSON; at most ${MAX_VALUE_BYTES} are taken. Write the content to a file in pieces, and pass its path`;
+  return { ...part, arguments: {}, unreadable };
 }
 
 async function proposeCalls({ store, registry }: CallModelDependencies, args: CallModelArgs, offer: Offer, { entry, isNew }: Answer): Promise<CallModelResult> {
@@ -172,7 +186,7 @@ async function hasFinished(store: Pick<Store, 'events'>, conversationId: string,
 function describeStep({ turnId, stepId }: CallModelArgs, accepted: JsonObject[], calls: ProposedCall[], usage: Usage): NewEvent[] {
   const finished: NewEvent = { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } } };
   const requested = calls.map(({ callId, tool, decision, why }, index): NewEvent => {
-    return { type: 'tool.requested', turnId, stepId, data: { callId, tool, arguments: accepted[index] ?? {}, decision, why } };
+    return { type: 'tool.requested', turnId, stepId, data: { callId, tool, ...shownArguments(accepted[index] ?? {}), decision, why } };
   });
   return [finished, ...requested];
 }

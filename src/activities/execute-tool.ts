@@ -32,12 +32,13 @@ export function createExecuteTool(parts: Parts) {
   async function attach(args: ExecuteToolArgs, progress: Progress, { runAtOnce, within }: Place): Promise<ExecuteToolResult> {
     const started = [startedEvent(args)];
     const claim = within
-      ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started })
+      ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started }, args.storageLimit)
       : await store.toolCalls.claim(args.callId, args.hash, started);
     const registry = await registryInConversation(parts.registry, parts.agents.get(args.agentId), args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
       case 'missing':
+        if (within) throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
         throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
       case 'settled':
         return tellStored({ args, store, tool }, claim.call);

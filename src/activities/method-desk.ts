@@ -1,6 +1,6 @@
 import type { ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
-import { isFailure } from '../contracts/errors.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import type { MethodAnswer, MethodCall, SandboxHandle } from '../sandbox/sandbox.ts';
@@ -9,6 +9,7 @@ import { deferred } from '../deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from './offer-tools.ts';
 import { answerOf, methodCallId, refusal } from './method-answer.ts';
+import { shownArguments } from './shown-arguments.ts';
 import { createSettleCall } from './settle-call.ts';
 import type { RunOutcome } from './tool-run.ts';
 
@@ -146,7 +147,7 @@ export class MethodDesk implements Disposable {
   private async deny(one: OpenCall, judged: Judged): Promise<void> {
     const { args, store } = this.parts;
     const { callId, tool, why } = judged.proposed;
-    await this.propose(one, judged);
+    if (!(await this.propose(one, judged))) return answer(one, noRoom(args));
     await createSettleCall({ store })({ ...args, callId, tool, settlement: 'denied', message: `Denied by policy: ${why}` });
     await this.deliverStored(one);
   }
@@ -158,7 +159,12 @@ export class MethodDesk implements Disposable {
     const { openMethods: _, ...same } = args;
     const stored: CallResult[] = [];
     const within = { ...this.proposalOf(one, judged), onStored: (result: CallResult) => void stored.push(result) };
-    await runAtOnce({ ...same, callId, tool, hash, timeoutMs, needsSandbox }, within);
+    try {
+      await runAtOnce({ ...same, callId, tool, hash, timeoutMs, needsSandbox }, within);
+    } catch (error) {
+      if (isFailure(error, 'STORAGE_EXHAUSTED')) return answer(one, noRoom(args));
+      throw error;
+    }
     const [result] = stored;
     if (result) await this.deliver(one, { ...result, tool });
     else await this.deliverStored(one);
@@ -172,7 +178,7 @@ export class MethodDesk implements Disposable {
       const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval; more are not taken.`;
       return answer(one, refusal('TOO_MANY', message));
     }
-    await this.propose(one, judged);
+    if (!(await this.propose(one, judged))) return answer(one, noRoom(this.parts.args));
     this.fresh.push(judged.proposed);
   }
 
@@ -190,16 +196,17 @@ export class MethodDesk implements Disposable {
     return this.open.delete(callId);
   }
 
-  private async propose(one: OpenCall, judged: Judged): Promise<void> {
+  /** False when the conversation has stored all that it may. */
+  private propose(one: OpenCall, judged: Judged): Promise<boolean> {
     const { proposal, requested } = this.proposalOf(one, judged);
-    await this.parts.store.toolCalls.proposeMethod(proposal, [requested]);
+    return this.parts.store.toolCalls.proposeMethod(proposal, [requested], this.parts.args.storageLimit);
   }
 
   private proposalOf({ call, callId }: OpenCall, { proposed, accepted }: Judged): Omit<Within, 'onStored'> {
     const { conversationId, turnId, stepId, callId: parentCallId } = this.parts.args;
     const { tool, hash, decision, why } = proposed;
     const proposal = { callId, conversationId, turnId, stepId, number: call.number, tool, arguments: accepted, hash, parentCallId };
-    const data = { callId, tool, arguments: accepted, decision, why, parentCallId };
+    const data = { callId, tool, ...shownArguments(accepted), decision, why, parentCallId };
     return { proposal, requested: { type: 'tool.requested', turnId, stepId, data } };
   }
 
@@ -233,6 +240,10 @@ export class MethodDesk implements Disposable {
     if (isQuiet) this.outcome.resolve({ outcome: 'suspended', calls: [] });
     else this.lookAfter(Math.min(LAST_LOOK_MS, waited * 1.2));
   }
+}
+
+function noRoom({ storageLimit = 0 }: ExecuteToolArgs): MethodAnswer {
+  return refusal('STORAGE_EXHAUSTED', failure('STORAGE_EXHAUSTED', { limit: Math.round(storageLimit / 2 ** 20) }).message);
 }
 
 function answer({ handle, call }: OpenCall, given: MethodAnswer): Promise<void> {

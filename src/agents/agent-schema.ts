@@ -118,6 +118,7 @@ const budget = z
       .refine((milliseconds) => milliseconds > 0, 'has to be above 0')
       .default(7_200_000)
       .describe('Time spent working, pauses and idle time left out. Default 2h.'),
+    storageMb: count.default(100).describe('What transcript, calls and events take up in the database, in MB, over the life of the conversation. Default 100.'),
   })
   .prefault({});
 

@@ -39,7 +39,10 @@ export function createNarration(): (event: ConversationEvent) => Narrated[] {
 /** What a person is told of an event; of the others nothing. */
 const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narrated | undefined } = {
   'message.received': (data) => ({ kind: 'user', text: visibleText(data.text) }),
-  'tool.requested': (data) => ({ kind: 'call', text: `→ ${callText(data.tool, data.arguments)}` }),
+  'tool.requested': (data) => ({
+    kind: 'call',
+    text: `→ ${data.arguments ? callText(data.tool, data.arguments) : `${visibleLine(data.tool)} (${data.argumentsBytes} bytes of arguments)`}`,
+  }),
   'message.sent': (data) => ({
     kind: 'note',
     text: data.part.type === 'text' ? visibleText(data.part.text) : `[${data.part.type} ${visibleLine(data.part.mediaType)}] from ${visibleLine(data.tool)}`,

@@ -7,6 +7,7 @@ interface ResumeOptions {
   extraTurns?: number;
   extraTokens?: number;
   extraTime?: number;
+  extraStorage?: number;
 }
 
 export function resumeCommand(cli: Cli): Command {
@@ -15,13 +16,15 @@ export function resumeCommand(cli: Cli): Command {
     .argument('<id>', 'conversation')
     .option('--extra-turns <number>', 'turns on top of the budget', wholeNumber)
     .option('--extra-tokens <number>', 'tokens on top of the budget', wholeNumber)
+    .option('--extra-storage <MB>', 'room in the database on top of the budget, in MB', wholeNumber)
     .option('--extra-time <duration>', 'working time on top of the budget, such as 30m', milliseconds)
-    .action((id: string, { extraTurns, extraTokens, extraTime }: ResumeOptions) =>
+    .action((id: string, { extraTurns, extraTokens, extraTime, extraStorage }: ResumeOptions) =>
       withClient(cli, async (longshore) => {
         await longshore.resume(id, {
           ...(extraTurns !== undefined && { extraTurns }),
           ...(extraTokens !== undefined && { extraTokens }),
           ...(extraTime !== undefined && { extraWallTimeMs: extraTime }),
+          ...(extraStorage !== undefined && { extraStorageMb: extraStorage }),
         });
         printLine(cli, `${id} is asked to go on.`);
       }),

@@ -41,10 +41,14 @@ export interface CallModelArgs {
   unattended?: boolean;
   /** Tools that were allowed for the rest of the conversation. */
   allowedTools?: string[];
+  /** Bytes that the conversation may store; absent for no limit. */
+  storageLimit?: number;
 }
 export type CallModelResult =
   | { outcome: 'answered'; calls: ProposedCall[]; usage: Usage; /** True when the model said anything to the user. */ spoke: boolean }
-  | { outcome: 'failed'; code: string; message: string };
+  | { outcome: 'failed'; code: string; message: string }
+  /** The model was not asked: the conversation has stored all that it may. */
+  | { outcome: 'exhausted'; storedBytes: number };
 
 /** Arguments of every tool activity; its activity type is the tool's own id. */
 export interface ExecuteToolArgs {
@@ -61,6 +65,8 @@ export interface ExecuteToolArgs {
   needsSandbox: boolean;
   /** Calls of its code that the workflow looks after already; absent when there are none. */
   openMethods?: string[];
+  /** Bytes that the conversation may store; absent for no limit. */
+  storageLimit?: number;
   /** A person was asked about it, or its policy for that person: it runs as it was shown, or not at all. */
   approved?: true;
 }

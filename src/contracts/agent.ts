@@ -29,6 +29,8 @@ export interface Budget {
   tokens?: number;
   /** Time spent working (paused and idle time excluded), in milliseconds, over the conversation's life. */
   wallTimeMs?: number;
+  /** What transcript, calls and events take up in the database, in MB, over the conversation's life. Absent in conversations started before there was such a limit. */
+  storageMb?: number;
 }
 
 /** A file or directory of the worker's machine that a sandbox gets at its start. */

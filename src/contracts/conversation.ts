@@ -19,7 +19,7 @@ export type ConversationState = 'running' | 'idle' | 'awaiting-approval' | 'paus
  */
 export type SandboxTier = 'none' | 'running' | 'frozen' | 'hibernated' | 'stopped' | 'archived' | 'lost' | 'destroyed';
 
-export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime';
+export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime' | 'storage';
 export type PauseReason =
   | { by: 'operator'; note?: string }
   | { by: 'budget'; exhausted: BudgetKind; limit: number }
@@ -124,6 +124,7 @@ export interface ResumeArgs {
   extraTurns?: number;
   extraTokens?: number;
   extraWallTimeMs?: number;
+  extraStorageMb?: number;
 }
 
 export interface WakeArgs {
@@ -163,6 +164,8 @@ export interface ConversationStatus {
   /** Model calls of the running turn. */
   stepsUsed: number;
   tokensUsed: number;
+  /** Bytes that it takes up in the database; added by the database. */
+  storedBytes?: number;
   workedMs: number;
   sandboxTier: SandboxTier;
   /** How the turn that ended last has ended, and why where it did not finish by itself; absent while none has ended. */

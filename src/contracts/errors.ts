@@ -73,6 +73,12 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  STORAGE_EXHAUSTED: {
+    message:
+      'This conversation has stored all that its budget lets it ({limit} MB, budget.storageMb); the call was not run. Someone has to grant it more: longshore resume --extra-storage.',
+    httpStatus: 429,
+    retryable: false,
+  },
   TOOL_NOT_FOUND: { message: 'Unknown tool "{tool}". Available: {known}.', httpStatus: 404, retryable: false },
   TOOL_ARGUMENTS_INVALID: { message: 'Arguments of {tool} are not valid: {problems}', httpStatus: 400, retryable: false },
   TOOL_RESULT_INVALID: { message: '{tool} returned {problem}. The plugin has to be mended.', httpStatus: 502, retryable: false },

@@ -48,7 +48,8 @@ export interface EventData {
   'text.delta': { text: string };
   'reasoning.delta': { text: string };
   /** `parentCallId`: the call whose code asked for it; absent when the model did. */
-  'tool.requested': { callId: string; tool: string; arguments: JsonObject; decision: string; why: string; parentCallId?: string };
+  /** `arguments` are absent where they take up more than 16 KB; then there is `argumentsBytes`, and the transcript has those of the model. */
+  'tool.requested': { callId: string; tool: string; arguments?: JsonObject; argumentsBytes?: number; decision: string; why: string; parentCallId?: string };
   'tool.approval-requested': { callId: string; tool: string; hash: string; why: string; arguments: JsonObject; expiresAtMs: number };
   /** `arguments` are those that the call runs with, after edits; absent when it does not. */
   'tool.approval-resolved': {

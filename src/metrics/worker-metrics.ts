@@ -21,7 +21,7 @@ const SECONDS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
 const BY = ['state', 'template'] as const;
 
 export interface MetricsParts {
-  store: Pick<Store, 'samples'>;
+  store: Pick<Store, 'samples'> & { conversations: Pick<Store['conversations'], 'totalBytes'> };
   /** How the plugins are; absent where none is fenced. */
   plugins?: (() => IsolatesHealth) | undefined;
 }
@@ -45,6 +45,11 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
     diskBytes: gauge('_disk_bytes', 'Files of running, hibernated and stopped sandboxes, and the memory of hibernated ones on disk'),
     processes: gauge('_processes', 'Processes and threads in running sandboxes'),
   };
+  const stored = new Gauge({
+    name: 'longshore_stored_bytes',
+    help: 'What transcripts, calls and events of conversations take up in Postgres',
+    registers: [registry],
+  });
   const tellPlugins = plugins && createPluginGauges(registry);
   return {
     contentType: registry.contentType,
@@ -59,6 +64,7 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
         each.reset();
         for (const total of totals) each.set({ state: total.state, template: total.template }, total[name as keyof typeof gauges]);
       }
+      stored.set(await store.conversations.totalBytes());
       if (plugins) tellPlugins?.(plugins());
       return await registry.metrics();
     },

@@ -1,14 +1,15 @@
 import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './announcer.ts';
+import { createConversationBytes } from './conversation-bytes.ts';
 import type { Database, SqlValue } from './database.ts';
-import { eventsText, insertEvents } from './event-sql.ts';
+import { countEvents, eventsText, insertEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
 import type { ConversationRow, Store } from './store.ts';
 
 // What runs now and where the sandbox is change more often than the status is saved; they are read from where they are always right.
-const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at,
+const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at, stored_bytes::float8 as stored_bytes,
   (select s.state from sandboxes s where s.conversation_id = conversations.conversation_id) as sandbox_state,
   (select json_agg(json_build_object('callId', t.call_id, 'tool', t.tool) order by t.started_at, t.position) from tool_calls t
     where t.conversation_id = conversations.conversation_id and t.state = 'running' and t.turn_id = status->>'turnId') as running_calls,
@@ -24,6 +25,7 @@ interface Row {
   status: ConversationStatus;
   created_at: Date;
   updated_at: Date;
+  stored_bytes: number;
   sandbox_state: SandboxState | null;
   running_calls: ConversationStatus['runningCalls'] | null;
   last_turn: { turnId: string | null; at: string; data: EventData['turn.finished'] } | null;
@@ -36,7 +38,7 @@ const CREATE = `with counter as (
   select 1 from counter`;
 
 const SAVE_STATUS = `with counter as (
-    update conversations set state = $2, status = $3, updated_at = clock_timestamp(), event_seq = event_seq + json_array_length($4::json)
+    update conversations set state = $2, status = $3, updated_at = clock_timestamp(), ${countEvents('$4')}
     where conversation_id = $1 returning conversation_id, event_seq
   ), logged as (${insertEvents('$4')})
   select 1 from counter`;
@@ -62,6 +64,7 @@ export function createConversations({ database, announcer }: { database: Databas
     if (created.length > 0) announcer.announce(row.conversationId);
   };
   return {
+    ...createConversationBytes({ database }),
     create,
     async get(conversationId) {
       const rows = await database.query<Row>('conversations.get', `select ${COLUMNS} from conversations where conversation_id = $1`, [conversationId]);
@@ -111,7 +114,13 @@ function toConversation(row: Row): ConversationRow {
     userId: row.user_id,
     tenantId: row.tenant_id,
     state: row.state,
-    status: { ...row.status, sandboxTier: tierOf(row), ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }), runningCalls: row.running_calls ?? [] },
+    status: {
+      ...row.status,
+      sandboxTier: tierOf(row),
+      storedBytes: row.stored_bytes,
+      ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }),
+      runningCalls: row.running_calls ?? [],
+    },
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   };

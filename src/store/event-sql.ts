@@ -15,6 +15,11 @@ export function insertEvents(events: string): string {
     from counter cross join json_array_elements(${events}::json) with ordinality as item (value, position)`;
 }
 
+/** What an update of the conversation's row says of events that are logged with it: their numbers, and what they take up. */
+export function countEvents(events: string): string {
+  return `event_seq = event_seq + json_array_length(${events}::json), stored_bytes = stored_bytes + octet_length(${events}::json::text)`;
+}
+
 export function eventsText(events: NewEvent[]): string {
   return toJsonText(events);
 }

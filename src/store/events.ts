@@ -2,7 +2,7 @@ import { failure } from '../contracts/errors.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
-import { EVENT_COLUMNS, eventsText, insertEvents, toEvent, type EventRow } from './event-sql.ts';
+import { countEvents, EVENT_COLUMNS, eventsText, insertEvents, toEvent, type EventRow } from './event-sql.ts';
 import { followEvents } from './follow-events.ts';
 import type { Listener } from './listener.ts';
 import type { Store } from './store.ts';
@@ -12,7 +12,7 @@ const DEFAULT_LIMIT = 500;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 const APPEND = `with counter as (
-    update conversations set event_seq = event_seq + json_array_length($2::json) where conversation_id = $1 returning conversation_id, event_seq
+    update conversations set ${countEvents('$2')} where conversation_id = $1 returning conversation_id, event_seq
   ), logged as (${insertEvents('$2')})
   select 1 from counter`;
 

@@ -88,6 +88,15 @@ export interface Store {
     list(filter: { state?: ConversationState; agentId?: string; userId?: string; tenantId?: string; limit: number }): Promise<ConversationRow[]>;
     /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. `untouchedMs`: milliseconds since their last status. */
     listOpen(page: { afterId: string; limit: number }): Promise<(ConversationRow & { untouchedMs: number })[]>;
+    /** Bytes of JSON that its transcript, calls and events take up; 0 for one that is not known. */
+    storedBytes(conversationId: string): Promise<number>;
+    /** Of all conversations. */
+    totalBytes(): Promise<number>;
+    /**
+     * Removes what calls and their output of some conversations take up that were closed so many days ago: streamed pieces, arguments, values and results. What was said
+     * stays. Returns how many there were.
+     */
+    compact(closedForDays: number, limit: number): Promise<number>;
     /** Closes a conversation in its workflow's stead, with a `conversation.closed` event. Returns false when it was closed before. */
     close(conversationId: string, data: JsonObject): Promise<boolean>;
     /** Replaces the status and appends events, in one transaction. */
@@ -108,10 +117,13 @@ export interface Store {
   toolCalls: {
     /** Inserts calls of a step; those that exist stay as they are. */
     propose(calls: NewToolCall[]): Promise<void>;
-    /** Inserts a call of code in a sandbox, the `number`-th of its exec, with its events; one that exists stays as it is. */
-    proposeMethod(call: NewMethodCall, events: NewEvent[]): Promise<void>;
-    /** As `proposeMethod` and `claim`, in one round trip for a call that is new. */
-    claimMethod(call: NewMethodCall, events: { requested: NewEvent[]; started: NewEvent[] }): Promise<ClaimResult>;
+    /**
+     * Inserts a call of code in a sandbox, the `number`-th of its exec, with its events; one that exists stays as it is. False when it is new, and the
+     * conversation has stored `storageLimit` bytes or more.
+     */
+    proposeMethod(call: NewMethodCall, events: NewEvent[], storageLimit?: number): Promise<boolean>;
+    /** As `proposeMethod` and `claim`, in one round trip for a call that is new; `missing` when there is no room for it. */
+    claimMethod(call: NewMethodCall, events: { requested: NewEvent[]; started: NewEvent[] }, storageLimit?: number): Promise<ClaimResult>;
     get(callId: string): Promise<ToolCallRow | undefined>;
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
     /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */

@@ -1,44 +1,62 @@
-import { insertEvents } from './event-sql.ts';
+import { countEvents, insertEvents } from './event-sql.ts';
 
-const COLUMNS =
-  'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, content, is_error, requested_at, started_at, finished_at, parent_call_id, value';
+const PARTS =
+  'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, is_error, requested_at, started_at, finished_at, parent_call_id, value';
+
+/** Of a call that runs. */
+const COLUMNS = `${PARTS}, content`;
+
+/** The content that a model reads is stored once, in the transcript. */
+const STORED = `${PARTS}, coalesce(content, (select entry->'content' from transcript
+    where transcript.conversation_id = tool_calls.conversation_id and transcript.key = tool_calls.call_id and tool_calls.parent_call_id is null)) as content`;
+
+/** Locks the conversation's row while it has room, so that any number of calls at once pass its budget by one of them at the most. */
+const ROOM = `room as (
+    select conversation_id from conversations where conversation_id = $2 and ($11::bigint is null or stored_bytes < $11) for update
+  )`;
+const METHOD_BYTES = 'stored_bytes = stored_bytes + octet_length($7::json::text) + octet_length($10::json::text)';
 
 /** Takes the calls as one JSON text, in the order in which the model asked for them. */
-export const PROPOSE = `insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)
+export const PROPOSE = `with proposed as (
+  insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)
   select item.value->>'callId', item.value->>'conversationId', item.value->>'turnId', item.value->>'stepId', item.position,
     item.value->>'tool', item.value->'arguments', item.value->>'hash'
   from json_array_elements($1::json) with ordinality as item (value, position)
-  on conflict do nothing`;
+  on conflict do nothing
+  returning conversation_id, octet_length(arguments::text) as bytes
+  )
+  update conversations set stored_bytes = stored_bytes + added.bytes
+  from (select conversation_id, sum(bytes) as bytes from proposed group by 1) as added where conversations.conversation_id = added.conversation_id`;
 
 /** As `PROPOSE_METHOD` and `CLAIM` in one, for a call that is new. Nothing for one that exists. */
-export const CLAIM_METHOD = `with claimed as (
+export const CLAIM_METHOD = `with ${ROOM}, claimed as (
     insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash, parent_call_id, state, fence, started_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running', 1, clock_timestamp())
+    select $1, conversation_id, $3, $4, $5::integer, $6, $7::json, $8, $9, 'running', 1, clock_timestamp() from room
     on conflict do nothing
     returning ${COLUMNS}
   ), counter as (
-    update conversations set event_seq = event_seq + json_array_length($10::json) from claimed
+    update conversations set event_seq = event_seq + json_array_length($10::json), ${METHOD_BYTES} from claimed
     where conversations.conversation_id = claimed.conversation_id
     returning conversations.conversation_id, event_seq
   ), logged as (${insertEvents('$10')})
   select ${COLUMNS} from claimed`;
 
 /** One call of code in a sandbox, with its events when it is new. */
-export const PROPOSE_METHOD = `with proposed as (
+export const PROPOSE_METHOD = `with ${ROOM}, proposed as (
     insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash, parent_call_id)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    select $1, conversation_id, $3, $4, $5::integer, $6, $7::json, $8, $9 from room
     on conflict do nothing
     returning conversation_id
   ), counter as (
-    update conversations set event_seq = event_seq + json_array_length($10::json) from proposed
+    update conversations set event_seq = event_seq + json_array_length($10::json), ${METHOD_BYTES} from proposed
     where conversations.conversation_id = proposed.conversation_id
     returning conversations.conversation_id, event_seq
   ), logged as (${insertEvents('$10')})
   select conversation_id from proposed`;
 
-export const GET = `select ${COLUMNS} from tool_calls where call_id = $1`;
+export const GET = `select ${STORED} from tool_calls where call_id = $1`;
 
-export const OF_STEP = `select ${COLUMNS} from tool_calls where conversation_id = $1 and step_id = $2 order by position`;
+export const OF_STEP = `select ${STORED} from tool_calls where conversation_id = $1 and step_id = $2 order by position`;
 
 /**
  * One round trip: claim, else look. The events go with the first claim only: attaching again starts nothing.
@@ -48,21 +66,22 @@ export const CLAIM = `with claimed as (
     update tool_calls set state = 'running', fence = fence + 1, started_at = coalesce(started_at, clock_timestamp())
     where call_id = $1 and hash = $2 and state in ('proposed', 'running') returning ${COLUMNS}
   ), counter as (
-    update conversations set event_seq = event_seq + json_array_length($3::json) from claimed
+    update conversations set ${countEvents('$3')} from claimed
     where conversations.conversation_id = claimed.conversation_id and claimed.fence = 1 and json_array_length($3::json) > 0
     returning conversations.conversation_id, event_seq
   ), logged as (${insertEvents('$3')})
   select ${COLUMNS}, true as claimed from claimed
   union all
-  select ${COLUMNS}, false from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
+  select ${STORED}, false from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
 
 /** One round trip: result, transcript entry and events, or nothing at all. What code asked for is not for the transcript. */
 export const SETTLE = `with settled as (
-    update tool_calls set state = $3, content = $4, is_error = $5, value = $7, finished_at = clock_timestamp()
+    update tool_calls set state = $3, content = case when parent_call_id is null then null else $4::json end, is_error = $5, value = $7::json, finished_at = clock_timestamp()
     where call_id = $1 and state in ('proposed', 'running') and ($2::integer is null or fence = $2)
     returning call_id, conversation_id, turn_id, step_id, tool, parent_call_id
   ), counter as (
-    update conversations set event_seq = event_seq + json_array_length($6::json), 
+    update conversations set event_seq = event_seq + json_array_length($6::json),
+      stored_bytes = stored_bytes + octet_length($6::json::text) + octet_length($4::json::text) + coalesce(octet_length($7::json::text), 0),
       transcript_seq = transcript_seq + case when settled.parent_call_id is null then 1 else 0 end
     from settled
     where conversations.conversation_id = settled.conversation_id

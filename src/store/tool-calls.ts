@@ -43,12 +43,13 @@ export function createToolCalls({ database, announcer }: { database: Database; a
         throw lacksConversation(error) ? failure('CONVERSATION_NOT_FOUND', { conversationId: calls[0]?.conversationId ?? '' }) : error;
       }
     },
-    async proposeMethod(call, events) {
-      const proposed = await database.query('toolCalls.proposeMethod', PROPOSE_METHOD, methodValues(call, events));
+    async proposeMethod(call, events, storageLimit) {
+      const proposed = await database.query('toolCalls.proposeMethod', PROPOSE_METHOD, methodValues(call, events, storageLimit));
       if (proposed.length > 0) announcer.announce(call.conversationId);
+      return proposed.length > 0 || (await database.query('toolCalls.get', GET, [call.callId])).length > 0;
     },
-    async claimMethod(call, { requested, started }) {
-      const [row] = await database.query<Row>('toolCalls.claimMethod', CLAIM_METHOD, methodValues(call, [...requested, ...started]));
+    async claimMethod(call, { requested, started }, storageLimit) {
+      const [row] = await database.query<Row>('toolCalls.claimMethod', CLAIM_METHOD, methodValues(call, [...requested, ...started], storageLimit));
       if (!row) return claimAnnounced(call.callId, call.hash, started);
       announcer.announce(call.conversationId);
       const claimed = toCall(row);
@@ -83,9 +84,9 @@ export function createToolCalls({ database, announcer }: { database: Database; a
   };
 }
 
-function methodValues(call: NewMethodCall, events: NewEvent[]) {
+function methodValues(call: NewMethodCall, events: NewEvent[], storageLimit: number | undefined) {
   const { callId, conversationId, turnId, stepId, number, tool, hash, parentCallId } = call;
-  return [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events)];
+  return [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events), storageLimit ?? null];
 }
 
 async function claim(database: Database, callId: string, hash: string, events: string): Promise<ClaimResult> {

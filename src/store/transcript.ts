@@ -5,12 +5,12 @@ import { toJsonText } from './json-text.ts';
 import type { Store } from './store.ts';
 
 const APPEND = `with counter as (
-    update conversations set transcript_seq = transcript_seq + 1
+    update conversations set transcript_seq = transcript_seq + 1, stored_bytes = stored_bytes + octet_length($5::json::text)
     where conversation_id = $1 and not exists (select 1 from transcript where conversation_id = $1 and key = $4)
     returning conversation_id, transcript_seq
   ), added as (
     insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
-    select conversation_id, transcript_seq, $4, $2, $3, clock_timestamp(), $5 from counter
+    select conversation_id, transcript_seq, $4, $2, $3, clock_timestamp(), $5::json from counter
     on conflict (conversation_id, key) do nothing returning 1
   )
   select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;

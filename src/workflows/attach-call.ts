@@ -1,6 +1,7 @@
 import { ActivityFailure, CancellationScope, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import { executeTool, interruptCall } from './activities.ts';
+import { storageLimit } from './budget-state.ts';
 import { mustEnd } from './conversation-state.ts';
 import { freeze } from './pause.ts';
 import type { RunningConversation } from './running.ts';
@@ -40,7 +41,13 @@ export function attach(
   const { callId, tool, hash, timeoutMs, needsSandbox } = call;
   const attached: Attached = { call, scope: round.scopes?.pop() ?? new CancellationScope(), round };
   const identity = { conversationId, agentId, userId, tenantId, turnId, stepId, callId, tool, hash, timeoutMs, needsSandbox };
-  const args = { ...identity, ...(openMethods.length > 0 && { openMethods }), ...(call.decision === 'ask' && { approved: true as const }) };
+  const mostBytes = storageLimit(data);
+  const args = {
+    ...identity,
+    ...(mostBytes !== undefined && { storageLimit: mostBytes }),
+    ...(openMethods.length > 0 && { openMethods }),
+    ...(call.decision === 'ask' && { approved: true as const }),
+  };
   const answer = attached.scope.run(() => executeTool(call, args));
   const unwatch = running.watch(() => heed(running, attached));
   return answer.then(

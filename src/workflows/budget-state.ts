@@ -1,6 +1,8 @@
 import type { BudgetKind } from '../contracts/conversation.ts';
 import type { ConversationData } from './conversation-state.ts';
 
+const MEBIBYTE = 1024 * 1024;
+
 /** Work begins, or goes on after a rest. */
 export function startWork(data: ConversationData, nowMs: number): void {
   data.workingSinceMs ??= nowMs;
@@ -17,14 +19,21 @@ export function workedMs(data: ConversationData, nowMs: number): number {
 
 /** What is left of each limited part of the budget; in a turn, of its steps too. */
 export function budgetLeft(data: ConversationData, nowMs: number): { kind: BudgetKind; limit: number; left: number }[] {
-  const { turns, steps, tokens, wallTimeMs } = data.limits.budget;
+  const { turns, steps, tokens, wallTimeMs, storageMb } = data.limits.budget;
   const parts: [BudgetKind, number | undefined, number, number][] = [
     ['turns', turns, data.extraTurns, data.turnsUsed],
     ['steps', data.turn && steps, data.turn?.extraSteps ?? 0, data.turn?.steps ?? 0],
     ['tokens', tokens, data.extraTokens, data.tokensUsed],
     ['wallTime', wallTimeMs, data.extraWallTimeMs, workedMs(data, nowMs)],
+    ['storage', storageMb, data.extraStorageMb ?? 0, data.storedBytes === undefined ? 0 : Math.floor(data.storedBytes / MEBIBYTE)],
   ];
   return parts.flatMap(([kind, limit, extra, used]) => (limit === undefined ? [] : [{ kind, limit: limit + extra, left: limit + extra - used }]));
+}
+
+/** Bytes that the conversation may store; undefined for one that was started before there was such a limit. */
+export function storageLimit({ limits, extraStorageMb = 0 }: ConversationData): number | undefined {
+  const { storageMb } = limits.budget;
+  return storageMb === undefined ? undefined : (storageMb + extraStorageMb) * MEBIBYTE;
 }
 
 /** The part of the budget that forbids the next turn or, in a turn, the next step. */

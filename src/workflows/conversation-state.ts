@@ -72,6 +72,10 @@ export interface ConversationData {
   extraTurns: number;
   extraTokens: number;
   extraWallTimeMs: number;
+  /** Absent while nothing was granted. */
+  extraStorageMb?: number;
+  /** What a worker has found stored, when that was too much. */
+  storedBytes?: number;
   approvals: Approval[];
   runningCalls: { callId: string; tool: string }[];
   /** Calls whose commands wait in the sandbox: let go of by a pause, or waiting for calls of their code. */
@@ -120,8 +124,9 @@ export function openConversation(input: ConversationInput): ConversationData {
 /** What the next run has to know; only between turns. */
 export function carryConversation(data: ConversationData): CarriedConversation {
   const { queue, recentMessages, wake, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
+  const { extraStorageMb } = data;
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
-  return copy({ ...kept, ...(wake && { wake }), ...(paused && { paused }) });
+  return copy({ ...kept, ...(wake && { wake }), ...(paused && { paused }), ...(extraStorageMb !== undefined && { extraStorageMb }) });
 }
 
 /** The workflow's sandbox has no `structuredClone`; all of this is JSON. */

@@ -35,6 +35,7 @@ export function resumeConversation(data: ConversationData, grants: ResumeArgs): 
   data.extraTurns += amount(grants.extraTurns);
   data.extraTokens += amount(grants.extraTokens);
   data.extraWallTimeMs += amount(grants.extraWallTimeMs);
+  if (amount(grants.extraStorageMb) > 0) data.extraStorageMb = (data.extraStorageMb ?? 0) + amount(grants.extraStorageMb);
   delete data.pauseWish;
   const { paused, turn } = data;
   if (paused === undefined) return;

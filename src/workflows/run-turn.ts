@@ -3,7 +3,7 @@ import type { CallModelResult } from '../contracts/activities.ts';
 import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
 import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish } from './activities.ts';
 import { approveCalls } from './approve-calls.ts';
-import { exhaustedBudget, pauseForBudget } from './budget-state.ts';
+import { exhaustedBudget, pauseForBudget, storageLimit } from './budget-state.ts';
 import { countStep, finishTurn, mustEnd, takeSteers, type Turn } from './conversation-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { changeTier } from './rest.ts';
@@ -79,6 +79,12 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   const answered = await callModelUnlessEnded(running, turn, stepId, step);
   if (answered === 'ended') return { outcome: endingOf(turn) };
   if (answered.outcome === 'failed') return { outcome: 'failed', message: answered.message };
+  if (answered.outcome === 'exhausted') {
+    // The model was not asked: it is no step, and the budget is looked at before the next.
+    turn.steps -= 1;
+    data.storedBytes = answered.storedBytes;
+    return undefined;
+  }
   countStep(data, answered.usage);
   const place = { turnId: turn.turnId, stepId };
   const approved = await approveCalls(running, place, answered.calls);
@@ -97,6 +103,7 @@ async function callModelUnlessEnded(running: RunningConversation, turn: Turn, st
   const { data } = running;
   const scope = new CancellationScope();
   const { conversationId, agentId, userId, tenantId, limits, allowedTools } = data;
+  const mostBytes = storageLimit(data);
   const args = {
     conversationId,
     agentId,
@@ -107,6 +114,7 @@ async function callModelUnlessEnded(running: RunningConversation, turn: Turn, st
     step,
     ...(limits.unattended && { unattended: true }),
     ...(allowedTools.length > 0 && { allowedTools }),
+    ...(mostBytes !== undefined && { storageLimit: mostBytes }),
   };
   const answer = scope.run(() => callModel(args));
   const unwatch = running.watch(() => {

@@ -71,7 +71,7 @@ budget: { turns: 5, wallTime: 1.5h }
     approvalTimeoutMs: 3_600_000,
     approvalExpiry: 'pause',
     deferTools: { over: 10, pin: ['shell:*', 'code:*', 'files:*'] },
-    budget: { turns: 5, steps: 40, tokens: 2_000_000, wallTimeMs: 5_400_000 },
+    budget: { turns: 5, steps: 40, tokens: 2_000_000, wallTimeMs: 5_400_000, storageMb: 100 },
   });
 });
 
@@ -83,7 +83,7 @@ test('a file needs only a model; its name is the id, the rest has defaults', asy
   const agent = agents.get('helper')!;
   expect(agent).toMatchObject({ tools: ['shell:*', 'code:*', 'files:*'], plugins: [], approval: [], instructions: '' });
   expect(limitsOf(agent)).toEqual({
-    budget: { turns: 50, steps: 40, tokens: 2_000_000, wallTimeMs: 7_200_000 },
+    budget: { turns: 50, steps: 40, tokens: 2_000_000, wallTimeMs: 7_200_000, storageMb: 100 },
     freezeAfterMs: 30_000,
     hibernateAfterMs: 0,
     stopAfterMs: 0,

@@ -134,6 +134,18 @@ test('an exhausted budget pauses and says which; resuming with a grant goes on',
   expect(world.asked('callModel')).toHaveLength(3);
 });
 
+test('a conversation that has stored all that it may pauses before the next step, and goes on with a grant', async () => {
+  const exhausted = () => ({ outcome: 'exhausted' as const, storedBytes: 3 * 2 ** 20 + 5 });
+  const world = await stage.start((world) => world.answers.push(asks(toolCall()), exhausted), { budget: { storageMb: 3, steps: 2 } });
+  await world.untilState('paused');
+  expect(world.saved).toMatchObject({ paused: { by: 'budget', exhausted: 'storage', limit: 3 }, stepsUsed: 1 });
+  expect(world.events).toEqual(['budget.exhausted', 'conversation.paused']);
+  await world.handle.signal('resume', { extraStorageMb: 2 });
+  await world.untilAsked('finishTurn');
+  expect(world.asked('callModel').map((args) => args['storageLimit'])).toEqual([3 * 2 ** 20, 3 * 2 ** 20, 5 * 2 ** 20]);
+  expect(world.asked('shell:run')[0]).toMatchObject({ storageLimit: 3 * 2 ** 20 });
+});
+
 test('a message over the budget of turns waits for a grant', async () => {
   const world = await stage.start(undefined, { budget: { turns: 1 } });
   await world.untilAsked('finishTurn');

@@ -58,6 +58,15 @@ describeWithGvisor('a sandbox in gVisor', () => {
     expect(await output(handle, `curl --silent ${url}/`)).toBe('hello from open.test');
   });
 
+  test('has no fallocate, and no file larger than its disk', async () => {
+    const { stdout } = await handle.run(
+      'fallocate -l 6G big; echo $?; ulimit -Hf; python3 -c "import os; os.posix_fallocate(os.open(\'f\', 66), 0, 4096)" && stat -c %s f',
+    );
+    expect(stdout.text).toBe('1\n65536\n4096\n');
+    expect(await handle.run('truncate -s 65M f')).toMatchObject({ limit: 'disk' });
+    await handle.run('rm f big');
+  });
+
   test('still has its limit of disk when it has woken', async () => {
     const running = handle.run(`until [ -e go ]; do sleep 0.05; done; ${FILL}`, { timeoutMs: 60_000 });
     await rest();

@@ -1,0 +1,117 @@
+import type { Database } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { CallResult, NewMethodCall, Store } from '../../src/store/store.ts';
+import { newCall, newConversation, silent, useTestStore } from './support.ts';
+
+let store: Store;
+let database: Database;
+// Ahead of the store's own end, which finds connections that were left open.
+afterAll(() => database.close());
+useTestStore((opened) => {
+  ({ store } = opened);
+  database = openDatabase({ url: opened.url, log: silent, poolSize: 2 });
+});
+
+const KILOBYTE = 1024;
+const done = (size: number): CallResult => ({
+  state: 'finished',
+  content: [{ type: 'text', text: 'done' }],
+  isError: false,
+  value: 'v'.repeat(size),
+});
+const note = (callId: string, size: number) => [{ type: 'tool.output' as const, turnId: 'turn_1', data: { callId, text: 'o'.repeat(size) } }];
+
+/** What the tables say that a conversation takes up. */
+async function measured(conversationId: string): Promise<number> {
+  const [row] = await database.query<{ bytes: number }>(
+    'test.measured',
+    `select (coalesce((select sum(octet_length(entry::text)) from transcript where conversation_id = $1), 0)
+      + coalesce((select sum(octet_length(data::text)) from events where conversation_id = $1), 0)
+      + coalesce((select sum(octet_length(arguments::text) + coalesce(octet_length(content::text), 0) + coalesce(octet_length(value::text), 0))
+          from tool_calls where conversation_id = $1), 0))::float8 as bytes`,
+    [conversationId],
+  );
+  return row?.bytes ?? 0;
+}
+
+async function newMethod(conversationId: string, number: number, size: number): Promise<NewMethodCall> {
+  const callId = `${conversationId}-parent-1m${number}`;
+  return {
+    callId,
+    conversationId,
+    turnId: 'turn_1',
+    stepId: 'step_1',
+    tool: 'shell:run',
+    hash: 'h',
+    arguments: { text: 'a'.repeat(size) },
+    number,
+    parentCallId: 'p',
+  };
+}
+
+test('everything that is stored is counted, and the result of a call of the model is stored once', async () => {
+  const id = await newConversation(store);
+  const before = (await store.conversations.get(id))?.status.storedBytes ?? -1;
+  const { callId, hash } = await newCall(store, id);
+  await store.toolCalls.claim(callId, hash, note(callId, KILOBYTE));
+  const text = 'r'.repeat(20 * KILOBYTE);
+  await store.toolCalls.settle(callId, 1, { state: 'finished', content: [{ type: 'text', text }], isError: false }, note(callId, KILOBYTE));
+  await store.transcript.append(id, 'turn_1', undefined, 'key', { role: 'note', text });
+  await store.events.append(id, note(callId, 2 * KILOBYTE));
+  const method = await newMethod(id, 1, 5 * KILOBYTE);
+  await store.toolCalls.claimMethod(method, { requested: note(method.callId, 10), started: [] });
+  await store.toolCalls.settle(method.callId, 1, done(3 * KILOBYTE), []);
+  const counted = (await store.conversations.storedBytes(id)) - before;
+  const really = await measured(id);
+  expect(Math.abs(counted - really)).toBeLessThan(2 * KILOBYTE);
+  expect(really).toBeLessThan(54 * KILOBYTE);
+  expect(await store.toolCalls.get(callId)).toMatchObject({ state: 'finished', content: [{ type: 'text', text }] });
+  expect((await store.toolCalls.ofStep(id, 'step_1'))[0]?.content).toBeDefined();
+});
+
+test('calls of code at once, by several workers, and the same one again, pass the limit by one of them at the most', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const id = await newConversation(store);
+    const limit = 60 * KILOBYTE + round * 7000;
+    const sizes = Array.from({ length: 60 }, (_, index) => ((index * 7919 + round * 104_729) % 9000) + 1);
+    const attempts = sizes.flatMap((size, index) => [index, ...(index % 5 === 0 ? [index] : [])].map((number) => ({ size, number })));
+    const outcomes = await Promise.all(
+      attempts.map(async ({ size, number }) => {
+        const call = await newMethod(id, number, size);
+        if (number % 3 === 0) return store.toolCalls.proposeMethod(call, note(call.callId, 100), limit);
+        return (await store.toolCalls.claimMethod(call, { requested: note(call.callId, 100), started: [] }, limit)).outcome !== 'missing';
+      }),
+    );
+    expect(outcomes).toContain(true);
+    expect(outcomes).toContain(false);
+    expect(await store.conversations.storedBytes(id)).toBeLessThan(limit + 10_000);
+    expect(await measured(id)).toBeLessThan(limit + 10_000);
+    // One that is there already goes on, whatever is stored by now.
+    const there = attempts[outcomes.indexOf(true)];
+    const again = await newMethod(id, there?.number ?? 0, there?.size ?? 0);
+    expect((await store.toolCalls.claimMethod(again, { requested: [], started: [] }, 1)).outcome).toBe('claimed');
+  }
+});
+
+test('what calls of conversations took up that were closed long ago is removed, once, and nothing of open or newer ones', async () => {
+  const make = async (state: 'closed' | 'idle', days: number) => {
+    const id = await newConversation(store, { state });
+    const { callId, hash } = await newCall(store, id);
+    await store.toolCalls.claim(callId, hash, note(callId, 20 * KILOBYTE));
+    await store.toolCalls.settle(callId, 1, { ...done(10), content: [{ type: 'text', text: 'r'.repeat(20 * KILOBYTE) }] }, []);
+    await store.transcript.append(id, 'turn_1', undefined, 'said', { role: 'note', text: 'kept' });
+    await database.query(
+      'test.age',
+      `update conversations set updated_at = clock_timestamp() - make_interval(days => $2::integer) where conversation_id = $1`,
+      [id, days],
+    );
+    return { id, callId };
+  };
+  const [old, fresh, open] = [await make('closed', 91), await make('closed', 89), await make('idle', 400)];
+  expect(await store.conversations.compact(90, 100)).toBe(1);
+  expect(await store.conversations.compact(90, 100)).toBe(0);
+  expect(await measured(old.id)).toBeLessThan(KILOBYTE);
+  for (const { id } of [fresh, open]) expect(await measured(id)).toBeGreaterThan(40 * KILOBYTE);
+  expect(JSON.stringify(await store.transcript.read(old.id))).toMatch(/removed: the conversation was closed long ago.*kept/);
+  expect(await store.toolCalls.get(old.callId)).toMatchObject({ state: 'finished' });
+});
