@@ -1,19 +1,7 @@
-import { fileURLToPath } from 'node:url';
 import type { Chat, ConversationEvent } from '../../src/client.ts';
 import { installAgents, resultsOf, until, untilEvent, type Installation } from './support.ts';
 
 let installation: Installation;
-
-const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
-const MANY_CALLS = `
-from longshore import tools, ToolError
-for n in range(41):
-    try:
-        tools.lab.look(key=str(n) + 'x' * 300_000)
-    except ToolError as error:
-        print(error.code, 'budget.storageMb' in str(error), n < 5)
-        break
-`;
 
 const mark = (name: string) => ({ call: 'shell:run', with: { command: `echo ${name} >> log; cat log` } });
 
@@ -22,13 +10,6 @@ beforeAll(async () => {
     turns: { budget: { turns: 1 }, steps: [{ say: 'One.' }, { say: 'Two.' }] },
     steps: { budget: { steps: 2 }, steps: [mark('a'), mark('b'), mark('c'), { say: 'Done.' }, { say: 'And again.' }] },
     tokens: { budget: { tokens: 100 }, steps: [{ ...mark('a'), usage: { inputTokens: 90, outputTokens: 20 } }, { say: 'Done.' }] },
-    storage: {
-      plugins: [LAB],
-      tools: ['code:*', 'lab:*'],
-      approval: [{ tool: '*', decide: 'allow' }],
-      budget: { storageMb: 1 },
-      steps: [{ call: 'code:run', with: { language: 'python', code: MANY_CALLS } }, { say: 'Done.' }],
-    },
     // The first record of a turn takes longer than this.
     time: { budget: { wallTime: '1ms' }, steps: [{ say: 'Done.' }] },
   });
@@ -61,22 +42,6 @@ test('a message beyond the turns waits in a paused conversation until turns are 
   expect(await exhausted(chat)).toEqual([{ exhausted: 'turns', limit: 1 }]);
   await chat.resume({ extraTurns: 1 });
   expect(await chat.reply()).toBe('Two.');
-  await chat.close();
-});
-
-test('calls of code are refused when the conversation has stored all that it may, and it pauses until room is granted', async () => {
-  const chat = await start('storage');
-  expect(await untilPaused(chat)).toEqual({ by: 'budget', exhausted: 'storage', limit: 1 });
-  expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'STORAGE_EXHAUSTED True True\n' });
-  expect(await exhausted(chat)).toEqual([{ exhausted: 'storage', limit: 1 }]);
-  const { storedBytes } = await chat.status();
-  expect(storedBytes).toBeGreaterThan(2 ** 20);
-  expect(storedBytes).toBeLessThan(2 ** 20 + 1_000_000);
-  const requested = (await installation.store.events.read(chat.id, 0)).filter(({ type, data }) => type === 'tool.requested' && 'parentCallId' in data);
-  expect(requested[0]?.data).toMatchObject({ argumentsBytes: expect.any(Number) });
-  expect(requested[0]?.data).not.toHaveProperty('arguments');
-  await chat.resume({ extraStorageMb: 10 });
-  expect(await chat.reply()).toBe('Done.');
   await chat.close();
 });
 
