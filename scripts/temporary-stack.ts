@@ -3,6 +3,9 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig, type Config } from '../src/config.ts';
+import { failure } from '../src/contracts/errors.ts';
+import { stopAll } from '../src/dev/dev-stack.ts';
+import { inspectEngine } from '../src/dev/engine-facts.ts';
 import { freePort } from '../src/dev/ports.ts';
 import { startPostgres } from '../src/dev/postgres.ts';
 import { runCommand } from '../src/dev/run-command.ts';
@@ -19,6 +22,9 @@ export interface TemporaryStack extends AsyncDisposable {
 
 /** Temporal, Postgres and the sandbox image for one run of a script: servers that the environment names are used, others are started and end with it. */
 export async function startTemporaryStack(purpose: string, settings: Record<string, string>, log: (line: string) => void): Promise<TemporaryStack> {
+  // Before anything is started: building an image for an engine that is not there takes minutes to fail.
+  const engine = settings['DOCKER_HOST'] === undefined ? await inspectEngine() : undefined;
+  if (engine?.outcome === 'absent') throw failure('DOCKER_UNAVAILABLE', { problem: engine.problem });
   const directory = await mkdtemp(join(tmpdir(), `longshore-${purpose}-`));
   // For root the data of Postgres would go to a public place if this were private, and stay there.
   await chmod(directory, 0o755);
@@ -27,9 +33,9 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   const given: Record<string, string> = { ...definedOnly(process.env), ...settings, ...named };
   const config = loadConfig(given);
   const stops = [() => rm(directory, { recursive: true, force: true }), () => removeContainers(installation)];
-  const stop = async () => {
-    for (const step of stops.splice(0).toReversed()) await step();
-  };
+  const stop = () => stopAll(stops);
+  const release = stopOnSignals(stop);
+  stops.unshift(async () => release());
   const postgres = async () => {
     if (given.DATABASE_URL) return {};
     const server = await startPostgres({ dataDir: join(directory, 'postgres'), port: await freePort(), home: config.LONGSHORE_HOME, log, durable: false });
@@ -53,6 +59,20 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   const [database, orchestrator] = started.map((outcome) => (outcome.status === 'fulfilled' && typeof outcome.value === 'object' ? outcome.value : {}));
   const { UI_URL: uiUrl, ...environment }: Record<string, string> = { ...given, ...database, ...orchestrator };
   return { config: loadConfig(environment), environment, uiUrl, [Symbol.asyncDispose]: stop };
+}
+
+/** Ends what was started when the script is told to end, unless the script has an order of its own for that. */
+function stopOnSignals(stop: () => Promise<void>): () => void {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const listeners = signals.map((signal) => {
+    const listener = () => {
+      if (process.listenerCount(signal) > 1) return;
+      void stop().finally(() => process.exit(130));
+    };
+    process.on(signal, listener);
+    return () => void process.off(signal, listener);
+  });
+  return () => listeners.forEach((off) => off());
 }
 
 /** Containers and volumes of an installation, also those that ended. */

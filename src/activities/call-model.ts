@@ -14,6 +14,7 @@ import { registryInConversation } from '../plugins/registry-in-conversation.ts';
 import type { Registry } from '../plugins/registry.ts';
 import { shownArguments } from './shown-arguments.ts';
 import type { NewEvent, Store } from '../store/store.ts';
+import { toTemporalFailure } from './failures.ts';
 import { lookIntoServers } from './look-into-servers.ts';
 import { MAX_VALUE_BYTES } from './method-answer.ts';
 import { offerTools, showOffer, type Offer } from './offer-tools.ts';
@@ -38,6 +39,16 @@ interface Answer {
 }
 
 const HEARTBEAT_MS = 500;
+/** The pauses after failures grow from half a second to a minute; so many failures outlast a bad quarter of an hour. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 60_000;
+const MAX_FAILURES = 20;
+
+/** Kept by Temporal from one attempt to the next. */
+interface Kept {
+  /** Of the provider or a service. Attempts that ended with their worker are none. */
+  failures: number;
+}
 
 /**
  * Makes the activity of one model call. The answer's transcript entry (key = step id) is the point of no return: an attempt that finds it
@@ -45,7 +56,8 @@ const HEARTBEAT_MS = 500;
  */
 export function createCallModel(parts: CallModelDependencies): (args: CallModelArgs) => Promise<CallModelResult> {
   return async (args) => {
-    const heartbeat = startHeartbeat();
+    const kept: Kept = { failures: failuresBefore() };
+    const heartbeat = startHeartbeat(kept);
     try {
       const agent = findAgent(parts.agents, args.agentId);
       await lookIntoServers(parts, args, agent);
@@ -61,7 +73,8 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       return await proposeCalls(dependencies, args, offer, answer);
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: redact(error.message) };
-      throw classifyAbort(error);
+      if (Context.current().cancellationSignal.aborted) throw classifyAbort(error);
+      return failedAgain(kept, error);
     } finally {
       clearInterval(heartbeat);
     }
@@ -69,9 +82,28 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
 }
 
 /** A cancellation comes back with a beat; an answer that comes sooner than the first costs no request for it. */
-function startHeartbeat(): NodeJS.Timeout {
+function startHeartbeat(kept: Kept): NodeJS.Timeout {
   const context = Context.current();
-  return setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  return setInterval(() => context.heartbeat({ ...kept }), HEARTBEAT_MS);
+}
+
+function failuresBefore(): number {
+  const { failures } = (Context.current().info.heartbeatDetails ?? {}) as Partial<Kept>;
+  return typeof failures === 'number' ? failures : 0;
+}
+
+/**
+ * The pause before the next attempt grows with what has failed, and not with the attempts: those of workers that died count for Temporal too, whose own
+ * policy keeps the pause after a death short.
+ */
+function failedAgain(kept: Kept, error: unknown): CallModelResult {
+  kept.failures += 1;
+  if (kept.failures >= MAX_FAILURES) {
+    const message = redact(error instanceof Error ? error.message : String(error));
+    return { outcome: 'failed', code: isFailure(error) ? error.code : 'INTERNAL', message: `${message} It was tried ${kept.failures} times.` };
+  }
+  Context.current().heartbeat({ ...kept });
+  throw toTemporalFailure(error, Math.min(FIRST_PAUSE_MS * 2 ** (kept.failures - 1), LONGEST_PAUSE_MS));
 }
 
 function findAgent(agents: ReadonlyMap<string, Agent>, agentId: string): Agent {

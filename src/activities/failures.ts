@@ -18,19 +18,26 @@ export function translated<Args extends unknown[], Result>(activity: Activity<Ar
   };
 }
 
-/** What Temporal is told about an error. Errors that are Temporal's already pass through; unknown ones are `INTERNAL` and may be retried. */
-export function toTemporalFailure(error: unknown): unknown {
+/**
+ * What Temporal is told about an error. Errors that are Temporal's already pass through; unknown ones are `INTERNAL` and may be retried.
+ * @param pauseMs until the next attempt, where the error itself does not say; otherwise the activity's policy decides
+ */
+export function toTemporalFailure(error: unknown, pauseMs?: number): unknown {
   if (error instanceof TemporalFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError) return error;
   if (!isFailure(error)) {
     const problem = redact(error instanceof Error ? error.message : String(error));
-    return ApplicationFailure.create({ message: `Unexpected: ${problem}`, type: 'INTERNAL', details: [{ problem }] });
+    return ApplicationFailure.create({ message: `Unexpected: ${problem}`, type: 'INTERNAL', details: [{ problem }], ...afterPause(pauseMs) });
   }
-  const retryAfterMs = error.values['retryAfterMs'];
+  const told = error.values['retryAfterMs'];
   return ApplicationFailure.create({
     message: redact(error.message),
     type: error.code,
     nonRetryable: !ERRORS[error.code].retryable,
     details: [error.values],
-    ...(typeof retryAfterMs === 'number' ? { nextRetryDelay: retryAfterMs } : {}),
+    ...afterPause(typeof told === 'number' ? told : pauseMs),
   });
+}
+
+function afterPause(milliseconds: number | undefined) {
+  return milliseconds === undefined ? {} : { nextRetryDelay: milliseconds };
 }

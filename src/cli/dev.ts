@@ -1,6 +1,9 @@
+import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadAgents } from '../agents/load-agents.ts';
-import { printLine, type Cli } from './cli.ts';
+import type { DevStack } from '../dev/dev-stack.ts';
+import { EXIT, printLine, type Cli } from './cli.ts';
+import { quoted } from './quoted.ts';
 
 export function devCommand(cli: Cli): Command {
   return new Command('dev')
@@ -15,24 +18,48 @@ export function devCommand(cli: Cli): Command {
       const log = (line: string) => printLine(cli, line);
       const { startDevStack } = await import('../dev/dev-stack.ts');
       const { startDevWorker } = await import('../dev/dev-worker.ts');
-      await using stack = await startDevStack(config, log, {
+      const ports = {
         ...(options.temporalPort !== undefined && { temporal: options.temporalPort }),
         ...(options.postgresPort !== undefined && { postgres: options.postgresPort }),
-      });
-      printLine(cli, `Temporal    ${stack.config.TEMPORAL_ADDRESS}`);
-      if (stack.uiUrl !== undefined) printLine(cli, `Temporal UI ${stack.uiUrl}`);
-      printLine(cli, `Agents      ${[...agents.keys()].join(', ') || 'none'} (${config.LONGSHORE_AGENTS})`);
-      if (Object.keys(options).length > 0) {
-        const { TEMPORAL_ADDRESS: address, DATABASE_URL: database } = stack.config;
-        printLine(cli, `Other terminals need: export TEMPORAL_ADDRESS=${address} DATABASE_URL=${database}`);
+      };
+      const leaving = new AbortController();
+      const release = cli.onInterrupt(() => leaving.abort());
+      try {
+        await using stack = await startDevStack({ config, log, ports, signal: leaving.signal });
+        tellStack(cli, stack, [...agents.keys()]);
+        const worker = startDevWorker({ ...stack.config, LONGSHORE_WATCH: 'yes' }, log, await logReader(cli));
+        const releaseWorker = cli.onInterrupt(() => worker.stop());
+        // It may have come between the two.
+        if (leaving.signal.aborted) worker.stop();
+        cli.exitCode = await worker.ended;
+        releaseWorker();
+        printLine(cli, 'Stopping the servers.');
+      } catch (error) {
+        if (!leaving.signal.aborted) throw error;
+        printLine(cli, 'Interrupted; what was started has ended.');
+        cli.exitCode = EXIT.interrupted;
+      } finally {
+        release();
       }
-      printLine(cli, 'Talk to one in another terminal: longshore chat. Ctrl-C ends everything here.');
-      const worker = startDevWorker({ ...stack.config, LONGSHORE_WATCH: 'yes' }, log);
-      const release = cli.onInterrupt(() => worker.stop());
-      cli.exitCode = await worker.ended;
-      printLine(cli, 'Stopping the servers.');
-      release();
     });
+}
+
+function tellStack(cli: Cli, { config, uiUrl }: DevStack, agents: string[]): void {
+  const { TEMPORAL_ADDRESS, DATABASE_URL, LONGSHORE_AGENTS } = config;
+  printLine(cli, `Temporal    ${TEMPORAL_ADDRESS}`);
+  if (uiUrl !== undefined) printLine(cli, `Temporal UI ${uiUrl}`);
+  printLine(cli, `Agents      ${agents.join(', ') || 'none'} (${LONGSHORE_AGENTS})`);
+  const exports = Object.entries({ TEMPORAL_ADDRESS, DATABASE_URL, LONGSHORE_AGENTS: resolve(LONGSHORE_AGENTS) });
+  printLine(cli, `Other terminals need: export ${exports.map(([name, value]) => `${name}=${quoted(value)}`).join(' ')}`);
+  printLine(cli, 'Talk to one in another terminal: longshore chat. Ctrl-C ends everything here.');
+}
+
+/** A person reads lines; a pipe gets the worker's JSON as it is. */
+async function logReader(cli: Cli): Promise<((line: string) => void) | undefined> {
+  if (!cli.err.isTTY) return undefined;
+  const { createLogReader } = await import('../dev/read-log.ts');
+  const read = createLogReader();
+  return (line) => cli.err.print(read(line));
 }
 
 /** The UI's port, 1000 above that of Temporal, has to be one as well. */

@@ -1,5 +1,6 @@
 import { connect } from '../client.ts';
 import { loadConfig } from '../config.ts';
+import { EXIT } from './cli.ts';
 import { runCli } from './run-cli.ts';
 
 // `longshore show … | head` closes our output early; that is no fault.
@@ -8,7 +9,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.
 /** A terminal that is closed and a service manager mean what Ctrl-C means. */
 const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-process.exitCode = await runCli(process.argv.slice(2), {
+const code = await runCli(process.argv.slice(2), {
   out: process.stdout,
   err: process.stderr,
   in: process.stdin,
@@ -20,3 +21,6 @@ process.exitCode = await runCli(process.argv.slice(2), {
   },
   exitCode: 0,
 });
+// Builds and servers whose start was interrupted would keep this process, and end with it.
+if (code === EXIT.interrupted) process.exit(code);
+process.exitCode = code;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { failure } from '../contracts/errors.ts';
 import { readEnvironment, type Config } from '../config.ts';
 import { ensureOwnDirectory } from '../own-path.ts';
 import { ensureDockerEngine } from './docker-engine.ts';
@@ -30,18 +31,22 @@ const UI_PORT_OFFSET = 1000;
  * Starts the servers of a development machine on the addresses of the configuration, with their data under `LONGSHORE_HOME`: a later start finds
  * the conversations again. Servers that the environment names are used as they are.
  */
-export async function startDevStack(config: Config, log: (line: string) => void, ports: DevPorts = {}): Promise<DevStack> {
+export async function startDevStack({ config, log, ports = {}, signal }: DevStackOptions): Promise<DevStack> {
   const home = join(config.LONGSHORE_HOME, 'dev');
   await ensureOwnDirectory(home);
   const stops: (() => Promise<void>)[] = [];
-  const stop = async () => {
-    for (const step of stops.splice(0).toReversed()) await step();
-  };
-  const started = await Promise.allSettled([
+  const stop = () => stopAll(stops);
+  const starting = Promise.allSettled([
     temporal(config, { home, stops, log, port: ports.temporal }),
     postgres(config, { home, stops, log, port: ports.postgres }),
     sandboxes(config, log),
   ]);
+  const started = await Promise.race([starting, aborted(signal)]);
+  if (started === 'aborted') {
+    await stop();
+    // A server whose start is under way ends with this process, as do builds and downloads.
+    throw failure('SETUP_FAILED', { step: 'Starting the stack', problem: 'it was interrupted', fix: 'Start it again: longshore dev' });
+  }
   const failed = started.find((outcome) => outcome.status === 'rejected');
   if (failed) {
     await stop();
@@ -53,6 +58,28 @@ export async function startDevStack(config: Config, log: (line: string) => void,
     ...(orchestrator?.uiUrl !== undefined && { uiUrl: orchestrator.uiUrl }),
     [Symbol.asyncDispose]: stop,
   };
+}
+
+export interface DevStackOptions {
+  config: Config;
+  log: (line: string) => void;
+  ports?: DevPorts;
+  /** Ends what was started so far. */
+  signal: AbortSignal;
+}
+
+function aborted(signal: AbortSignal): Promise<'aborted'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('aborted');
+    signal.addEventListener('abort', () => resolve('aborted'), { once: true });
+  });
+}
+
+/** In reverse order, every one of them, though one before it could not be stopped. */
+export async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
+  const problems: unknown[] = [];
+  for (const step of stops.splice(0).toReversed()) await step().catch((error: unknown) => problems.push(error));
+  if (problems.length > 0) throw problems[0];
 }
 
 interface Started {

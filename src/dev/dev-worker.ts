@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.ts';
 
@@ -14,8 +15,11 @@ export interface DevWorker {
   stop(): void;
 }
 
-/** Keeps one worker process alive: a worker that is killed is started again, and goes on where the dead one was. */
-export function startDevWorker(config: Config, log: (line: string) => void): DevWorker {
+/**
+ * Keeps one worker process alive: a worker that is killed is started again, and goes on where the dead one was.
+ * @param onLogLine gets the lines of its log; without it they go where ours go
+ */
+export function startDevWorker(config: Config, log: (line: string) => void, onLogLine?: (line: string) => void): DevWorker {
   let child: ChildProcess | undefined;
   let stopping = false;
   let cancelDelay = () => {};
@@ -25,7 +29,7 @@ export function startDevWorker(config: Config, log: (line: string) => void): Dev
 
   const keepAlive = async () => {
     for (;;) {
-      child = launch(config);
+      child = launch(config, onLogLine);
       const code = await exitOf(child);
       if (stopping || code === BAD_CONFIGURATION) return code;
       log(`the worker ended (${code}); starting another`);
@@ -47,14 +51,16 @@ export function startDevWorker(config: Config, log: (line: string) => void): Dev
   };
 }
 
-function launch(config: Config): ChildProcess {
+function launch(config: Config, onLogLine: ((line: string) => void) | undefined): ChildProcess {
   const settings = Object.fromEntries(Object.entries(config).map(([name, value]) => [name, String(value)]));
   // A process group of its own: Ctrl-C reaches us alone, and we stop things in our order.
-  return spawn(process.execPath, [...process.execArgv, PROGRAM], {
-    stdio: ['ignore', 'inherit', 'inherit'],
+  const child = spawn(process.execPath, [...process.execArgv, PROGRAM], {
+    stdio: ['ignore', 'inherit', onLogLine ? 'pipe' : 'inherit'],
     env: { ...process.env, ...settings },
     detached: true,
   });
+  if (onLogLine && child.stderr) createInterface({ input: child.stderr }).on('line', onLogLine);
+  return child;
 }
 
 function exitOf(child: ChildProcess): Promise<number> {

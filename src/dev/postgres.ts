@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
@@ -36,9 +36,10 @@ export interface RunningPostgres {
 
 /** Starts the embedded Postgres on its data directory, or shares the one that runs there already. */
 export async function startPostgres({ dataDir, port, home, log, password = NAME, durable = true }: PostgresOptions): Promise<RunningPostgres> {
-  const user = await serverUser();
+  const usual = await serverUser();
+  const place = await placeForData(dataDir, usual);
+  const user = await ownerOf(place, usual);
   const native = await ensurePostgresFiles({ home, log, user });
-  const place = await placeForData(dataDir, user);
   if (!existsSync(join(place, 'PG_VERSION'))) await initialise({ native, place, user, password });
   const unsafe = durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'max_connections=200', ...unsafe];
@@ -58,6 +59,19 @@ export async function startPostgres({ dataDir, port, home, log, password = NAME,
     stopSignal: 'SIGINT',
   });
   return { url: `postgres://${NAME}:${password}@127.0.0.1:${server.facts.port}/${NAME}`, dataDir: place, shared: server.shared, stop: server.stop };
+}
+
+/** Postgres runs as the owner of its data, whatever users have come or gone since they were made. @throws SETUP_FAILED when they are not ours to use */
+async function ownerOf(place: string, usual: User | undefined): Promise<User | undefined> {
+  const found = await stat(place).catch(() => undefined);
+  if (!found || !existsSync(join(place, 'PG_VERSION'))) return usual;
+  if (usual) return found.uid === 0 ? usual : { uid: found.uid, gid: found.gid };
+  if (found.uid === process.getuid?.()) return undefined;
+  throw failure('SETUP_FAILED', {
+    step: 'Starting Postgres',
+    problem: `its data in ${place} belong to the user with id ${found.uid}, and this process is ${process.getuid?.() ?? 'another'}`,
+    fix: 'Run it as that user or as root, or set LONGSHORE_HOME to another directory, or DATABASE_URL to a Postgres of your own',
+  });
 }
 
 /** The server listens before it serves, and refuses sessions in between; only its log tells the difference without a session. */

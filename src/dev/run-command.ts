@@ -29,6 +29,9 @@ export async function runCommand(program: string, args: string[], options: Comma
     child[name].setEncoding('utf8').on('data', (chunk: string) => (collected[name] += chunk));
     if (options.onLine) createInterface({ input: child[name] }).on('line', options.onLine);
   }
+  // A build or a download must not go on when this process was interrupted.
+  const endWithUs = () => void child.kill('SIGTERM');
+  process.once('exit', endWithUs);
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -42,6 +45,7 @@ export async function runCommand(program: string, args: string[], options: Comma
     child.once('close', (exit) => resolve(late ? 124 : (exit ?? 128)));
   });
   clearTimeout(timer);
+  process.off('exit', endWithUs);
   return { code, ...collected };
 }
 

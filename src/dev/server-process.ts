@@ -58,7 +58,11 @@ export async function startServerProcess<Facts>(options: ServerProcessOptions<Fa
     await endProcess(earlier.pid, options.stopSignal);
   }
   const state = await launch(options);
+  // Should this process end without having stopped it, the server must not stay. What this leaves undone, a start after a SIGKILL does.
+  const endWithUs = () => send(state.pid, options.stopSignal);
+  process.once('exit', endWithUs);
   const stop = async () => {
+    process.off('exit', endWithUs);
     await endProcess(state.pid, options.stopSignal);
     await rm(options.stateFile, { force: true });
   };

@@ -17,8 +17,9 @@ const models = (summary: string) =>
     startToCloseTimeout: 30 * MINUTE,
     heartbeatTimeout: 5_000,
     cancellationType,
-    // A deploy or a crash counts as an attempt too; this many outlast a bad quarter of an hour.
-    retry: { initialInterval: 500, maximumInterval: MINUTE, maximumAttempts: 20 },
+    // The pauses of this policy follow deaths of workers, for which nobody has to wait. The activity itself says how long to pause after a failure of the provider
+    // or a service, and after how many of them it gives up; this many attempts are for a call that kills whatever worker takes it.
+    retry: { initialInterval: 200, maximumInterval: 2_000, maximumAttempts: 100 },
     summary,
   });
 const sandboxes = (summary: string, maximumAttempts?: number) =>
@@ -56,7 +57,7 @@ export const interruptCall = (summary: string, conversationId: string, callId: s
 export const startScheduled = (args: StartScheduledArgs) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: MINUTE,
-    retry: { initialInterval: 500, maximumInterval: MINUTE },
+    retry: { initialInterval: 500, maximumInterval: 10_000 },
     summary: `${args.agent} for ${args.user}`,
   }).startScheduled(args);
 

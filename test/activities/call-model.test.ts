@@ -67,8 +67,8 @@ const calling = (tool: string, input: Record<string, string>, unreadable?: strin
   return { type: 'tool-call', callId: '', tool, arguments: input, ...(unreadable && { unreadable }) };
 };
 
-function run(model: Model, args: CallModelArgs, attempt = 1, over: Store = store) {
-  const environment = new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') });
+function run(model: Model, args: CallModelArgs, attempt = 1, over: Store = store, heartbeatDetails?: { failures: number }) {
+  const environment = new MockActivityEnvironment({ attempt, heartbeatDetails }, { logger: new DefaultLogger('ERROR') });
   const opened = { ifAwake: async () => undefined };
   const callModel = createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models: { get: () => model }, log: silentLog, opened });
   return { environment, result: environment.run<[CallModelArgs], CallModelResult, typeof callModel>(callModel, args) };
@@ -113,7 +113,7 @@ describe('a model call', () => {
     const args = await begin();
     const dying: Store = { ...store, toolCalls: { ...store.toolCalls, propose: () => Promise.reject(failure('POSTGRES_UNAVAILABLE', { problem: 'gone' })) } };
     const model = speaking(calling('shell:run', { command: 'ls' }));
-    await expect(run(model, args, 1, dying).result).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+    await expect(run(model, args, 1, dying).result).rejects.toMatchObject({ type: 'POSTGRES_UNAVAILABLE', nonRetryable: false });
     await expect(run(model, args, 2).result).resolves.toMatchObject({ outcome: 'answered', calls: [{ tool: 'shell:run' }] });
     expect(model.asked).toHaveLength(1);
     expect((await eventsOf(args)).map(({ type }) => type)).toEqual(['step.started', 'step.finished', 'tool.requested']);
@@ -161,7 +161,16 @@ describe('a model call', () => {
       },
     });
     const limited = failure('MODEL_RATE_LIMITED', { model: 'm', problem: 'slow down' });
-    await expect(run(failing(limited), args).result).rejects.toBe(limited);
+    await expect(run(failing(limited), args).result).rejects.toMatchObject({ type: 'MODEL_RATE_LIMITED', nonRetryable: false, nextRetryDelay: 500 });
+    // The pause follows the failures and not the attempts, which deaths of workers are, too.
+    await expect(run(failing(limited), args, 9).result).rejects.toMatchObject({ nextRetryDelay: 500 });
+    await expect(run(failing(limited), args, 9, store, { failures: 3 }).result).rejects.toMatchObject({ nextRetryDelay: 4000 });
+    await expect(run(failing(limited), args, 18, store, { failures: 17 }).result).rejects.toMatchObject({ nextRetryDelay: 60_000 });
+    await expect(run(failing(limited), args, 20, store, { failures: 19 }).result).resolves.toEqual({
+      outcome: 'failed',
+      code: 'MODEL_RATE_LIMITED',
+      message: `${limited.message} It was tried 20 times.`,
+    });
     const auth = failure('MODEL_AUTH', { model: 'm', problem: 'no', variable: 'KEY' });
     await expect(run(failing(auth), args).result).resolves.toEqual({ outcome: 'failed', code: 'MODEL_AUTH', message: auth.message });
     await expect(run(failing(auth), { ...args, agentId: 'nobody' }).result).resolves.toMatchObject({ outcome: 'failed', code: 'AGENT_NOT_FOUND' });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Connection } from '@temporalio/client';
@@ -10,6 +10,7 @@ import { startDevStack } from '../../src/dev/dev-stack.ts';
 import { isAlive } from '../../src/dev/lock.ts';
 import { freePort, isListening } from '../../src/dev/ports.ts';
 import { startPostgres } from '../../src/dev/postgres.ts';
+import { runCommand } from '../../src/dev/run-command.ts';
 import { registerSearchAttributes, SEARCH_ATTRIBUTES } from '../../src/dev/search-attributes.ts';
 import { startServerProcess } from '../../src/dev/server-process.ts';
 import { ensureTemporalCli } from '../../src/dev/temporal-cli.ts';
@@ -47,7 +48,7 @@ test('dev starts its servers on the ports it is told, whatever the environment n
   await symlink(await ensureTemporalCli({ home: loadConfig().LONGSHORE_HOME, log: () => undefined }), join(home, 'bin/temporal'));
   const ports = { temporal: await freePort(), postgres: await freePort() };
   {
-    await using stack = await startDevStack(config, () => undefined, ports);
+    await using stack = await startDevStack({ config, log: () => undefined, ports, signal: new AbortController().signal });
     expect(stack.config).toMatchObject({
       TEMPORAL_ADDRESS: `127.0.0.1:${ports.temporal}`,
       DATABASE_URL: expect.stringContaining(`@127.0.0.1:${ports.postgres}/`) as string,
@@ -108,6 +109,36 @@ test('Postgres keeps its data directory over a restart', async () => {
     await postgres.stop();
     expect(await isListening(Number(new URL(postgres.url).port))).toBe(false);
   }
+});
+
+test('Postgres runs as the owner of its data, whatever users have come or gone since', async () => {
+  if (process.getuid?.() !== 0) return;
+  const dataDir = join(directory, 'owned');
+  const start = async () => startPostgres({ dataDir, port: await freePort(), home: loadConfig().LONGSHORE_HOME, log: () => {}, durable: false });
+  await (await start()).stop();
+  // A user that no file of users names: the one of the first start is gone.
+  const { code } = await runCommand('chown', ['-R', '54321:54321', dataDir]);
+  expect(code).toBe(0);
+  const postgres = await start();
+  expect((await stat(postgres.dataDir)).uid).toBe(54321);
+  await postgres.stop();
+});
+
+test('a server ends with a process that ends without having stopped it', async () => {
+  const port = await freePort();
+  const stateFile = join(directory, 'left.json');
+  const program = `
+    import { startServerProcess } from './src/dev/server-process.ts';
+    import { isListening } from './src/dev/ports.ts';
+    const args = ['-e', ${JSON.stringify(LISTEN)}, '${port}'];
+    await startServerProcess({ name: 'Left', program: process.execPath, args, stateFile: ${JSON.stringify(stateFile)}, logFile: ${JSON.stringify(`${stateFile}.log`)},
+      port: ${port}, facts: {}, isReady: () => isListening(${port}), readyTimeoutMs: 30000, stopSignal: 'SIGTERM' });
+    throw new Error('an engine that cannot be reached');`;
+  const { code } = await runCommand(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program]);
+  expect(code).toBe(1);
+  const { pid } = JSON.parse(await readFile(stateFile, 'utf8')) as { pid: number };
+  while (isAlive(pid)) await new Promise((resolve) => setImmediate(resolve));
+  expect(await isListening(port)).toBe(false);
 });
 
 test('search attributes are registered once', async () => {

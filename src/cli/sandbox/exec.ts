@@ -4,6 +4,7 @@ import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/sandbox.ts';
 import { printError, EXIT, printLine, type Cli } from '../cli.ts';
+import { quoted } from '../quoted.ts';
 import { visit } from './with-sandboxes.ts';
 
 interface ExecOptions {
@@ -57,11 +58,6 @@ function withVariable(text: string, before: Record<string, string>): Record<stri
   const [, name, value = ''] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(text) ?? [];
   if (name === undefined) throw failure('INVALID_ARGUMENT', { what: '--env', problem: `"${text}" is no variable`, fix: 'Write NAME=value' });
   return { ...before, [name]: value };
-}
-
-/** For bash, whatever it holds. */
-function quoted(word: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 async function begin(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<void> {
