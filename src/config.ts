@@ -7,6 +7,16 @@ import { failure } from './contracts/errors.ts';
 const text = z.string().min(1);
 /** Passwords that somebody else knows: that of the development stack, and those that people try first. */
 const KNOWN_PASSWORDS = new Set(['longshore', 'postgres', 'password', 'changeme', 'change-me', 'secret', 'admin', 'root', 'test', 'example', '123456']);
+/** Parted by commas. */
+const names = z
+  .string()
+  .default('')
+  .transform((list) =>
+    list
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+  );
 const schema = z.object({
   /** Address of the Temporal frontend, `host:port`. */
   TEMPORAL_ADDRESS: text.default('127.0.0.1:7233'),
@@ -23,15 +33,9 @@ const schema = z.object({
   /** Name of this machine in sandbox rows; two workers of one engine share it. */
   LONGSHORE_HOST_ID: text.default(hostname()),
   /** Plugins, by the names that agents give them and parted by commas, that run in the worker's own process instead of a fenced one. */
-  LONGSHORE_HOST_PLUGINS: z
-    .string()
-    .default('')
-    .transform((names) =>
-      names
-        .split(',')
-        .map((name) => name.trim())
-        .filter((name) => name !== ''),
-    ),
+  LONGSHORE_HOST_PLUGINS: names,
+  /** Plugins, named in the same way, that may run although this machine's fence is level C, from which code that breaks out is the worker's own user. */
+  LONGSHORE_WEAKLY_FENCED_PLUGINS: names,
   /** Marks containers and volumes; the reaper touches only those of its own installation. */
   LONGSHORE_INSTALLATION: text.regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'use lower-case letters, digits and -').default('longshore'),
   /** `docker`, `local` (development only), a name that was registered, or a module (`./backend.ts`) whose default export makes one. */

@@ -35,7 +35,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
   const names = sourcesOf(agents.values()).map(({ name }) => name);
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
-  await using isolates = fenced ? await openIsolates({ log, idleMs: idleMsOf(config) }) : undefined;
+  await using isolates = fenced ? await openIsolates({ log, idleMs: idleMsOf(config), weaklyFenced: config.LONGSHORE_WEAKLY_FENCED_PLUGINS }) : undefined;
   await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config });
   await using plugins = await openPlugins({ config, agents, isolates, store, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
@@ -96,7 +96,7 @@ interface Loading {
 
 function tellFence(isolates: Isolates, log: Logger): void {
   const { fence } = isolates;
-  if (isolates.health().level === 'C') log.warn({ fence }, 'plugins run in processes that are hardly fenced; load only those that you trust');
+  if (isolates.health().level === 'C') log.warn({ fence }, 'this machine cannot shut plugins in; only those of LONGSHORE_WEAKLY_FENCED_PLUGINS are loaded');
   else log.info({ fence }, 'plugins run in fenced processes');
 }
 

@@ -10,7 +10,10 @@ import { EXIT, printJson, printLine, type Cli } from './cli.ts';
 /** Loads as a worker does, with nothing of the worker's: no configuration, no variables, no `load`. @throws what is wrong with the plugin */
 export async function checkPlugin(cli: Cli, name: string, json: boolean): Promise<void> {
   const directory = process.cwd();
-  await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }) });
+  await using isolates = await openIsolates({
+    log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }),
+    weaklyFenced: cli.config().LONGSHORE_WEAKLY_FENCED_PLUGINS,
+  });
   // What looks like a path is one; agents write it with ./ before it.
   const located = isPath(name) || name.startsWith('@') ? name : name.includes('/') ? `./${name}` : await pathOrPackage(name, directory);
   await using loaded = await loadSource({ name: located, pins: [] }, { directory, hostPlugins: [], isolates });

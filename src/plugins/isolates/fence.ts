@@ -1,84 +1,105 @@
-import { execFile } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BOUNDS, limits } from './limits.ts';
-import { OWN_USER, ownUser, sameUser, SHARED_USER, type Prefix } from './own-user.ts';
+import { judge, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
+import { findControlGroups } from './launcher/control-groups.ts';
+import { launchings, type Launching } from './launcher/launcher.ts';
+import { measure, probeWords } from './launcher/measure.ts';
+import { BOUNDS, MEMORY_BYTES, PROCESSES } from './limits.ts';
+import { OWN_USER } from './own-user.ts';
+import { weakParts } from './weak-fence.ts';
 
-/**
- * How far a plugin's process is shut in. `A`: no network, a user of its own, limits of memory and files, Node's permission model. `B`: without one of the
- * first two. `C`: Node's permission model, which holds against mistakes more than against attacks.
- */
-export type FenceLevel = 'A' | 'B' | 'C';
+export type { FenceLevel } from './fence-parts.ts';
+
+/** The part of a child process that is used of one behind a fence. */
+export type FencedProcess = Pick<ChildProcessWithoutNullStreams, 'pid' | 'stdin' | 'stdout' | 'stderr' | 'kill' | 'once'>;
 
 export interface Fence {
   level: FenceLevel;
   /** Its parts, in words. */
   has: string[];
   missing: string[];
-  /** The command that runs a script inside; it replaces itself, so that its process id is that of the script. */
+  /** The command that runs a script inside. The process that it becomes ends with the script, and takes it along when it is killed. */
   command(script: string): [program: string, ...args: string[]];
+  /** Starts it where that takes more than the command. */
+  start?(script: string): FencedProcess;
+  /** Removes what the end of the process with this id leaves on the machine. */
+  clean(pid: number): Promise<void>;
+}
+
+export interface FenceOptions {
+  /** What will be run, where that is known: a container is tried with an image that has it. */
+  script?: string;
+  /** As in `DOCKER_HOST`, which is the default. */
+  engine?: string | undefined;
 }
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
-const PROBE_TIMEOUT_MS = 5_000;
 const HEAP_MEGABYTES = 128;
-const NETWORK = 'no network';
 
 /**
- * Tries what this machine offers; takes some milliseconds.
+ * Tries what this machine offers: each candidate from inside, by doing what must not be possible. Takes some ten milliseconds.
  * @param folders where its programs are.
  */
-export async function probeFence(folders: string[] = FOLDERS): Promise<Fence> {
-  const root = process.getuid?.() === 0;
-  const [unshare, prlimit, sh, setpriv] = await Promise.all(['unshare', 'prlimit', 'sh', 'setpriv'].map((name) => find(name, folders)));
-  /** In the order in which they run; of each the better candidates first. */
-  const parts: Prefix[][] = [
-    unshare ? [{ gives: NETWORK, words: [unshare, ...(root ? [] : ['--user']), '--net', '--ipc', '--'] }] : [],
-    limits({ prlimit, sh }, root),
-    setpriv ? [...(root && sh ? await ownUser(sh, setpriv) : []), sameUser(setpriv)] : [],
-  ];
-  const working = (await Promise.all(parts.map(firstWorking))).filter((prefix) => prefix !== undefined);
-  const has = working.map(({ gives }) => gives);
-  return {
-    level: levelOf(has),
-    has: [...has, "Node's permission model"],
-    missing: [NETWORK, BOUNDS, OWN_USER].filter((name) => !has.includes(name)),
-    command(script) {
-      const [program, ...args] = [...working.flatMap(({ words }) => words), process.execPath, ...nodeFlags(script), script];
-      return [program ?? process.execPath, ...args];
-    },
-  };
+export async function probeFence(folders: string[] = FOLDERS, options: FenceOptions = {}): Promise<Fence> {
+  const isRoot = process.getuid?.() === 0;
+  const perl = process.platform === 'linux' ? await find('perl', folders) : undefined;
+  if (perl === undefined) return weakFence(folders, isRoot);
+  return (await probeLauncher(perl, isRoot)) ?? (await probeSiblings(perl, options)) ?? weakFence(folders, isRoot);
 }
 
 /** For the log and the doctor: `level A (no network, …)`. */
-export function describeFence({ level, has, missing }: Fence): string {
+export function describeFence({ level, has, missing }: Pick<Fence, 'level' | 'has' | 'missing'>): string {
   return `level ${level} (${has.join(', ')}${missing.length > 0 ? `; missing: ${missing.join(', ')}` : ''})`;
 }
 
-function levelOf(has: string[]): FenceLevel {
-  const [network, limits, user, shared] = [NETWORK, BOUNDS, OWN_USER, SHARED_USER].map((name) => has.includes(name));
-  if (network && limits && user) return 'A';
-  return limits && (network || user || shared) ? 'B' : 'C';
+/** The first way whose measure holds the machine apart. */
+async function probeLauncher(perl: string, isRoot: boolean): Promise<Fence | undefined> {
+  const groups = isRoot ? await findControlGroups({ memoryBytes: MEMORY_BYTES, processes: PROCESSES }) : undefined;
+  for (const launching of await launchings({ perl, groups, isRoot })) {
+    const measured = await measure([...launching.words([]), ...probeWords(engineSocket())]);
+    const judged = measured && judge(measured, launching.user, launching.groups !== undefined);
+    if (judged && judged.level !== 'C') return launchedFence(launching, judged);
+  }
+  return undefined;
+}
+
+function launchedFence(launching: Launching, judged: Judged): Fence {
+  return {
+    ...judged,
+    command(script) {
+      const [program = '', ...args] = [...launching.words([script]), '--', process.execPath, ...nodeFlags(script), script];
+      return [program, ...args];
+    },
+    clean: async (pid) => launching.groups?.remove(pid),
+  };
+}
+
+async function weakFence(folders: string[], isRoot: boolean): Promise<Fence> {
+  const [unshare, prlimit, sh, setpriv] = await Promise.all(['unshare', 'prlimit', 'sh', 'setpriv'].map((name) => find(name, folders)));
+  const parts = await weakParts({ unshare, prlimit, sh, setpriv }, isRoot);
+  const has = parts.map(({ gives }) => gives);
+  return {
+    level: 'C',
+    has: [...has, MODEL],
+    missing: ['files, sockets and processes of its own', ...[NETWORK, BOUNDS, OWN_USER].filter((name) => !has.includes(name))],
+    command(script) {
+      const [program, ...args] = [...parts.flatMap(({ words }) => words), process.execPath, ...nodeFlags(script), script];
+      return [program ?? process.execPath, ...args];
+    },
+    clean: async () => undefined,
+  };
+}
+
+function engineSocket(): string | undefined {
+  const host = process.env['DOCKER_HOST'];
+  return host?.startsWith('unix://') ? host.slice('unix://'.length) : undefined;
 }
 
 function nodeFlags(script: string): string[] {
   // Renamed within the life of Node 22.
   const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission';
   return [permission, `--allow-fs-read=${script}`, '--no-warnings', '--no-deprecation', `--max-old-space-size=${HEAP_MEGABYTES}`];
-}
-
-async function firstWorking(candidates: Prefix[]): Promise<Prefix | undefined> {
-  for (const candidate of candidates) {
-    const [program = '', ...args] = candidate.words;
-    if (await succeeds(program, [...args, '/bin/true'])) return candidate;
-  }
-  return undefined;
-}
-
-function succeeds(program: string, args: string[]): Promise<boolean> {
-  return new Promise((resolve) => {
-    execFile(program, args, { timeout: PROBE_TIMEOUT_MS, env: {} }, (error) => resolve(error === null));
-  });
 }
 
 async function find(name: string, folders: string[]): Promise<string | undefined> {

@@ -25,7 +25,13 @@ export function createIdleWatch(process: PluginProcess, calls: Pick<Calls, 'begu
 
 /** Milliseconds for which its main thread, which is the one that runs the plugin's code, was on a processor or waited for one. */
 async function processorTimeOf(pid: number | undefined): Promise<number | undefined> {
-  const numbers = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => undefined);
+  const numbers = await readFile(`/proc/${await programOf(pid)}/schedstat`, 'utf8').catch(() => undefined);
   const [ran, waited] = numbers?.split(' ') ?? [];
   return ran === undefined || waited === undefined ? undefined : (Number(ran) + Number(waited)) / 1_000_000;
+}
+
+/** The launcher's only child; without a launcher the process itself is the program. */
+async function programOf(pid: number | undefined): Promise<string> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  return children.split(' ')[0] || String(pid);
 }

@@ -6,7 +6,12 @@ const KILOBYTE = 1_024;
 /** Node 24 reserves much address space for its code at the start and fails with less. */
 const DATA_BYTES = (Number(process.versions.node.split('.')[0]) >= 23 ? 768 : 256) * KILOBYTE * KILOBYTE;
 const FILES = 64;
-const PROCESSES = 64;
+/** Threads count as processes. */
+export const PROCESSES = 64;
+/** Of all that a process uses; above the limit of data, which has clearer errors. */
+export const MEMORY_BYTES = 320 * KILOBYTE * KILOBYTE;
+/** As Linux numbers them: size of data, of files and of core dumps, processes, open files, bytes of queues of messages. */
+const [DATA, FSIZE, CORE, NPROC, NOFILE, MSGQUEUE] = [2, 1, 4, 6, 7, 12];
 
 /**
  * Ways to bound what a process may take, the better first.
@@ -20,4 +25,9 @@ export function limits({ prlimit, sh }: { prlimit: string | undefined; sh: strin
     // Other systems take these numbers and do not keep to them.
     ...(sh && process.platform === 'linux' ? [{ gives: BOUNDS, words: [sh, '-c', byShell] }] : []),
   ];
+}
+
+/** The same for the launcher. */
+export function limitNumbers(): string[] {
+  return [`${DATA}=${DATA_BYTES}`, `${FSIZE}=0`, `${CORE}=0`, `${NPROC}=${PROCESSES}`, `${NOFILE}=${FILES}`, `${MSGQUEUE}=0`];
 }

@@ -1,9 +1,11 @@
+import { failure } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
 import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
 import type { PluginBundle } from './bundle-plugin.ts';
 import type { Caller } from './capabilities.ts';
+import type { Fence } from './fence.ts';
 import { hookContext } from './hook-context.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
 import type { IsolatesHealth } from './isolate-health.ts';
@@ -44,16 +46,22 @@ export interface IsolatesOptions extends Partial<Limits> {
   idleMs?: number;
   /** Milliseconds that a plugin's own functions (`load`, `promptText`, …) may take. */
   hookTimeoutMs?: number;
+  /** Names of the plugins that are loaded although the fence is level C; none by default. */
+  weaklyFenced?: string[] | 'all';
+  /** What keeps processes in, where that is known already. */
+  fence?: Fence;
 }
 
 const DEFAULT_LIMITS: Limits = { unresponsiveMs: 5_000, graceMs: 2_000 };
 const HOOK_TIMEOUT_MS = 10_000;
 
-export async function openIsolates({ log, idleMs = 0, hookTimeoutMs = HOOK_TIMEOUT_MS, ...limits }: IsolatesOptions): Promise<Isolates> {
-  const processes = await openProcesses();
+export async function openIsolates(options: IsolatesOptions): Promise<Isolates> {
+  const { log, idleMs = 0, hookTimeoutMs = HOOK_TIMEOUT_MS, weaklyFenced = [], fence, ...limits } = options;
+  const processes = await openProcesses(fence);
   const listeners = new Set<() => void>();
-  const start = ({ name, code, permissions = {} }: IsolatedCode) =>
-    createIsolate({
+  const start = ({ name, code, permissions = {} }: IsolatedCode) => {
+    if (processes.level === 'C' && weaklyFenced !== 'all' && !weaklyFenced.includes(name)) throw tooWeak(name, processes.fence);
+    return createIsolate({
       plugin: name,
       code,
       grants: grantsOf(permissions),
@@ -64,6 +72,7 @@ export async function openIsolates({ log, idleMs = 0, hookTimeoutMs = HOOK_TIMEO
       log,
       now: () => performance.now(),
     });
+  };
   const follow = (onRest: () => void) => {
     listeners.add(onRest);
     return () => void listeners.delete(onRest);
@@ -76,6 +85,14 @@ export async function openIsolates({ log, idleMs = 0, hookTimeoutMs = HOOK_TIMEO
       await processes[Symbol.asyncDispose]();
     },
   };
+}
+
+function tooWeak(name: string, fence: string): Error {
+  return failure('PLUGIN_INVALID', {
+    plugin: JSON.stringify(name),
+    problem: `this machine cannot shut it in: the fence is ${fence}, so code that breaks out of it has what the worker has, its Docker engine too`,
+    fix: `Give the worker a better fence (longshore doctor tells how), or, if you trust this plugin, set LONGSHORE_WEAKLY_FENCED_PLUGINS=${name} (several are parted by commas)`,
+  });
 }
 
 interface Shared extends Pick<Isolates, 'fence' | 'follow'>, Pick<IsolatesHealth, 'level'> {

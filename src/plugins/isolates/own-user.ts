@@ -6,6 +6,13 @@ export interface Prefix {
   words: string[];
 }
 
+/** User ids for processes: `first` plus the process id modulo `count`. */
+export interface UserRange {
+  gives: string;
+  first: number;
+  count: number;
+}
+
 export const OWN_USER = 'a user of its own';
 export const SHARED_USER = 'a user that it may share with another plugin';
 
@@ -21,20 +28,26 @@ const NO_MORE = ['--no-new-privs', '--pdeathsig=KILL'];
 const POWERS = ['--clear-groups', '--inh-caps=-all', '--bounding-set=-all', ...NO_MORE];
 
 /**
- * Ways to give a process a user that no other process has, the better first; all need root. The user's id is made of the id of the process, which nobody
+ * Users that no other process has, the better range first; becoming one needs root. The user's id is made of the id of the process, which nobody
  * else has while it lives, whichever worker started it: so there is nothing to take, to wait for, to use up or to give back after a crash. Where only the usual
  * 65,536 users exist, as in a container with a user namespace, two processes of far apart ids can get the same.
  */
-export async function ownUser(sh: string, setpriv: string): Promise<Prefix[]> {
+export async function userRanges(): Promise<UserRange[]> {
   // Processes of a container have ids of their own in it, but a worker beside it sees them too.
   const inContainer = (await readlink('/proc/self/ns/pid').catch(() => MACHINES_OWN)) !== MACHINES_OWN;
   const first = BESIDE_ALL_ACCOUNTS + (inContainer ? PROCESS_IDS : 0);
+  return [
+    { gives: OWN_USER, first, count: PROCESS_IDS },
+    { gives: SHARED_USER, ...BELOW_65536 },
+  ];
+}
+
+/** Ways to give a process such a user with the programs that most machines have. */
+export async function ownUser(sh: string, setpriv: string): Promise<Prefix[]> {
   // The shell's own variables would be an environment.
   const become = (id: string) => `user=$((${id})); unset PWD OLDPWD SHLVL; exec "$0" --reuid="$user" --regid="$user" ${POWERS.join(' ')} -- "$@"`;
-  return [
-    { gives: OWN_USER, words: [sh, '-c', become(`${first} + $$`), setpriv] },
-    { gives: SHARED_USER, words: [sh, '-c', become(`${BELOW_65536.first} + $$ % ${BELOW_65536.count}`), setpriv] },
-  ];
+  const ranges = await userRanges();
+  return ranges.map(({ gives, first, count }) => ({ gives, words: [sh, '-c', become(`${first} + $$ % ${count}`), setpriv] }));
 }
 
 /** What can be taken from a process without root. */

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { deferred } from '../../deferred.ts';
 import { createAllowance } from './allowance.ts';
 import { createLineReader } from './line-reader.ts';
-import type { Fence } from './fence.ts';
+import type { Fence, FencedProcess } from './fence.ts';
 import type { GuestScript } from './guest-script.ts';
 import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type ToGuest } from './protocol.ts';
 import { readSteadily } from './read-steadily.ts';
 
 export interface PluginProcess {
-  /** Process id of the script itself. */
+  /** Process id of the script, or of the launcher that is its parent. */
   pid: number | undefined;
   /** Resolves when it can be given a plugin; rejects when it ended before. */
   ready: Promise<void>;
@@ -34,8 +34,7 @@ const MAX_STDERR = 4_000;
 
 /** Starts a process behind the fence, with nothing of this one: no environment, no files but its pipes, an empty directory. */
 export function startPluginProcess(fence: Fence, script: GuestScript): PluginProcess {
-  const [program, ...args] = fence.command(script.path);
-  const child = spawn(program, args, { cwd: script.directory, env: { TZ: 'UTC', LANG: 'C' }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = fence.start?.(script.path) ?? spawnCommand(fence, script);
   const { ready, setReady, notReady } = promiseOfReady();
   let listener: ((message: FromGuest, length: number) => void) | undefined;
   let cause: string | undefined;
@@ -73,7 +72,7 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
     child.once('exit', hurry);
     child.once('close', (code, signal) => {
       end(whyOf(code, signal, complaints));
-      resolve();
+      resolve(child.pid === undefined ? undefined : fence.clean(child.pid));
     });
   });
   return {
@@ -89,6 +88,11 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
     },
     kill,
   };
+}
+
+function spawnCommand(fence: Fence, script: GuestScript): FencedProcess {
+  const [program, ...args] = fence.command(script.path);
+  return spawn(program, args, { cwd: script.directory, env: { TZ: 'UTC', LANG: 'C' }, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
 function promiseOfReady() {

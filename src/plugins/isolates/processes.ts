@@ -1,4 +1,4 @@
-import { describeFence, probeFence, type FenceLevel } from './fence.ts';
+import { describeFence, probeFence, type Fence, type FenceLevel } from './fence.ts';
 import { writeGuestScript } from './guest-script.ts';
 import { startPluginProcess, type PluginProcess } from './plugin-process.ts';
 
@@ -14,9 +14,13 @@ export interface Processes extends AsyncDisposable {
 /** In which a plugin gets to work in the process that it took, without another that starts beside it and takes the processors from it. */
 const HEAD_START_MS = 150;
 
-/** Prepares processes for plugins; disposing it ends every one of them. */
-export async function openProcesses(): Promise<Processes> {
-  const [fence, script] = await Promise.all([probeFence(), writeGuestScript()]);
+/**
+ * Prepares processes for plugins; disposing it ends every one of them.
+ * @param known the fence, where it has been probed already.
+ */
+export async function openProcesses(known?: Fence): Promise<Processes> {
+  const script = await writeGuestScript();
+  const fence = known ?? (await probeFence(undefined, { script: script.path }));
   const all = new Set<PluginProcess>();
   let open = true;
   const start = (): PluginProcess => {

@@ -32,7 +32,8 @@ test('a plugin that nobody uses unloads and has no process; its tools stay liste
   expect(await run(plugin, 'state')).toEqual([1, [1, 'v']]);
   await untilAsleep(plugin);
   expect(plugin.tools.map(({ id }) => id)).toEqual(['state', 'ping']);
-  while ((await childrenOf(process.pid)).length > before) await new Promise((resolve) => setTimeout(resolve, 2));
+  // The next one in advance is begun only later.
+  while ((await childrenOf(process.pid)).length > before || linesOf('sleeper').length < 3) await new Promise((resolve) => setTimeout(resolve, 2));
   // Once for each of its compartments.
   expect(linesOf('sleeper')).toEqual([SLEEPS, 'unloads', 'unloads']);
   expect(await run(plugin, 'state')).toEqual([1, [1, 'v']]);

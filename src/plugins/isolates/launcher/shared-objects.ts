@@ -1,0 +1,19 @@
+import { execFile } from 'node:child_process';
+import { isAbsolute } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const TIMEOUT_MS = 10_000;
+
+/** The files that a program is loaded from besides itself: its libraries and their loader. Undefined where the loader does not tell. */
+export async function sharedObjectsOf(program: string): Promise<string[] | undefined> {
+  try {
+    // Makes the loader list what it would load, and not run it; `ldd` is a script around that.
+    const { stdout } = await run(program, [], { env: { LD_TRACE_LOADED_OBJECTS: '1' }, timeout: TIMEOUT_MS });
+    const paths = stdout.split('\n').map((line) => /(?:=> )?(\/.*) \(0x[0-9a-f]+\)$/.exec(line)?.[1]?.trim());
+    const found = paths.filter((path) => path !== undefined && isAbsolute(path)) as string[];
+    return found.length > 0 ? [...new Set(found)] : undefined;
+  } catch {
+    return undefined;
+  }
+}
