@@ -31,7 +31,7 @@ export interface DoctorLine {
 
 /** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
 export async function runDoctor(config: Config): Promise<DoctorLine[]> {
-  const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), blobLine(config), fenceLine()]);
+  const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), blobLine(config), fenceLine(config)]);
   return [nodeLine(process.versions.node), ...groups.flat(), metricsLine(config)];
 }
 
@@ -143,16 +143,15 @@ function metricsLine({ LONGSHORE_METRICS_ADDRESS: address }: Config): DoctorLine
   return { name: 'Metrics', ok: 'ok', found };
 }
 
-/** What keeps third-party plugins in, tried out. */
-async function fenceLine(): Promise<DoctorLine> {
-  const fence = await probeFence();
+/** What keeps third-party plugins in, tried from inside. */
+async function fenceLine({ DOCKER_HOST: engine }: Config): Promise<DoctorLine> {
+  const fence = await probeFence(undefined, { engine });
   const line = { name: 'Plugin fence', found: describeFence(fence) };
   if (fence.level === 'A') return { ...line, ok: 'ok' };
-  const cure =
-    process.getuid?.() === 0
-      ? 'Let workers use unshare and setpriv of util-linux, which in a container takes the capability SYS_ADMIN'
-      : 'Run workers as root on Linux with util-linux (unshare, setpriv)';
-  return { ...line, ok: 'warning', todo: `${cure}; or load only plugins you trust` };
+  if (fence.level === 'B') return { ...line, ok: 'ok', todo: 'Optional, for level A: run workers as root on Linux' };
+  const todo =
+    'Third-party plugins are refused. On Linux with perl: let workers make namespaces (root with SYS_ADMIN, or user namespaces) or reach a Docker engine; or name plugins that you trust in LONGSHORE_WEAKLY_FENCED_PLUGINS';
+  return { ...line, ok: 'warning', todo };
 }
 
 async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<DoctorLine> {

@@ -1,10 +1,12 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readEnvironment } from '../../config.ts';
 import { judge, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
 import { findControlGroups } from './launcher/control-groups.ts';
 import { launchings, type Launching } from './launcher/launcher.ts';
-import { measure, probeWords } from './launcher/measure.ts';
+import { measure, measureStarted, probeWords } from './launcher/measure.ts';
+import { siblings, type Sibling } from './launcher/sibling.ts';
 import { BOUNDS, MEMORY_BYTES, PROCESSES } from './limits.ts';
 import { OWN_USER } from './own-user.ts';
 import { weakParts } from './weak-fence.ts';
@@ -57,7 +59,7 @@ export function describeFence({ level, has, missing }: Pick<Fence, 'level' | 'ha
 async function probeLauncher(perl: string, isRoot: boolean): Promise<Fence | undefined> {
   const groups = isRoot ? await findControlGroups({ memoryBytes: MEMORY_BYTES, processes: PROCESSES }) : undefined;
   for (const launching of await launchings({ perl, groups, isRoot })) {
-    const measured = await measure([...launching.words([]), ...probeWords(engineSocket())]);
+    const measured = await measure([...launching.words([]), ...probeWords(engineSocket())], async (pid) => launching.groups?.remove(pid));
     const judged = measured && judge(measured, launching.user, launching.groups !== undefined);
     if (judged && judged.level !== 'C') return launchedFence(launching, judged);
   }
@@ -68,10 +70,37 @@ function launchedFence(launching: Launching, judged: Judged): Fence {
   return {
     ...judged,
     command(script) {
-      const [program = '', ...args] = [...launching.words([script]), '--', process.execPath, ...nodeFlags(script), script];
-      return [program, ...args];
+      return [...launching.words([script]), '--', process.execPath, ...nodeFlags(script), script];
     },
     clean: async (pid) => launching.groups?.remove(pid),
+  };
+}
+
+/** Where the worker may make no namespaces, an engine may make a container beside it. */
+export async function probeSiblings(perl: string, { script, engine = readEnvironment('DOCKER_HOST') }: FenceOptions): Promise<Fence | undefined> {
+  const { PluginContainers } = await import('../../sandbox/docker/plugin-containers.ts');
+  const containers = new PluginContainers(engine);
+  const reachable = await containers.sweep().then(
+    () => true,
+    () => false,
+  );
+  if (!reachable) return undefined;
+  for (const sibling of await siblings(perl, containers)) {
+    const measured = await measureStarted(sibling.start(probeWords(engineSocket()), script));
+    const judged = measured && judge(measured, sibling.user, true);
+    if (judged && judged.level !== 'C') return siblingFence(sibling, judged);
+  }
+  return undefined;
+}
+
+function siblingFence(sibling: Sibling, judged: Judged): Fence {
+  const command = (path: string): [string, ...string[]] => [process.execPath, ...nodeFlags(path), path];
+  return {
+    ...judged,
+    has: ['a container of its own', ...judged.has],
+    command,
+    start: (path) => sibling.start(['--', ...command(path)], path),
+    clean: async () => undefined,
   };
 }
 
@@ -92,7 +121,7 @@ async function weakFence(folders: string[], isRoot: boolean): Promise<Fence> {
 }
 
 function engineSocket(): string | undefined {
-  const host = process.env['DOCKER_HOST'];
+  const host = readEnvironment('DOCKER_HOST');
   return host?.startsWith('unix://') ? host.slice('unix://'.length) : undefined;
 }
 

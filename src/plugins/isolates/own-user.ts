@@ -42,6 +42,12 @@ export async function userRanges(): Promise<UserRange[]> {
   ];
 }
 
+/** The same for containers, whose process ids tell nothing: one of so many that no two meet by chance, beside those above. */
+export const SIBLING_USERS: UserRange[] = [
+  { gives: OWN_USER, first: BESIDE_ALL_ACCOUNTS + 2 * PROCESS_IDS, count: 0x0800_0000 },
+  { gives: SHARED_USER, ...BELOW_65536 },
+];
+
 /** Ways to give a process such a user with the programs that most machines have. */
 export async function ownUser(sh: string, setpriv: string): Promise<Prefix[]> {
   // The shell's own variables would be an environment.

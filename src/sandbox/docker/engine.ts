@@ -212,7 +212,7 @@ class TerseAgent extends Agent {
 }
 
 /** All parts are given, so that dockerode takes none from the environment. */
-function address(host: string | undefined): Docker.DockerOptions & { agent: Agent } {
+export function address(host: string | undefined): Docker.DockerOptions & { agent: Agent } {
   const agent = new TerseAgent({ keepAlive: false });
   const url = new URL(host ?? STANDARD_SOCKET);
   if (url.protocol === 'unix:') return { protocol: 'http', socketPath: url.pathname, host: undefined, agent };

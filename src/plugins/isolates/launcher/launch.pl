@@ -14,10 +14,10 @@ my $SYSCALLS = {
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWPID, NEWNET; and CLONE_NEWUSER.
 my $SPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000;
 my $NEWUSER = 0x10000000;
-my ($PR_SET_PDEATHSIG, $PR_CAPBSET_DROP, $PR_SET_NO_NEW_PRIVS) = (1, 24, 38);
+my ($PR_SET_PDEATHSIG, $PR_SET_DUMPABLE, $PR_CAPBSET_DROP, $PR_SET_NO_NEW_PRIVS) = (1, 4, 24, 38);
 my $SIGKILL = 9;
 my $LAST_CAPABILITY = 40;
-my $POLL_MS = 1000;
+my $POLL_SECONDS = 1;
 
 my %option = (spaces => 'none', bind => [], limit => [], group => []);
 while (@ARGV) {
@@ -153,6 +153,8 @@ sub start {
   my (@program) = @_;
   pipe(my $alive, my $held) or refuse("pipe: $!");
   $SIG{CHLD} = sub { };
+  # What the program runs as may not look into this process; the program itself is another matter once it has begun.
+  must('hide', 'prctl', $PR_SET_DUMPABLE, 0, 0, 0, 0);
   my $child = fork() // refuse("fork: $!");
   if ($child) {
     close $alive;
@@ -188,8 +190,9 @@ sub wait_for {
   while ($option{watch}) {
     my $ended = waitpid($child, 1);
     return $? if $ended == $child;
-    my ($poll, $time) = (pack('lss', 0, 0, 0), pack('qq', 0, $POLL_MS * 1_000_000));
-    syscall($call->{ppoll}, $poll, 1, $time, 0, 8);
+    my ($poll, $time) = (pack('lss', 0, 0, 0), pack('qq', $POLL_SECONDS, 0));
+    # Its child's end interrupts it.
+    syscall($call->{ppoll}, $poll, 1, $time, 0, 8) != -1 or $!{EINTR} or refuse("watch the input: $!");
     my (undef, undef, $found) = unpack('lss', $poll);
     exit 1 if $found;
   }

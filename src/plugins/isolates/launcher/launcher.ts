@@ -13,7 +13,7 @@ export interface Launching {
   /** Undefined where the machine has no control groups that a worker may make. */
   groups: ControlGroups | undefined;
   /** The words before the options for one start, and the words that say which program it is. */
-  words(files: string[]): string[];
+  words(files: string[]): [program: string, ...args: string[]];
 }
 
 export const LAUNCHER = fileURLToPath(new URL('./launch.pl', import.meta.url));
@@ -51,4 +51,3 @@ export async function launchings({ perl, groups, isRoot }: { perl: string; group
   });
   return [...asRoot, way(undefined, ['--spaces=user'], undefined)];
 }
-

@@ -17,3 +17,13 @@ export async function sharedObjectsOf(program: string): Promise<string[] | undef
     return undefined;
   }
 }
+
+/** The files of perl's own modules that the launcher uses; undefined where they are not there. */
+export async function modulesOf(perl: string): Promise<string[] | undefined> {
+  try {
+    const { stdout } = await run(perl, ['-e', 'use strict; use warnings; use Errno; print map { "$_\\n" } values %INC'], { env: {}, timeout: TIMEOUT_MS });
+    return stdout.split('\n').filter((path) => path !== '');
+  } catch {
+    return undefined;
+  }
+}
