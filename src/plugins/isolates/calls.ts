@@ -11,11 +11,15 @@ interface Pending {
   reject: (error: Error) => void;
   /** Its caller has its answer; the process still works on it. */
   given: boolean;
+  /** The process has read it. Until then it can have done nothing: what it does comes later in the same pipe. */
+  begun: boolean;
 }
 
 /** The calls under way in one process. */
 export interface Calls {
   begin(name: string, caller?: Caller): { id: number; answer: Promise<Json> };
+  /** The process says that it has read a call. */
+  hasBegun(id: number): void;
   /** Ends a call with what the process said. An id that was never given out, or twice the same, is for nobody. */
   finish(id: number, outcome: (name: string) => Json | Error): void;
   /** Answers the caller now and cancels. What is still at work after the grace is ended with its process. */
@@ -27,11 +31,25 @@ export interface Calls {
   underWay(): number;
 }
 
+/** Errors of calls that their process never read: another may be given them. */
+const unread = new WeakSet<object>();
+
+export function wasNeverRead(error: unknown): boolean {
+  return error instanceof Error && unread.has(error);
+}
+
 export function createCalls(process: PluginProcess, graceMs: number): Calls {
   const pending = new Map<number, Pending>();
   let last = 0;
+  let ended: string | undefined;
+  const fail = ({ name, begun, reject }: Pending, why: string): void => {
+    const error = failure('PLUGIN_ENDED', { tool: name, why });
+    if (!begun) unread.add(error);
+    reject(error);
+  };
   const failAll = (why: string): void => {
-    for (const { name, reject } of pending.values()) reject(failure('PLUGIN_ENDED', { tool: name, why }));
+    ended = why;
+    for (const call of pending.values()) fail(call, why);
     pending.clear();
   };
   void process.ended.then(failAll);
@@ -39,8 +57,16 @@ export function createCalls(process: PluginProcess, graceMs: number): Calls {
     begin(name, caller) {
       last += 1;
       const id = last;
-      const answer = new Promise<Json>((resolve, reject) => pending.set(id, { name, caller, resolve, reject, given: false }));
+      const answer = new Promise<Json>((resolve, reject) => {
+        const call = { name, caller, resolve, reject, given: false, begun: false };
+        if (ended === undefined) pending.set(id, call);
+        else fail(call, ended);
+      });
       return { id, answer };
+    },
+    hasBegun(id) {
+      const call = pending.get(id);
+      if (call) call.begun = true;
     },
     finish(id, outcome) {
       const call = pending.get(id);

@@ -2,6 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
 import { createBreaker, type Breaker } from './breaker.ts';
+import { wasNeverRead } from './calls.ts';
 import type { IsolateHealth } from './isolate-health.ts';
 import { KeptProcess, type AtWork } from './kept-process.ts';
 import { speakWith, type CallRequest, type Limits } from './loaded-process.ts';
@@ -90,8 +91,11 @@ export function createIsolate(options: IsolateOptions): Isolate {
       if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
       // It does that when it falls asleep.
       if (kept.isAsleep() && isHook(request, 'unload')) return kept.gone().then(() => null);
-      refuseWhileOpen(breaker, request.name);
-      const value = await kept.use(({ loaded }) => loaded.call(request));
+      const check = () => {
+        if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
+        refuseWhileOpen(breaker, request.name);
+      };
+      const value = await callWhereRead(request, check, (again) => kept.use(({ loaded }) => loaded.call(again)));
       loading = loadingAfter(request, loading);
       breaker.succeeded();
       return value;
@@ -113,6 +117,21 @@ async function setToWork(process: PluginProcess, options: IsolateOptions, known?
   } catch (error) {
     process.kill('it could not be set to work');
     throw error;
+  }
+}
+
+/** A call that a process ended without having read it has done nothing, so it goes to the next one, for as long as it has time. */
+async function callWhereRead(request: CallRequest, check: () => void, call: (request: CallRequest) => Promise<Json>): Promise<Json> {
+  const until = performance.now() + request.timeoutMs;
+  for (let again = request; ; again = { ...request, timeoutMs: Math.max(1, until - performance.now()) }) {
+    check();
+    try {
+      return await call(again);
+    } catch (error) {
+      if (!wasNeverRead(error)) throw error;
+      // The process that ended is forgotten first.
+      await new Promise(setImmediate);
+    }
   }
 }
 

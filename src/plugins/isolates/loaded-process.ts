@@ -52,10 +52,15 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
   const answers = createPromptAnswers();
   process.listen((message, length) => {
     watchdog.listen(message);
+    if (message.type === 'begun') return calls.hasBegun(message.id);
     if (message.type === 'done' || message.type === 'failed') answers.answered();
     if (message.type === 'done') calls.finish(message.id, () => message.value);
     if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message));
-    if (message.type === 'ask') void serve(message, length);
+    if (message.type === 'ask') {
+      // Who asks has begun, whatever else it says.
+      calls.hasBegun(message.call);
+      void serve(message, length);
+    }
     if (message.type === 'tell') write(message, calls, (line) => log[message.what === 'warn' ? 'warn' : 'info']({ plugin }, line));
   });
   const load = async (what: Omit<Extract<ToGuest, { type: 'load' }>, 'type' | 'id'>): Promise<Json> => {

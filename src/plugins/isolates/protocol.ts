@@ -19,6 +19,8 @@ export type ToGuest =
 export type FromGuest =
   | { type: 'ready' }
   | { type: 'pong'; id: number }
+  /** A call was read; sent before any of its code runs. */
+  | { type: 'begun'; id: number }
   /** A call's result. */
   | { type: 'done'; id: number; value: Json }
   | { type: 'failed'; id: number; message: string; problems?: string }
@@ -85,6 +87,7 @@ export function readFromGuest(line: string): FromGuest | undefined {
 const READERS: Record<string, (message: JsonObject) => FromGuest | undefined> = {
   ready: () => ({ type: 'ready' }),
   pong: ({ id }) => (isId(id) ? { type: 'pong', id } : undefined),
+  begun: ({ id }) => (isId(id) ? { type: 'begun', id } : undefined),
   done: ({ id, value }) => (isId(id) && value !== undefined ? { type: 'done', id, value } : undefined),
   failed({ id, message, problems }) {
     if (!isId(id) || typeof message !== 'string') return undefined;

@@ -40,6 +40,15 @@ let host: Json[] | undefined;
 /** Hooks that change the state of the code: they run wherever there is any. */
 const EVERYWHERE = new Set(['load', 'unload', 'updateConfig']);
 
+/** A call that was read, of which no code has run yet. */
+let notSaid: number | undefined;
+
+/** Before any code of a call runs, the worker is told: a call of which it was not goes to another process, should this one end. */
+function sayBegun(): void {
+  if (notSaid !== undefined) writePipe(`{"type":"begun","id":${notSaid}}\n`);
+  notSaid = undefined;
+}
+
 function send(message: FromGuest): void {
   writePipe(`${JSON.stringify(message)}\n`);
 }
@@ -78,6 +87,7 @@ function currentFlow(): Flow | undefined {
 
 /** Global functions speak for the call that uses them; where that cannot be told, for the one that began last in their compartment. */
 function outsideOf(realm: Realm): Outside {
+  sayBegun();
   const caller = () => currentFlow()?.call ?? realm.active.at(-1);
   const line = (what: string): Line => {
     const call = caller();
@@ -93,14 +103,23 @@ function outsideOf(realm: Realm): Outside {
 
 async function runCall({ id, target, conversation, grants, args, facts }: Call): Promise<Json> {
   if (!compartments) throw new Error('no plugin is loaded');
-  if ('hook' in target && EVERYWHERE.has(target.hook)) return runEverywhere(compartments, target, args);
+  notSaid = id;
+  if ('hook' in target && EVERYWHERE.has(target.hook)) {
+    sayBegun();
+    return runEverywhere(compartments, target, args);
+  }
   const controller = new GuestAbortController();
   controllers.set(id, controller);
   try {
     const realm = compartments.realmFor(conversation, grants);
+    // Where its compartment had to be made, the plugin's code has run already.
+    const isSaid = notSaid === undefined;
+    notSaid = undefined;
     realm.active.push(id);
     try {
       await realm.loaded;
+      if (!isSaid) notSaid = id;
+      sayBegun();
       const [self, run] = functionOf(realm.plugin, target);
       const context = facts ? createContext(facts, controller.signal, lineOf(id)) : undefined;
       const given = context ? [...args, context] : args;

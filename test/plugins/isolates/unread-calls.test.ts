@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { wasNeverRead, createCalls } from '../../../src/plugins/isolates/calls.ts';
+import type { PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
+import { contextOf, openWorkbench, problemOf, run, sourceOf } from './support.ts';
+
+/** A process that does what a test says, for the bookkeeping alone. */
+function fakeProcess() {
+  let end: (why: string) => void = () => undefined;
+  const ended = new Promise<string>((resolve) => (end = resolve));
+  return { process: { ended, send: () => undefined, kill: (why: string) => end(why) } as unknown as PluginProcess, end };
+}
+
+test('whatever happens in which order, a call fails as one that was never read only if its process did not say that it had begun', async () => {
+  const step = fc.oneof(
+    fc.record({ what: fc.constant('call' as const) }),
+    fc.record({ what: fc.constantFrom('begun' as const, 'done' as const, 'giveUp' as const), id: fc.integer({ min: 0, max: 8 }) }),
+    fc.record({ what: fc.constant('end' as const) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const { process, end } = fakeProcess();
+      const calls = createCalls(process, 60_000);
+      const outcomes = new Map<number, Promise<string>>();
+      const begun = new Set<number>();
+      let isOver = false;
+      for (const given of steps) {
+        if (given.what === 'call') {
+          const { id, answer } = calls.begin('p:t');
+          outcomes.set(
+            id,
+            answer.then(String, (error: Error) => (wasNeverRead(error) ? 'never read' : error.message)),
+          );
+        } else if (given.what === 'begun') {
+          calls.hasBegun(given.id);
+          if (!isOver && outcomes.has(given.id)) begun.add(given.id);
+        } else if (given.what === 'done') calls.finish(given.id, () => 'done');
+        else if (given.what === 'giveUp') calls.giveUp(given.id, new Error('given up'));
+        else {
+          end('it hung');
+          isOver = true;
+          await Promise.resolve();
+        }
+      }
+      end('it hung');
+      for (const [id, outcome] of outcomes) {
+        const found = await outcome;
+        expect(['done', 'given up', 'never read', 'p:t failed: its process was ended: it hung']).toContain(found);
+        if (found === 'never read') expect(begun).not.toContain(id);
+        if (found.startsWith('p:t failed')) expect(begun).toContain(id);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('calls that a hung process never read are answered by the one after it, once each; the call that hung is not tried again', async () => {
+  await using bench = await openWorkbench({ unresponsiveMs: 400 });
+  const source = sourceOf('hanging', { hang: `context.logger.info('hung'); for (;;);`, count: `await context.note('count ' + input.n); return input.n;` });
+  const plugin = await bench.load('hanging', source);
+  const context = contextOf('conv-1');
+  await run(plugin, 'count', { n: 0 }, context);
+  const hanging = problemOf(run(plugin, 'hang', {}, context));
+  while (!context.told.includes('info hung')) await new Promise(setImmediate);
+  const others = await Promise.all([1, 2, 3, 4, 5].map((n) => run(plugin, 'count', { n }, context)));
+  expect(others).toEqual([1, 2, 3, 4, 5]);
+  expect(await hanging).toBe('hanging:hang failed: its process was ended: it did not answer for 400 ms');
+  expect(context.told.filter((line) => line !== 'info hung')).toEqual([0, 1, 2, 3, 4, 5].map((n) => `note count ${n}`));
+  expect(context.told.filter((line) => line === 'info hung')).toHaveLength(1);
+});
