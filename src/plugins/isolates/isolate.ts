@@ -91,11 +91,8 @@ export function createIsolate(options: IsolateOptions): Isolate {
       if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
       // It does that when it falls asleep.
       if (kept.isAsleep() && isHook(request, 'unload')) return kept.gone().then(() => null);
-      const check = () => {
-        if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
-        refuseWhileOpen(breaker, request.name);
-      };
-      const value = await callWhereRead(request, check, (again) => kept.use(({ loaded }) => loaded.call(again)));
+      const check = () => refuseWhileOpen(breaker, request.name);
+      const value = await callWhereRead(request, { check, isOpen: () => open, call: (again) => kept.use(({ loaded }) => loaded.call(again)) });
       loading = loadingAfter(request, loading);
       breaker.succeeded();
       return value;
@@ -120,15 +117,22 @@ async function setToWork(process: PluginProcess, options: IsolateOptions, known?
   }
 }
 
+interface Calling {
+  /** Throws where no process is to be started. */
+  check: () => void;
+  isOpen: () => boolean;
+  call: (request: CallRequest) => Promise<Json>;
+}
+
 /** A call that a process ended without having read it has done nothing, so it goes to the next one, for as long as it has time. */
-async function callWhereRead(request: CallRequest, check: () => void, call: (request: CallRequest) => Promise<Json>): Promise<Json> {
+async function callWhereRead(request: CallRequest, { check, isOpen, call }: Calling): Promise<Json> {
   const until = performance.now() + request.timeoutMs;
   for (let again = request; ; again = { ...request, timeoutMs: Math.max(1, until - performance.now()) }) {
     check();
     try {
       return await call(again);
     } catch (error) {
-      if (!wasNeverRead(error)) throw error;
+      if (!wasNeverRead(error) || !isOpen()) throw error;
       // The process that ended is forgotten first.
       await new Promise(setImmediate);
     }

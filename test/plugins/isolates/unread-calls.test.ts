@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, record } from 'fast-check';
 import { wasNeverRead, createCalls } from '../../../src/plugins/isolates/calls.ts';
 import type { PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf } from './support.ts';
@@ -11,13 +11,13 @@ function fakeProcess() {
 }
 
 test('whatever happens in which order, a call fails as one that was never read only if its process did not say that it had begun', async () => {
-  const step = fc.oneof(
-    fc.record({ what: fc.constant('call' as const) }),
-    fc.record({ what: fc.constantFrom('begun' as const, 'done' as const, 'giveUp' as const), id: fc.integer({ min: 0, max: 8 }) }),
-    fc.record({ what: fc.constant('end' as const) }),
+  const step = oneof(
+    record({ what: constant('call' as const) }),
+    record({ what: constantFrom('begun' as const, 'done' as const, 'giveUp' as const), id: integer({ min: 0, max: 8 }) }),
+    record({ what: constant('end' as const) }),
   );
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+  await assert(
+    asyncProperty(array(step, { maxLength: 30 }), async (steps) => {
       const { process, end } = fakeProcess();
       const calls = createCalls(process, 60_000);
       const outcomes = new Map<number, Promise<string>>();
