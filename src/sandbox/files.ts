@@ -13,6 +13,12 @@ export interface FileInfo {
   encoding?: string;
 }
 
+/** A text, bytes, or a stream of bytes, such as a `ReadableStream` or Node's `Readable`. */
+export type FileContent = string | Uint8Array | ArrayBuffer | Blob | AsyncIterable<Uint8Array>;
+export interface FileToWrite extends WriteFileOptions {
+  path: string;
+  data: FileContent;
+}
 export interface WriteFileOptions {
   mode?: number;
   /** Of text. Default `utf-8`. */

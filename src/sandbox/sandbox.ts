@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
-import type { FileEdit, FileInfo, FileWatch, TransferProgress, TransferReport, WriteFileOptions } from './files.ts';
+import type { FileContent, FileEdit, FileInfo, FileToWrite, FileWatch, TransferProgress, TransferReport, WriteFileOptions } from './files.ts';
 import type { SandboxCapabilities, SandboxSample, WarmPool } from './host-facts.ts';
 import type { SandboxSnapshots } from './snapshots.ts';
 import type { Pty, PtyFollow, PtyOptions } from './terminals.ts';
@@ -86,6 +86,8 @@ export interface OutputPreview {
   path: string;
 }
 
+export type ExecSignal = 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP' | 'SIGQUIT' | 'SIGUSR1' | 'SIGUSR2' | 'SIGSTOP' | 'SIGCONT';
+
 export interface ExecInfo {
   execId: string;
   command: string;
@@ -94,6 +96,9 @@ export interface ExecInfo {
   result?: Pick<CommandResult, 'status' | 'exitCode' | 'signal' | 'limit' | 'durationMs' | 'concludedBy'>;
   stdoutBytes: number;
   stderrBytes: number;
+  /** Where all of its output is, inside the sandbox. Absent where the sandbox was made by an earlier version. */
+  stdoutPath?: string;
+  stderrPath?: string;
   startedAt: string;
 }
 
@@ -103,7 +108,7 @@ export interface ExecInfo {
  */
 export interface SandboxHandle {
   readonly sandboxId: string;
-  /** Runs a bash command to its end. */
+  /** Runs a bash command to its end. A sandbox runs 100 at once; further ones wait until others have ended, and their time counts from their start. */
   run(command: string, options?: RunOptions): Promise<CommandResult>;
   /** Starts a command that runs on by itself; the same `execId` twice is one command. */
   start(command: string, options?: StartOptions): Promise<ExecInfo>;
@@ -113,8 +118,8 @@ export interface SandboxHandle {
   writeStdin(execId: string, data: string | Uint8Array, options?: { end?: boolean }): Promise<void>;
   /** The command reads the end of its input. */
   closeStdin(execId: string): Promise<void>;
-  /** Signals the whole tree of an exec. `SIGTERM` is followed by `SIGKILL` after 2 s. Returns false when it had ended. */
-  kill(execId: string, signal?: 'SIGTERM' | 'SIGKILL' | 'SIGINT'): Promise<boolean>;
+  /** Signals the whole tree of an exec. `SIGTERM`, the default, is followed by `SIGKILL` after 2 s; only with these two its status becomes `killed`. Returns false when it had ended. */
+  kill(execId: string, signal?: ExecSignal): Promise<boolean>;
   execs(): Promise<ExecInfo[]>;
   /** Answers a call that an exec's code made of a tool; only the first answer counts. */
   answerMethod(execId: string, number: number, answer: MethodAnswer): Promise<void>;
@@ -130,7 +135,9 @@ export interface SandboxHandle {
   /** A file of any size, piece by piece; a file that is changed meanwhile is an error. */
   readFileStream(path: string, options?: { offset?: number; maxBytes?: number }): AsyncIterable<Buffer>;
   /** Atomic (written beside, then renamed), streams too. Missing directories are made unless `createDirectories` is false. */
-  writeFile(path: string, data: string | Uint8Array | AsyncIterable<Uint8Array>, options?: WriteFileOptions): Promise<void>;
+  writeFile(path: string, data: FileContent, options?: WriteFileOptions): Promise<void>;
+  /** Writes several, some at a time, each as `writeFile` does. When one cannot be written the others are still, and the first error is thrown. */
+  writeFiles(files: FileToWrite[]): Promise<void>;
   /**
    * Replaces text that must be there exactly once; the file keeps its encoding and line ends. An empty `oldText` creates a file where there is
    * none, an empty `newText` takes the text out.
@@ -171,12 +178,14 @@ export interface SandboxHandle {
    * Runs a piece of code. With `contextId` its variables live on for the next piece (python, javascript, typescript); without, it has a
    * process of its own. The same `execId` twice is one run. Failing code is a value, not an error.
    */
-  runCode(code: string, options: RunCodeOptions): Promise<CodeResult>;
+  runCode(code: string, options: Omit<RunCodeOptions, 'language'> & { language: CodeLanguage | CodeLanguageAlias }): Promise<CodeResult>;
   /**
    * Interrupts what a context runs now, as Ctrl-C does; its variables stay. JavaScript heeds it only where it waits: restart it, or give it a
    * time limit. False when there is no such context.
    */
   interruptCode(context: CodeContext): Promise<boolean>;
+  /** The contexts that run, of all users. */
+  codeContexts(): Promise<CodeContextInfo[]>;
   /** Ends a context with all its variables; the next piece of code begins a new one. */
   restartCode(context: CodeContext): Promise<void>;
   /**
@@ -246,12 +255,19 @@ export type ServerAnswer =
   | { outcome: 'timeout' | 'killed' };
 
 export type CodeLanguage = 'python' | 'javascript' | 'typescript' | 'bash';
+/** Short names that are taken for a language. */
+export type CodeLanguageAlias = 'py' | 'js' | 'ts' | 'sh';
 export interface CodeContext {
   language: CodeLanguage;
   /** Up to 40 letters, digits, `_`, `.` and `-`. JavaScript and TypeScript share their contexts. */
   contextId: string;
   /** Default `user`. Each has contexts of its own. */
   user?: string;
+}
+/** A context that runs. JavaScript and TypeScript share theirs. */
+export interface CodeContextInfo extends CodeContext {
+  language: 'python' | 'javascript';
+  startedAt: string;
 }
 export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'signal' | 'onMethodCall' | 'isBegun'>, AsStarted {
   language: CodeLanguage;
@@ -263,6 +279,8 @@ export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'use
   onAbort?: 'interrupt' | 'detach';
   /** Called for what the code prints, as it comes. */
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
+  /** Called for each value, as it comes. */
+  onResult?: (value: CodeValue) => void;
 }
 /** One value in all the forms in which it can be shown, by media type: texts, base 64 for images, JSON as it is. */
 export type CodeValue = Record<string, Json>;

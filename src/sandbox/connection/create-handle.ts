@@ -1,5 +1,6 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
+import { toRun } from '../operations/command-words.ts';
 import { createServerOperations } from '../operations/call-server.ts';
 import { createFileOperations } from '../operations/files.ts';
 import { followCalls } from '../operations/follow-calls.ts';
@@ -7,6 +8,7 @@ import { createCodeOperations } from '../operations/run-code.ts';
 import { runTool } from '../operations/run-tool.ts';
 import { attachPty, openPty } from '../operations/terminals.ts';
 import { createTransfers } from '../operations/transfers.ts';
+import { whenThereIsRoom } from '../operations/when-there-is-room.ts';
 import { watchFiles } from '../operations/watch-files.ts';
 import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle, StartOptions } from '../sandbox.ts';
 import { asUser } from './as-user.ts';
@@ -17,7 +19,8 @@ const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_PREVIEW_BYTES = 16 * 1024;
 
 /** Makes a sandbox handle of a connection. It wakes nothing: whoever owns the container does that before. */
-export function createHandle(connection: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): SandboxHandle {
+export function createHandle(direct: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): SandboxHandle {
+  const connection = whenThereIsRoom(direct);
   const previewBytes = options.previewBytes ?? DEFAULT_PREVIEW_BYTES;
   const toResult = (execId: string, end: ExecEnd): CommandResult => {
     if (end.exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
@@ -112,7 +115,7 @@ async function feed(connection: WorkingConnection, execId: string, stdin: NonNul
 function toSpec(command: string, run: RunOptions): ExecSpec {
   return {
     execId: run.execId ?? makeId('call', Date.now(), Math.random),
-    run: { command },
+    run: toRun(command),
     cwd: run.cwd ?? '.',
     ...asUser(run.user),
     env: run.env ?? {},

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import type { FileInfo } from '../files.ts';
+import type { ExecSignal } from '../sandbox.ts';
 import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 
 export interface ExecSpec {
@@ -69,6 +70,8 @@ export interface ExecRecord {
   startedAt: string;
   stdoutBytes: number;
   stderrBytes: number;
+  stdoutPath?: string;
+  stderrPath?: string;
   exit?: ExitRecord;
 }
 
@@ -103,7 +106,7 @@ export interface SupervisorConnection {
   attach(execId: string, follow: FollowOptions): Promise<ExecEnd>;
   input(execId: string, bytes: Uint8Array, options: { end: boolean }): Promise<void>;
   /** False when nothing of the exec was left to signal. */
-  signal(execId: string, signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT'): Promise<boolean>;
+  signal(execId: string, signal: ExecSignal): Promise<boolean>;
   list(): Promise<ExecRecord[]>;
   info(execId: string): Promise<ExecRecord>;
   forget(execId: string): Promise<void>;

@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../../contracts/json.ts';
-import type { CodeResult, CodeValue } from '../sandbox.ts';
+import type { CodeResult, CodeValue, RunCodeOptions } from '../sandbox.ts';
 
 /** Of each stream, at the head and again at the tail. Characters. */
 const KEPT_TEXT = 32_768;
@@ -16,7 +16,7 @@ export interface CodeReader {
 }
 
 /** Reads the lines of an interpreter, which the guest may have forged: what is not as it should be is left out. Memory is bounded. */
-export function createCodeReader(onOutput?: (stream: 'stdout' | 'stderr', text: string) => void): CodeReader {
+export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}): CodeReader {
   const streams = { stdout: createText(), stderr: createText() };
   const values: CodeValue[] = [];
   let valueSize = 0;
@@ -27,8 +27,10 @@ export function createCodeReader(onOutput?: (stream: 'stdout' | 'stderr', text: 
   const takeValue = (data: Json | undefined, size: number): void => {
     if (!isObject(data)) return;
     valueSize += size;
-    if (values.length < MAX_VALUES && valueSize <= MAX_VALUE_SIZE) values.push(data);
-    else truncated = true;
+    if (values.length < MAX_VALUES && valueSize <= MAX_VALUE_SIZE) {
+      values.push(data);
+      onResult?.(data);
+    } else truncated = true;
   };
   const take = (line: Buffer): void => {
     const message = parse(line);

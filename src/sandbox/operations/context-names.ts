@@ -1,6 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import { asUser } from '../connection/as-user.ts';
-import type { CodeContext, CodeLanguage } from '../sandbox.ts';
+import type { CodeContext, CodeContextInfo, CodeLanguage } from '../sandbox.ts';
 
 const CONTEXT_ID = /^[A-Za-z0-9_.-]{1,40}$/;
 const CONTEXT_EXEC = /^code-(python|javascript)-([^:]+)(?::(.+))?$/;
@@ -9,6 +9,13 @@ const CONTEXT_EXEC = /^code-(python|javascript)-([^:]+)(?::(.+))?$/;
 export function contextExec(context: CodeContext): string {
   const { user } = asUser(context.user);
   return `code-${contextName(context)}${user === undefined ? '' : `:${user}`}`;
+}
+
+/** The context whose process an exec is; undefined for every other one. */
+export function contextInfo({ execId, startedAt }: { execId: string; startedAt: string }): CodeContextInfo | undefined {
+  const [, language, contextId, user] = CONTEXT_EXEC.exec(execId) ?? [];
+  if (contextId === undefined) return undefined;
+  return { language: language === 'python' ? 'python' : 'javascript', contextId, ...(user !== undefined && { user }), startedAt };
 }
 
 /** The context whose process an exec is, in words; undefined for every other one. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
-import type { FileEdit, FileInfo, WriteFileOptions } from '../files.ts';
+import type { FileEdit, FileInfo, FileToWrite, WriteFileOptions } from '../files.ts';
 import type { SandboxHandle } from '../sandbox.ts';
 import { editText } from './edit-text.ts';
 import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
@@ -15,10 +15,25 @@ const MOST_ENTRIES = 100_000;
 /** Each attempt that is in vain means that another one has written. */
 const EDIT_ATTEMPTS = 100;
 const READ_ATTEMPTS = 20;
+const WRITTEN_AT_ONCE = 8;
+
+/** What is left of content when it was parsed. */
+type Parsed = string | Uint8Array | AsyncIterable<Uint8Array>;
 
 type FileOperations = Pick<
   SandboxHandle,
-  'readFile' | 'readFileStream' | 'writeFile' | 'editFile' | 'listFiles' | 'glob' | 'fileExists' | 'fileInfo' | 'removeFile' | 'createDirectory' | 'rename'
+  | 'readFile'
+  | 'readFileStream'
+  | 'writeFile'
+  | 'writeFiles'
+  | 'editFile'
+  | 'listFiles'
+  | 'glob'
+  | 'fileExists'
+  | 'fileInfo'
+  | 'removeFile'
+  | 'createDirectory'
+  | 'rename'
 >;
 
 /** All about single files, over a connection. */
@@ -26,7 +41,8 @@ export function createFileOperations(connection: WorkingConnection): FileOperati
   return {
     readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as SandboxHandle['readFile'],
     readFileStream: (path, options) => readPieces(connection, path, options),
-    writeFile: (path, data, options) => writeFile(connection, path, data, options),
+    writeFile: (path, data: Parsed, options) => writeFile(connection, path, data, options),
+    writeFiles: (all) => writeFiles(connection, all),
     editFile: (path, edit) => editFile(connection, path, edit),
     async listFiles(path, { recursive = false, maxEntries, pattern } = {}) {
       const asked = maxEntries ?? DEFAULT_MAX_ENTRIES;
@@ -103,6 +119,19 @@ async function writeFile(
   if (typeof data === 'string') return connection.writeFile(path, encodeText(data, encoding), options);
   if (data instanceof Uint8Array) return connection.writeFile(path, data, options);
   return writePieces(connection, path, data, options);
+}
+
+async function writeFiles(connection: WorkingConnection, files: FileToWrite[]): Promise<void> {
+  const failures: unknown[] = [];
+  const waiting = files.values();
+  const work = async () => {
+    // Shared by all: each takes the next.
+    for (const { path, data, ...options } of waiting) {
+      await writeFile(connection, path, data as Parsed, options).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: WRITTEN_AT_ONCE }, work));
+  if (failures.length > 0) throw failures[0];
 }
 
 async function writePieces(

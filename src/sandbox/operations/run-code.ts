@@ -4,10 +4,11 @@ import { asUser } from '../connection/as-user.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
-import { contextExec, contextName, programOf } from './context-names.ts';
+import { toRun } from './command-words.ts';
+import { contextExec, contextInfo, contextName, programOf } from './context-names.ts';
 import { followCalls } from './follow-calls.ts';
 
-type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode'>;
+type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** Above what the interpreters tell at most, so that the end is never cut off. */
@@ -40,7 +41,7 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
     return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
   };
   return {
-    async runCode(code, given) {
+    async runCode(code, given: RunCodeOptions) {
       const execId = given.execId ?? makeId('call', Date.now(), Math.random);
       return interruptible(connection, execId, given, (options) => runOnce(code, options, execId));
     },
@@ -51,6 +52,9 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
         if (isFailure(error, 'EXEC_NOT_FOUND')) return false;
         throw error;
       }
+    },
+    async codeContexts() {
+      return (await connection.list()).flatMap((exec) => (exec.state === 'running' ? (contextInfo(exec) ?? []) : []));
     },
     async restartCode(context) {
       const execId = contextExec(context);
@@ -114,7 +118,7 @@ function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<s
 }
 
 async function runInterpreted(connection: WorkingConnection, sandboxId: string, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
-  const reader = createCodeReader(options.onOutput);
+  const reader = createCodeReader(options);
   const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
   const started = options.asStarted ? connection.attach(spec.execId, following) : connection.run(spec, following);
   const running = followCalls(connection, spec.execId, options, started);
@@ -166,7 +170,7 @@ async function runBash(
     }),
     ...(options.signal && { signal: options.signal }),
   };
-  const spec: ExecSpec = { ...started, run: { command: code }, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' };
+  const spec: ExecSpec = { ...started, run: toRun(code), maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' };
   const running = options.asStarted ? connection.attach(execId, following) : connection.run(spec, following);
   const end = await followCalls(connection, execId, options, running);
   if (end.exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });

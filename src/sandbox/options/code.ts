@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { CodeContext, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
+import type { CodeContext, CodeLanguage, CodeLanguageAlias, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { placeShape, timeoutMs } from './commands.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
 import { abortSignal, callback, execId, faultOfCharacters, flag, oneOf, user } from './values.ts';
@@ -14,7 +14,10 @@ const code = value<string>((given) => {
     return { problem: `it has ${given.length} characters`, fix: `Give code of at most ${MAX_CODE_CHARACTERS} characters, and put data into a file` };
   return faultOfCharacters(given);
 });
-const language = oneOf(LANGUAGES, 'a language');
+const ALIASES: Record<CodeLanguageAlias, CodeLanguage> = { py: 'python', js: 'javascript', ts: 'typescript', sh: 'bash' };
+const language = oneOf([...LANGUAGES, ...(Object.keys(ALIASES) as CodeLanguageAlias[])], 'a language').transform((given) =>
+  given in ALIASES ? ALIASES[given as CodeLanguageAlias] : (given as CodeLanguage),
+);
 const contextId = value<string>((given) => {
   if (typeof given === 'string' && CONTEXT_ID.test(given)) return undefined;
   return isNot(given, 'the id of a context', 'Use up to 40 letters, digits, "_", "." and "-"');
@@ -22,7 +25,8 @@ const contextId = value<string>((given) => {
 
 const context = options({ language, contextId, user: user.optional() } satisfies Record<keyof CodeContext, z.ZodType>);
 
-export const CODE: Record<Extract<keyof SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode'>, Parameters> = {
+export const CODE: Record<Extract<keyof SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>, Parameters> = {
+  codeContexts: {},
   runCode: {
     code,
     options: options({
@@ -34,6 +38,7 @@ export const CODE: Record<Extract<keyof SandboxHandle, 'runCode' | 'interruptCod
       signal: abortSignal.optional(),
       onAbort: oneOf(['interrupt', 'detach'], 'a way to abort').optional(),
       onOutput: callback.optional(),
+      onResult: callback.optional(),
       onMethodCall: callback.optional(),
       isBegun: flag.optional(),
       asStarted: flag.optional(),

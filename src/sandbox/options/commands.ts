@@ -9,7 +9,7 @@ const { timeoutMs: timeout, maxOutputBytes: output } = protocol.records.exec;
 
 /** Longer ones do not fit into a request. */
 const MAX_COMMAND_CHARACTERS = 900_000;
-const SIGNALS = ['SIGTERM', 'SIGKILL', 'SIGINT'] as const;
+const SIGNALS = protocol.operations.signal.request.signal.values;
 
 export const command = text({ kind: 'a command', maxLength: MAX_COMMAND_CHARACTERS, minLength: 0 });
 export const timeoutMs = whole({ ...timeout, unit: 'milliseconds', fix: `Give whole milliseconds, ${timeout.max} (31 days) at most; 0 sets no limit` });

@@ -2,10 +2,11 @@ import protocol from '../supervisor/protocol.json' with { type: 'json' };
 import type { SandboxHandle } from '../sandbox.ts';
 import { content } from './content.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
-import { bytes, callback, flag, isWellFormed, localPath, mode, notWellFormed, path, pattern, text, whole } from './values.ts';
+import { bytes, callback, flag, isWellFormed, list, localPath, mode, notWellFormed, path, pattern, text, whole } from './values.ts';
 
 const { max: maxEntries } = protocol.operations.listFiles.request.maxEntries;
 
+const MAX_FILES = 10_000;
 const encoding = text({ kind: 'an encoding', maxLength: 40 });
 /** Of a file, which may hold any character. */
 const fileText = value<string>((given) => {
@@ -15,10 +16,14 @@ const fileText = value<string>((given) => {
 const entries = whole({ min: 0, max: maxEntries, unit: 'entries' });
 const progress = { onBytes: callback.optional() };
 
+const writeShape = { mode: mode.optional(), encoding: encoding.optional(), createDirectories: flag.optional() };
+const fileToWrite = options({ path, data: content, ...writeShape });
+
 type Files =
   | 'readFile'
   | 'readFileStream'
   | 'writeFile'
+  | 'writeFiles'
   | 'editFile'
   | 'listFiles'
   | 'glob'
@@ -39,8 +44,9 @@ export const FILES: Record<Extract<keyof SandboxHandle, Files>, Parameters> = {
   writeFile: {
     path,
     data: content,
-    options: options({ mode: mode.optional(), encoding: encoding.optional(), createDirectories: flag.optional() }).optional(),
+    options: options(writeShape).optional(),
   },
+  writeFiles: { files: list({ item: fileToWrite, kind: 'files', maxItems: MAX_FILES }) },
   editFile: { path, edit: options({ oldText: fileText, newText: fileText }) },
   listFiles: { path, options: options({ recursive: flag.optional(), pattern: pattern.optional(), maxEntries: entries.optional() }).optional() },
   glob: { pattern, options: options({ cwd: path.optional(), hidden: flag.optional(), maxEntries: entries.optional() }).optional() },

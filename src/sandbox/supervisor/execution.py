@@ -78,9 +78,10 @@ class Execution:
         was_running = self.exit is None
         if self.gone:
             return False
-        if number != signal.SIGINT and was_running and self._reason is None:
+        ends = number in (signal.SIGTERM, signal.SIGKILL)
+        if ends and was_running and self._reason is None:
             self._reason = 'killed'
-        found = self._end_tree(number == signal.SIGKILL) if number != signal.SIGINT else processes.signal_tree(self._pid, number)
+        found = self._end_tree(number == signal.SIGKILL) if ends else processes.signal_tree(self._pid, number)
         return was_running or found > 0
 
     def cut_off(self):

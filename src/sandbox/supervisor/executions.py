@@ -18,7 +18,7 @@ try:
 except ImportError:  # its name since Python 3.12
     from _sha2 import sha256
 
-_SIGNALS = {'SIGTERM': signal.SIGTERM, 'SIGKILL': signal.SIGKILL, 'SIGINT': signal.SIGINT}
+_SIGNALS = {name: getattr(signal, name) for name in ('SIGTERM', 'SIGKILL', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGSTOP', 'SIGCONT')}
 _SHOWN = 1000
 _HERE = os.fsencode(os.path.dirname(os.path.abspath(__file__)))
 _GUEST = os.path.join(_HERE, b'guest')
@@ -290,7 +290,8 @@ class Executions:
     def _info(self, exec_id):
         execution = self._live.get(exec_id)
         spec = execution.spec if execution else self._journal.read_spec(exec_id)
-        info = {'execId': exec_id, 'command': spec['command'] if spec else '', 'startedAt': spec['startedAt'] if spec else ''}
+        paths = {'stdoutPath': self._journal.path(exec_id, 'stdout'), 'stderrPath': self._journal.path(exec_id, 'stderr')}
+        info = {**paths, 'execId': exec_id, 'command': spec['command'] if spec else '', 'startedAt': spec['startedAt'] if spec else ''}
         if execution is not None and execution.exit is None:
             return {**info, 'state': 'running', 'stdoutBytes': execution.total[0], 'stderrBytes': execution.total[1]}
         record = execution.exit if execution is not None else self._exit(exec_id)

@@ -113,6 +113,18 @@ V()`;
     expect(await python('x', { contextId: 'slow' })).toMatchObject({ values: [{ 'text/plain': '5' }] });
   });
 
+  test('languages have short names, values are told as they come, and contexts are listed', async () => {
+    const values: unknown[] = [];
+    const context = { language: 'js', contextId: 'short' } as const;
+    const onResult = (value: unknown) => values.push(value);
+    expect(await handle.runCode('const n: number = 6 * 7; n', { ...context, language: 'ts', onResult })).toMatchObject({ status: 'finished' });
+    expect(values).toEqual([{ 'text/plain': '42' }]);
+    const listed = await handle.codeContexts();
+    expect(listed).toContainEqual({ language: 'javascript', contextId: 'short', startedAt: expect.any(String) as string });
+    await handle.restartCode({ language: 'javascript', contextId: 'short' });
+    expect((await handle.codeContexts()).some(({ contextId }) => contextId === 'short')).toBe(false);
+  });
+
   test('JavaScript that never waits is ended with its context at its time limit', async () => {
     const context = { language: 'javascript', contextId: 'busy' } as const;
     await handle.runCode('var x = 5', context);

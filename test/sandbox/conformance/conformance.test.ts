@@ -61,6 +61,43 @@ describe.each(BACKENDS)('%s', (_name, open) => {
       expect(await handle.kill(execId)).toBe(false);
     });
 
+    test('that are longer than an argument may be run as they are', async () => {
+      const text = 'grüße 😀 '.repeat(40_000);
+      const result = await handle.run(`cat <<'END' | wc -c\n${text}\nEND\necho "$#" "$0"`);
+      expect(result.stdout.text).toBe(`${Buffer.byteLength(text) + 1}\n0 /bin/bash\n`);
+      await expect(handle.run('x'.repeat(1_000_000))).rejects.toThrow('run.command: it has 1000000 characters. Give a command of at most 900000');
+    });
+
+    test('that are too many at once wait for their turn, with their input', async () => {
+      const started = await Promise.all(Array.from({ length: 100 }, () => handle.start('exec sleep 987', { timeoutMs: 0 })));
+      let ended = 0;
+      const waiting = ['one', 'two'].map(async (name) => {
+        const { stdout } = await handle.run('cat', { stdin: name, timeoutMs: 20_000 });
+        ended += 1;
+        return stdout.text;
+      });
+      const letGo = new AbortController();
+      const given = expect(handle.run('true', { signal: letGo.signal })).rejects.toMatchObject({ code: 'INTERRUPTED' });
+      expect(await handle.fileExists('.')).toBe(true);
+      letGo.abort();
+      await given;
+      expect(ended).toBe(0);
+      await Promise.all(started.map(({ execId }) => handle.kill(execId, 'SIGKILL')));
+      expect(await Promise.all(waiting)).toEqual(['one', 'two']);
+    });
+
+    test('are sent signals, which they may handle, and their output is found by its path', async () => {
+      const command = 'trap "echo hup" HUP; trap "echo usr1; exit 0" USR1; echo ready; while :; do sleep 0.02; done';
+      const { execId } = await handle.start(command, { timeoutMs: 0 });
+      const wrote = async (text: string) => (await handle.readFile((await info()).stdoutPath ?? '', { encoding: 'utf-8' })) === text;
+      const info = async () => (await handle.execs()).find((exec) => exec.execId === execId) ?? { state: 'none', stdoutPath: undefined };
+      await until(() => wrote('ready\n'), 'it handles signals');
+      expect(await handle.kill(execId, 'SIGHUP')).toBe(true);
+      await until(() => wrote('ready\nhup\n'), 'HUP is handled');
+      await handle.kill(execId, 'SIGUSR1');
+      expect(await handle.attach(execId)).toMatchObject({ status: 'exited', exitCode: 0 });
+    });
+
     test('the same id twice is one command', async () => {
       const options = { execId: `once-${directories}`, cwd: home };
       await Promise.all([handle.run('echo ran >> runs', options), handle.run('echo ran >> runs', options)]);
@@ -102,6 +139,27 @@ describe.each(BACKENDS)('%s', (_name, open) => {
       await expect(handle.readFile(at('none'))).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
       await expect(handle.removeFile(at('none'))).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
       await expect(handle.listFiles(at('none'))).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+    });
+
+    test('are written together, from all that JavaScript has bytes in', async () => {
+      const bytes = new Uint8Array([1, 2, 3]);
+      await handle.writeFiles([
+        { path: at('text'), data: 'a', mode: 0o600 },
+        { path: at('buffer'), data: bytes.buffer },
+        { path: at('blob'), data: new Blob(['from a ', 'blob']) },
+        { path: at('stream'), data: new Blob(['streamed']).stream() as unknown as AsyncIterable<Uint8Array> },
+      ]);
+      expect((await handle.fileInfo(at('text')))?.mode).toBe(0o600);
+      expect(await handle.readFile(at('buffer'))).toEqual(Buffer.from(bytes));
+      expect(await handle.readFile(at('blob'), { encoding: 'utf-8' })).toBe('from a blob');
+      expect(await handle.readFile(at('stream'), { encoding: 'utf-8' })).toBe('streamed');
+      await expect(
+        handle.writeFiles([
+          { path: at('text/below'), data: 'x' },
+          { path: at('other'), data: 'x' },
+        ]),
+      ).rejects.toMatchObject({ code: 'FILE_FAILED' });
+      expect(await handle.fileExists(at('other'))).toBe(true);
     });
 
     test('are renamed, and a directory that is missing is named', async () => {

@@ -41,6 +41,7 @@ const code: Required<RunCodeOptions> = {
   asStarted: false,
   onAbort: 'detach',
   onOutput: nothing,
+  onResult: nothing,
 };
 const context = { language: 'python', contextId: 'c', user: 'user' };
 const progress = { onBytes: nothing };
@@ -59,6 +60,7 @@ const METHODS: Record<Exclude<keyof SandboxHandle, 'sandboxId'>, Arguments> = {
   readFile: ['x', { encoding: 'utf-8', maxBytes: 1 }],
   readFileStream: ['x', { offset: 0, maxBytes: 1 }],
   writeFile: ['x', 'data', { mode: 0o600, encoding: 'utf-8', createDirectories: true }],
+  writeFiles: [[{ path: 'x', data: 'data', mode: 0o600 }]],
   editFile: ['x', { oldText: 'a', newText: 'b' }],
   listFiles: ['x', { recursive: true, pattern: '*', maxEntries: 1 }],
   glob: ['*', { cwd: '.', hidden: true, maxEntries: 1 }],
@@ -75,6 +77,7 @@ const METHODS: Record<Exclude<keyof SandboxHandle, 'sandboxId'>, Arguments> = {
   openPty: [{ ptyId: 'p', command: 'sh', cwd: '.', user: 'user', env: { A: '1' }, columns: 1, rows: 1, onData: nothing }],
   attachPty: ['p', { onData: nothing, from: 0 }],
   runCode: ['1', code],
+  codeContexts: [],
   interruptCode: [context],
   restartCode: [context],
   callServer: [
