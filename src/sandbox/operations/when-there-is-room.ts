@@ -21,7 +21,7 @@ export function whenThereIsRoom(connection: WorkingConnection): WorkingConnectio
     last = before.then(() => passed);
     waiting.set(spec.execId, passed);
     try {
-      await before;
+      await unlessAborted(before, spec.execId, signal);
       await startWhenPossible(connection, spec, signal);
     } finally {
       waiting.delete(spec.execId);
@@ -60,8 +60,7 @@ export function whenThereIsRoom(connection: WorkingConnection): WorkingConnectio
 async function startWhenPossible(connection: WorkingConnection, spec: ExecSpec, signal: AbortSignal | undefined): Promise<void> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     await sleep(pause, undefined, signal && { signal }).catch(() => undefined);
-    // It never began, so there is nothing to let go of.
-    if (signal?.aborted === true) throw failure('INTERRUPTED', { callId: spec.execId });
+    if (signal?.aborted === true) throw neverBegun(spec.execId);
     try {
       await connection.start(spec);
       return;
@@ -69,6 +68,24 @@ async function startWhenPossible(connection: WorkingConnection, spec: ExecSpec, 
       if (!isFull(error)) throw error;
     }
   }
+}
+
+async function unlessAborted(wait: Promise<void>, execId: string, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return wait;
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => (onAbort = () => reject(neverBegun(execId))));
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal.aborted) onAbort();
+    await Promise.race([wait, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** There is nothing to let go of. */
+function neverBegun(execId: string): Error {
+  return failure('INTERRUPTED', { callId: execId });
 }
 
 function isFull(error: unknown): boolean {
