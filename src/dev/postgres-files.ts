@@ -70,7 +70,8 @@ export async function hasPostgresFiles(home: string): Promise<boolean> {
   return existsSync(join(await pinnedPackagesDirectory('postgres', home), PACKAGE));
 }
 
-async function isReachable(path: string): Promise<boolean> {
+/** Whether users other than the owner can reach a path. */
+export async function isReachable(path: string): Promise<boolean> {
   for (let at = path; ; at = dirname(at)) {
     if (existsSync(at) && ((await stat(at)).mode & 0o001) === 0) return false;
     if (at === dirname(at)) return true;

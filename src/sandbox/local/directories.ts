@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { guestDirectory, guestUser, makeGuestHome, removeGuestFiles } from './guest-user.ts';
 import type { ProcessIdentity } from './processes.ts';
 
 /** What is kept of a sandbox's container: here the supervisor's place in the file system and the process that it is. */
@@ -45,12 +46,13 @@ export function createDirectories(root: string): Directories {
     const kept = await readJson<Omit<Place, 'directory'>>(join(directory, 'container.json'));
     return kept && (container === name || container === kept.id) ? { ...kept, directory } : undefined;
   };
+  const volumeDirectory: Directories['volumeDirectory'] = (name) => join(guestDirectory(root), 'volumes', name);
   const volume: Directories['volume'] = (name) => readJson<Volume>(join(volumes, name, 'volume.json'));
   return {
     place,
     async makePlace({ name, volumeName, labels }) {
       await makeWhole(join(volumes, volumeName), waste, { 'volume.json': { labels, createdAtMs: Date.now() } });
-      await mkdir(join(volumes, volumeName, 'home'), { recursive: true });
+      await makeGuestHome(volumeDirectory(volumeName), await guestUser(volumeName));
       const made = { id: `${name}@${randomBytes(6).toString('hex')}`, name, volumeName, labels, createdAtMs: Date.now() };
       await makeWhole(join(containers, name), waste, { 'container.json': made });
       return (await place(name)) ?? { ...made, directory: join(containers, name) };
@@ -59,13 +61,16 @@ export function createDirectories(root: string): Directories {
     removePlace: ({ directory }) => removeWhole(directory, waste),
     started: ({ directory }) => readJson<Started>(join(directory, 'supervisor.json')),
     noteStart: ({ directory }, started) => writeWhole(join(directory, 'supervisor.json'), started),
-    volumeDirectory: (name) => join(volumes, name),
+    volumeDirectory,
     volume,
     async volumes() {
       const found = await Promise.all((await names(volumes)).map(async (name) => ({ name, kept: await volume(name) })));
       return found.flatMap(({ name, kept }) => (kept ? [{ name, ...kept }] : []));
     },
-    removeVolume: (name) => removeWhole(join(volumes, name), waste),
+    async removeVolume(name) {
+      await removeGuestFiles(volumeDirectory(name));
+      await removeWhole(join(volumes, name), waste);
+    },
   };
 }
 

@@ -10,7 +10,7 @@ export interface LocalSandboxesOptions extends Omit<DockerSandboxesOptions, 'con
 }
 
 export const LOCAL_WARNING =
-  'the sandbox backend "local" is for development only: commands of the model run on this machine as this user, with its files, its network and no limits';
+  'the sandbox backend "local" is for development only: commands of the model run on this machine as this user (for root, as an unprivileged user of their own), with its files, its network and no limits';
 
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 

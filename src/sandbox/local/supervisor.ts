@@ -5,13 +5,14 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { failure } from '../../contracts/errors.ts';
 import type { Directories, Place, Started } from './directories.ts';
+import { guestUser, makeGuestHome } from './guest-user.ts';
 import { identify, killAll, MARK, stateOf } from './processes.ts';
 
 const PROGRAM = fileURLToPath(new URL('../supervisor/supervisor.py', import.meta.url));
@@ -26,15 +27,15 @@ const CONNECT_ATTEMPTS = 100;
 export async function startSupervisor(directories: Directories, place: Place, searchPath: string): Promise<Started> {
   await killAll(place.directory);
   const volume = directories.volumeDirectory(place.volumeName);
-  const { uid, gid } = userInfo();
+  const user = await guestUser(place.volumeName);
   const environment = { PATH: withEsbuild(searchPath), LONGSHORE_CODE: codeDirectory(place) };
   const options = {
     socket: SOCKET,
     methods: methodsSocket(place),
     journal: join(volume, 'execs'),
-    home: join(volume, 'home'),
-    uid: String(uid),
-    gid: String(gid),
+    home: await makeGuestHome(volume, user),
+    uid: String(user.uid),
+    gid: String(user.gid),
     'home-name': HOME_NAME,
     environment: JSON.stringify(environment),
   };

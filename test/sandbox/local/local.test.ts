@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
@@ -65,6 +65,42 @@ describe('the local backend', () => {
     await handle.writeFile('/home/user/a/b', 'x');
     expect(await output(handle, 'cat ~/a/b a/b; pwd')).toMatch(/^xx.*\/volumes\/longshore-sbx_local\d+\/home$/);
     expect(await handle.glob('/home/user/a/*')).toEqual([`${await output(handle, 'pwd')}/a/b`]);
+  });
+
+  (process.geteuid?.() === 0 ? test : test.skip)('does nothing of a sandbox as root', async () => {
+    const sandboxes = worker();
+    const [{ handle }, { handle: other }] = [await sandboxes.open(newOwner(), {}), await sandboxes.open(newOwner(), {})];
+    const target = `/etc/longshore-test-${process.pid}`;
+    const refused = 'FILE_FAILED';
+    const [uid, gid, groups] = (await output(handle, 'id -u; id -g; id -G')).split('\n');
+    expect(Number(uid)).toBeGreaterThan(60_000);
+    expect([gid, groups]).toEqual([uid, uid]);
+    expect(await output(other, 'id -u')).not.toBe(uid);
+    expect(await output(handle, 'stat -c %u ~')).toBe(uid);
+    expect(
+      await handle.run(`touch ${target} /root/x; echo x > /etc/passwd; kill -0 ${process.pid}; cat /proc/${process.pid}/environ /etc/shadow`),
+    ).toMatchObject({
+      exitCode: 1,
+      stdout: { text: '' },
+    });
+    for (const [language, code] of [
+      ['python', `open('${target}', 'w')`],
+      ['javascript', `require('node:fs').writeFileSync('${target}', '')`],
+    ] as const)
+      expect(await handle.runCode(code, { language, contextId: language })).toMatchObject({ error: { message: expect.stringMatching(/permission denied/i) } });
+    await writeFile(join(home, 'local-file'), 'x');
+    await expect(handle.writeFile(target, 'x')).rejects.toMatchObject({ code: refused });
+    await expect(handle.createDirectory(target)).rejects.toMatchObject({ code: refused });
+    await expect(handle.removeFile('/etc/passwd')).rejects.toMatchObject({ code: refused });
+    await expect(handle.rename('/etc/passwd', target)).rejects.toMatchObject({ code: refused });
+    await expect(handle.uploadFile(join(home, 'local-file'), target)).rejects.toMatchObject({ code: refused });
+    await expect(handle.readFile('/etc/shadow')).rejects.toMatchObject({ code: refused });
+    let seen = '';
+    const terminal = await handle.openPty({ onData: (chunk) => void (seen += Buffer.from(chunk).toString()) });
+    await terminal.write(`touch ${target}; id -u; exit\n`);
+    await terminal.ended;
+    expect(seen).toContain(uid);
+    await expect(stat(target)).rejects.toThrow('ENOENT');
   });
 
   test('keeps the code contexts of two sandboxes apart', async () => {
