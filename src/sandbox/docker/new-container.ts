@@ -29,6 +29,16 @@ export async function startNew(context: DockerContext, row: SandboxRow): Promise
 
 async function createContainer(context: DockerContext, row: SandboxRow): Promise<{ id: string; stream?: Duplex }> {
   const spec = await specOf(context, row, await runtimeFor(context, row.options));
+  try {
+    return await createFrom(context, row, spec);
+  } catch (error) {
+    // Another process has removed the holder, whose last user it was, before there was a container that joins it.
+    if (spec.runtime.name === 'runc' || (await context.engine.inspect(spec.runtime.holder)) !== undefined) throw error;
+    return createFrom(context, row, await specOf(context, row, spec.runtime.name));
+  }
+}
+
+async function createFrom(context: DockerContext, row: SandboxRow, spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }> {
   const { template } = row.options as SandboxOptions;
   try {
     return await context.engine.createAttached(spec);

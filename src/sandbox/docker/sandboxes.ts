@@ -27,6 +27,7 @@ import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
 import { createKeptPools } from './pool/kept-pools.ts';
 import { measure } from './measure.ts';
+import { removeIdleHolder } from './holder.ts';
 import { reap } from './reap.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { restore } from './restore.ts';
@@ -122,6 +123,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     measure: (options) => measure(context, options),
     async [Symbol.asyncDispose]() {
       await context.connections.closeAll();
+      if (role === 'worker') await removeIdleHolder(context);
     },
   };
 }
