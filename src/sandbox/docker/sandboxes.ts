@@ -121,11 +121,13 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     measure: (options) => measure(context, options),
-    async [Symbol.asyncDispose]() {
-      await context.connections.closeAll();
-      if (role === 'worker') await removeIdleHolder(context);
-    },
+    [Symbol.asyncDispose]: () => dispose(context, role),
   };
+}
+
+async function dispose(context: DockerContext, role: 'worker' | 'visitor'): Promise<void> {
+  await context.connections.closeAll();
+  if (role === 'worker') await removeIdleHolder(context);
 }
 
 async function open(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox> {
