@@ -9,6 +9,7 @@ import type { SandboxHandle } from '../sandbox.ts';
 import { packLocal } from './pack-local.ts';
 import { PIECE_BYTES } from './pieces.ts';
 import { isSystemError } from './system-error.ts';
+import { writeSparse } from './write-sparse.ts';
 import { createUnpacker, type Unpacker } from './unpack-local.ts';
 
 const MAX_DOWNLOAD_BYTES = 16 * 1024 ** 3;
@@ -104,7 +105,9 @@ async function downloadFile(files: Files, path: string, localPath: string, optio
   await local(localPath, () => mkdir(dirname(localPath), { recursive: true }));
   const file = await local(localPath, () => open(beside, 'wx', 0o644));
   try {
-    for await (const piece of counted(files.readFileStream(path), options)) await local(localPath, () => file.writeFile(piece));
+    // Holes stay holes: a sparse file of the sandbox must not fill this machine's disk.
+    const pieces = counted(files.readFileStream(path), options);
+    await local(localPath, () => writeSparse(file, pieces));
     await local(localPath, () => file.chmod(options.mode));
     await file.close();
     await local(localPath, () => rename(beside, localPath));

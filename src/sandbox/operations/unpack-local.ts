@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { extract, type Header } from 'tar-stream';
 import { isSystemError } from './system-error.ts';
 import { unlessClosed } from './unless-closed.ts';
+import { writeSparse } from './write-sparse.ts';
 import { failure } from '../../contracts/errors.ts';
 
 export interface Unpacker {
@@ -88,7 +89,7 @@ async function writeNew(directory: string, name: string, { mode, mtime }: Header
   const beside = join(directory, `.${randomBytes(8).toString('hex')}.part`);
   const file = await open(beside, NEW_FILE, 0o600);
   try {
-    for await (const chunk of content) await file.writeFile(chunk);
+    await writeSparse(file, content);
     await file.chmod(mode & 0o777);
     await file.close();
     if (mtime) await utimes(beside, mtime, mtime);
