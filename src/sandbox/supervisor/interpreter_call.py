@@ -15,6 +15,8 @@ sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 import guest_socket
 
 _PATIENCE = 1.5
+_END_POLLS = 40
+_END_POLL = 0.01
 
 # The context's own environment is that of its first piece; each piece has its own leave to call tools.
 _PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
@@ -53,6 +55,7 @@ def _follow(connection, state):
         if state['deadline'] is not None and time.monotonic() > state['deadline']:
             os.kill(state['pid'], signal.SIGKILL)
             state['deadline'] = None
+            _await_end(state['pid'])
         try:
             data = connection.recv(65536)
         except TimeoutError:
@@ -71,6 +74,16 @@ def _follow(connection, state):
             incoming = incoming[complete:]
     if not ended:
         guest_socket.tell(b'{"type": "gone"}\n')
+
+
+def _await_end(pid):
+    """The next piece of code must not meet a context that counts as running although it was ended."""
+    for _ in range(_END_POLLS):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(_END_POLL)
 
 
 def _is_end(lines):
