@@ -22,6 +22,7 @@ const TEMPLATES = {
 export type NewDialect = keyof typeof TEMPLATES;
 export const DIALECTS = Object.keys(TEMPLATES) as NewDialect[];
 
+const IN_CHECKOUT = import.meta.url.endsWith('.ts');
 const ID = /^[a-z][a-z0-9-]{0,39}$/;
 
 /** Writes a plugin with its test. Never writes over anything. */
@@ -64,8 +65,9 @@ interface Made {
 
 function pluginHints({ id, directory, test, fromAgents }: Made): string[] {
   return [
-    `Look at it:  longshore plugins check ${directory}`,
-    `Test it:     node --test ${test}`,
+    `Look at it:  ${IN_CHECKOUT ? 'npm run longshore --' : 'longshore'} plugins check ${directory}`,
+    // A checkout has no built package that the test could import; tsx finds the source instead.
+    `Test it:     node ${IN_CHECKOUT ? '--import tsx ' : ''}--test ${test}`,
     `Use it:      in the file of an agent: plugins: [${fromAgents}]`,
     `                                      tools: ['${id}:*']`,
   ];
