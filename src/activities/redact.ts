@@ -1,5 +1,6 @@
+// A word is looked at once, from its beginning: long words of an error would take the square of their length, in the event loop.
 const SECRETS: [RegExp, string][] = [
-  [/(\w+:\/\/[^\s:/@]+:)[^\s@/]+@/g, '$1[redacted]@'],
+  [/\b(\w+:\/\/[^\s:/@]+:)[^\s@/]+@/g, '$1[redacted]@'],
   [/\b(bearer\s+)[\w.~+/-]{8,}=*/gi, '$1[redacted]'],
   [/\b(sk|pk|rk|ghp|gho|xox[abp])[-_][\w-]{12,}/g, '$1-[redacted]'],
   [/\b((?:api[-_]?key|token|password|secret)["']?\s*[=:]\s*["']?)[^\s"',;&]{6,}/gi, '$1[redacted]'],

@@ -41,18 +41,18 @@ function applyBackspaces(text: string): string {
 }
 
 function collapse(lines: string[]): string[] {
-  const shown: string[] = [];
+  const shown: string[][] = [];
   for (let start = 0; start < lines.length;) {
     const shape = shapeOf(lines[start] ?? '');
     let end = start + 1;
     while (end < lines.length && shapeOf(lines[end] ?? '') === shape) end += 1;
     const run = lines.slice(start, end);
     // Empty lines and bare numbers are no noise.
-    if (run.length < MIN_RUN || !/\p{L}/u.test(shape)) shown.push(...run);
-    else shown.push(run[0] ?? '', `[… ${run.length - 2} similar lines …]`, run.at(-1) ?? '');
+    if (run.length < MIN_RUN || !/\p{L}/u.test(shape)) shown.push(run);
+    else shown.push([run[0] ?? '', `[… ${run.length - 2} similar lines …]`, run.at(-1) ?? '']);
     start = end;
   }
-  return shown;
+  return shown.flat();
 }
 
 function shapeOf(line: string): string {

@@ -16,3 +16,14 @@ test.each(['https://example.com/a:b@c is not there', 'the token is missing', 'no
     expect(redact(text)).toBe(text);
   },
 );
+
+test.each([
+  ['a word', 'a'.repeat(400_000)],
+  ['an address without a password', `a://${'b'.repeat(400_000)}`],
+  ['spaces behind a word', `bearer ${' '.repeat(400_000)} token${' '.repeat(400_000)}`],
+  ['beginnings of keys', 'sk-token=bearer '.repeat(50_000)],
+])('takes no longer than the text: %s', (_, text) => {
+  const since = performance.now();
+  redact(text);
+  expect(performance.now() - since).toBeLessThan(1_500);
+});

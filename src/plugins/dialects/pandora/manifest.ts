@@ -10,6 +10,7 @@ export const MANIFEST_FILE = 'pandora.manifest.json';
 
 /** The versions of Pandora whose plugin interface is spoken here; manifests say with `pandora` which they take. */
 const SPOKEN = '>=0.0.1 <2.0.0';
+const LONGEST_RANGE = 256;
 
 const text = z.string().min(1);
 const HOST = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i;
@@ -63,7 +64,8 @@ const manifest = z.strictObject({
   pandora: z
     .string()
     .regex(/^[><=~^]/, 'has to start with one of > < = ~ ^')
-    .refine((range) => validRange(range) !== null, 'has to be a range of versions'),
+    // A long list of comparators takes the square of its length.
+    .refine((range) => range.length <= LONGEST_RANGE && validRange(range) !== null, `has to be a range of versions, of at most ${LONGEST_RANGE} characters`),
   provides: z.strictObject({
     tools: entries.optional(),
     channels: entries.optional(),
@@ -73,9 +75,9 @@ const manifest = z.strictObject({
   configFields: z
     .array(configField)
     .superRefine((fields, context) => {
-      const keys = fields.map(({ key }) => key);
-      for (const [index, key] of keys.entries()) {
-        if (keys.indexOf(key) < index) context.addIssue({ code: 'custom', path: [index, 'key'], message: `${JSON.stringify(key)} is there twice` });
+      const seen = new Set<string>();
+      for (const [index, { key }] of fields.entries()) {
+        if (seen.size === seen.add(key).size) context.addIssue({ code: 'custom', path: [index, 'key'], message: `${JSON.stringify(key)} is there twice` });
       }
     })
     .default([]),

@@ -84,6 +84,7 @@ test('does not load a plugin for other versions of Pandora', async () => {
   for (const pandora of ['>=0.0.1', '^0.1.0', '~1.2.0', '<0.1.0', '=1.0.0']) expect(await read({ ...good, pandora })).toContain('no error');
   expect(await read({ ...good, pandora: '1.0.0' })).toContain('/pandora: has to start with one of > < = ~ ^');
   expect(await read({ ...good, pandora: '>=banana' })).toContain('/pandora: has to be a range of versions');
+  expect(await read({ ...good, pandora: '>1.0.0 '.repeat(100_000) })).toContain('/pandora: has to be a range of versions, of at most 256 characters');
   expect(await read({ ...good, pandora: '>=9.0.0' })).toBe(
     'Plugin "./w": it needs Pandora >=9.0.0, and >=0.0.1 <2.0.0 is what is spoken here. Use a version of the plugin that takes it',
   );
