@@ -55,8 +55,8 @@ function contextOf(handle: SandboxHandle, callId: string): ToolContext {
     ...unused,
     sandbox: {
       handle: async () => handle,
-      exec: (command, options) => handle.run(command, { ...options, execId: named() }),
-      runCode: (code, options) => handle.runCode(code, { ...options, execId: named() }),
+      exec: (command, { quiet: _quiet, methods: _methods, ...options } = {}) => handle.run(command, { ...options, execId: named() }),
+      runCode: (code, { methods: _methods, ...options }) => handle.runCode(code, { ...options, execId: named() }),
       callServer: (server, request, options) => handle.callServer(server, request, { ...options, execId: named() }),
       runTool: () => Promise.reject(new Error('built-in tools are part of the worker')),
       start: (command, options) => handle.start(command, { ...options, execId: named() }),

@@ -108,6 +108,6 @@ describe('listing in a sandbox', () => {
     answer = () => ({ outcome: 'timeout' });
     await expect(list()).rejects.toThrow('it did not answer within 60 seconds');
     expect(destroyed).toEqual(opened);
-    expect(await readdir(directory)).toEqual(['asset']);
+    expect(await readdir(join(directory, 'kept'))).toEqual([]);
   });
 });
