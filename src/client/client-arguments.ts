@@ -32,7 +32,12 @@ const approve = z.strictObject({
   by: textOf(200, { min: 0 }).optional(),
 });
 const pause = z.strictObject({ mode: z.enum(['step', 'now']).optional(), note: reason.optional() });
-const resume = z.strictObject({ extraTurns: count.optional(), extraTokens: count.optional(), extraWallTimeMs: count.optional() });
+const resume = z.strictObject({
+  extraTurns: count.optional(),
+  extraTokens: count.optional(),
+  extraWallTimeMs: count.optional(),
+  extraStorageMb: count.optional(),
+});
 const list = z.strictObject({
   state: z.enum(STATES).optional(),
   agent: name.optional(),

@@ -1,6 +1,8 @@
 import type { Database } from './database.ts';
 import type { Store } from './store.ts';
 
+const REMOVED = '(removed: the conversation was closed long ago)';
+
 /** Rows are claimed by marking them: workers that do this at once take different ones. All of it happens, or nothing. */
 const COMPACT = `with old as (
     update conversations set compacted_at = clock_timestamp() where conversation_id in (
@@ -11,15 +13,28 @@ const COMPACT = `with old as (
   ), streamed as (
     delete from events using old
     where events.conversation_id = old.conversation_id and events.type in ('tool.output', 'text.delta', 'reasoning.delta')
-  ), requested as (
-    update events set data = (data::jsonb - 'arguments')::json from old
-    where events.conversation_id = old.conversation_id and events.type = 'tool.requested'
+  ), told as (
+    update events set data = (case
+        when type = 'tool.requested' then data::jsonb - 'arguments'
+        when type = 'tool.finished' then data::jsonb || '{"text":"${REMOVED}"}'
+        else data::jsonb || '{"arguments":{}}' end)::json
+    from old
+    where events.conversation_id = old.conversation_id
+      and (events.type in ('tool.requested', 'tool.finished') or (events.type like 'tool.approval-%' and events.data->'arguments' is not null))
   ), called as (
     update tool_calls set arguments = '{}', value = null, content = null from old
     where tool_calls.conversation_id = old.conversation_id
   ), read as (
-    update transcript set entry = (entry::jsonb || '{"content":[{"type":"text","text":"(removed: the conversation was closed long ago)"}]}')::json from old
-    where transcript.conversation_id = old.conversation_id and entry->>'role' = 'tool'
+    update transcript set entry = (case entry->>'role'
+        when 'tool' then entry::jsonb || '{"content":[{"type":"text","text":"${REMOVED}"}]}'
+        when 'note' then entry::jsonb || '{"text":"${REMOVED}"}'
+        else jsonb_set(entry::jsonb, '{parts}', (
+          select jsonb_agg(case part->>'type' when 'tool-call' then part || '{"arguments":{}}' else part end order by position)
+          from jsonb_array_elements(entry::jsonb->'parts') with ordinality as item (part, position))) end)::json
+    from old
+    where transcript.conversation_id = old.conversation_id and (entry->>'role' = 'tool'
+      or (entry->>'role' = 'note' and transcript.key ~ '^(edited|noted)-')
+      or (entry->>'role' = 'assistant' and json_array_length(entry->'parts') > 0))
   )
   select conversation_id from old`;
 

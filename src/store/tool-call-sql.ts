@@ -5,14 +5,27 @@ const PARTS =
 
 /** Of a call that runs. */
 const COLUMNS = `${PARTS}, content`;
+/** Where another table is joined. */
+const RETURNED = COLUMNS.replace('conversation_id', 'tool_calls.conversation_id');
 
-/** The content that a model reads is stored once, in the transcript. */
+/**
+ * The content that a model reads is stored once, in the transcript. Arguments of the model's calls are in both: here are those that the call runs with, defaults and
+ * edits included, and the transcript has what the model wrote.
+ */
 const STORED = `${PARTS}, coalesce(content, (select entry->'content' from transcript
     where transcript.conversation_id = tool_calls.conversation_id and transcript.key = tool_calls.call_id and tool_calls.parent_call_id is null)) as content`;
 
 /** Locks the conversation's row while it has room, so that any number of calls at once pass its budget by one of them at the most. */
 const ROOM = `room as (
-    select conversation_id from conversations where conversation_id = $2 and ($11::bigint is null or stored_bytes < $11) for update
+    select conversation_id from conversations where conversation_id = $2 and ($11::bigint is null or stored_bytes < $11) for no key update
+  )`;
+/**
+ * Locks the conversation's row of a call without a result, ahead of the call's. All statements lock them in this order: an insert of a call that another statement is
+ * changing waits for that one, `on conflict do nothing` or not, and it holds the conversation's row by then.
+ */
+const HELD = `held as (
+    select conversation_id from conversations
+    where conversation_id = (select conversation_id from tool_calls where call_id = $1 and state in ('proposed', 'running')) for no key update
   )`;
 const METHOD_BYTES = 'stored_bytes = stored_bytes + octet_length($7::json::text) + octet_length($10::json::text)';
 
@@ -62,9 +75,9 @@ export const OF_STEP = `select ${STORED} from tool_calls where conversation_id =
  * One round trip: claim, else look. The events go with the first claim only: attaching again starts nothing.
  * `event_seq` moves in the same statement as the claim, see `insertEvents`.
  */
-export const CLAIM = `with claimed as (
+export const CLAIM = `with ${HELD}, claimed as (
     update tool_calls set state = 'running', fence = fence + 1, started_at = coalesce(started_at, clock_timestamp())
-    where call_id = $1 and hash = $2 and state in ('proposed', 'running') returning ${COLUMNS}
+    from held where call_id = $1 and tool_calls.conversation_id = held.conversation_id and hash = $2 and state in ('proposed', 'running') returning ${RETURNED}
   ), counter as (
     update conversations set ${countEvents('$3')} from claimed
     where conversations.conversation_id = claimed.conversation_id and claimed.fence = 1 and json_array_length($3::json) > 0
@@ -74,14 +87,18 @@ export const CLAIM = `with claimed as (
   union all
   select ${STORED}, false from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
 
-/** One round trip: result, transcript entry and events, or nothing at all. What code asked for is not for the transcript. */
-export const SETTLE = `with settled as (
-    update tool_calls set state = $3, content = case when parent_call_id is null then null else $4::json end, is_error = $5, value = $7::json, finished_at = clock_timestamp()
-    where call_id = $1 and state in ('proposed', 'running') and ($2::integer is null or fence = $2)
-    returning call_id, conversation_id, turn_id, step_id, tool, parent_call_id
+/**
+ * One round trip: result, transcript entry and events, or nothing at all. What code asked for is not for the transcript, and where its content is its value as text
+ * (`$8`), only the value is stored.
+ */
+export const SETTLE = `with ${HELD}, settled as (
+    update tool_calls set state = $3, content = case when parent_call_id is null or $8 then null else $4::json end, is_error = $5, value = $7::json, finished_at = clock_timestamp()
+    from held where call_id = $1 and tool_calls.conversation_id = held.conversation_id and state in ('proposed', 'running') and ($2::integer is null or fence = $2)
+    returning call_id, tool_calls.conversation_id, turn_id, step_id, tool, parent_call_id
   ), counter as (
     update conversations set event_seq = event_seq + json_array_length($6::json),
-      stored_bytes = stored_bytes + octet_length($6::json::text) + octet_length($4::json::text) + coalesce(octet_length($7::json::text), 0),
+      stored_bytes = stored_bytes + octet_length($6::json::text) + coalesce(octet_length($7::json::text), 0)
+        + case when settled.parent_call_id is not null and $8 then 0 else octet_length($4::json::text) end,
       transcript_seq = transcript_seq + case when settled.parent_call_id is null then 1 else 0 end
     from settled
     where conversations.conversation_id = settled.conversation_id
@@ -95,4 +112,13 @@ export const SETTLE = `with settled as (
   ), logged as (${insertEvents('$6')})
   select conversation_id from settled`;
 
-export const EDIT = `update tool_calls set arguments = $2, hash = $3 where call_id = $1 and state = 'proposed' returning call_id`;
+export const EDIT = `with ${HELD}, before as (
+    select call_id, octet_length(arguments::text) as bytes from tool_calls join held using (conversation_id)
+    where call_id = $1 and state = 'proposed' for update of tool_calls
+  ), edited as (
+    update tool_calls set arguments = $2::json, hash = $3 from before
+    where tool_calls.call_id = before.call_id returning conversation_id, octet_length($2::json::text) - before.bytes as added
+  ), counter as (
+    update conversations set stored_bytes = stored_bytes + edited.added from edited where conversations.conversation_id = edited.conversation_id
+  )
+  select conversation_id from edited`;

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { eventsText } from './event-sql.ts';
 import { lacksConversation } from './failures.ts';
 import { toJsonText } from './json-text.ts';
-import type { ClaimResult, NewEvent, NewMethodCall, Store, ToolCallRow, ToolCallState } from './store.ts';
+import type { CallResult, ClaimResult, NewEvent, NewMethodCall, Store, ToolCallRow, ToolCallState } from './store.ts';
 import { CLAIM, CLAIM_METHOD, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {
@@ -73,6 +73,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
         result.isError,
         eventsText(events),
         result.value === undefined ? null : toJsonText({ value: result.value }),
+        isOfValue(result),
       ]);
       if (settled) announcer.announce(settled.conversation_id);
       return settled !== undefined;
@@ -87,6 +88,20 @@ export function createToolCalls({ database, announcer }: { database: Database; a
 function methodValues(call: NewMethodCall, events: NewEvent[], storageLimit: number | undefined) {
   const { callId, conversationId, turnId, stepId, number, tool, hash, parentCallId } = call;
   return [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events), storageLimit ?? null];
+}
+
+function isOfValue({ content, value }: CallResult): boolean {
+  const [part, ...more] = content;
+  return value !== undefined && part?.type === 'text' && more.length === 0 && part.text === textOfValue(value);
+}
+
+function contentOf({ content, value }: Row): Pick<ToolCallRow, 'content'> {
+  if (content !== null) return { content };
+  return value === null ? {} : { content: [{ type: 'text', text: textOfValue(value.value) }] };
+}
+
+function textOfValue(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 async function claim(database: Database, callId: string, hash: string, events: string): Promise<ClaimResult> {
@@ -112,7 +127,7 @@ function toCall(row: Row): ToolCallRow {
     hash: row.hash,
     state: row.state,
     fence: row.fence,
-    ...(row.content !== null && { content: row.content }),
+    ...contentOf(row),
     isError: row.is_error,
     requestedAt: row.requested_at.toISOString(),
     ...(row.started_at !== null && { startedAt: row.started_at.toISOString() }),

@@ -93,6 +93,64 @@ test('calls of code at once, by several workers, and the same one again, pass th
   }
 });
 
+/** Repeats what it gives, so that a failure can be run again. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+test('calls whose workers die, that are tried again, edited and settled by several workers keep to the limit, and what is counted is what is stored', async () => {
+  const [most, atOnce, framing] = [9 * KILOBYTE, 6, 300];
+  for (const seed of [1, 2, 3, 4]) {
+    const random = randomOf(seed);
+    const id = await newConversation(store);
+    const before = { counted: await store.conversations.storedBytes(id), measured: await measured(id) };
+    const limit = before.counted + 80 * KILOBYTE;
+    const seen = { refused: 0 };
+    const attempt = async (number: number, size: number): Promise<void> => {
+      const method = await newMethod(id, number, size);
+      const once = async (): Promise<void> => {
+        if (random(4) === 0) await store.toolCalls.proposeMethod(method, note(method.callId, 50), limit);
+        const claimed = await store.toolCalls.claimMethod(method, { requested: note(method.callId, 50), started: note(method.callId, 20) }, limit);
+        if (claimed.outcome === 'missing') seen.refused += 1;
+        // A worker that died after its claim settles nothing; one that was thought dead settles with a fence that is too old.
+        if (claimed.outcome !== 'claimed' || random(3) === 0) return;
+        const result = random(2) === 0 ? done(random(most)) : { ...done(0), value: 'same', content: [{ type: 'text' as const, text: 'same' }] };
+        await Promise.all([1, 2].map(() => store.toolCalls.settle(method.callId, claimed.fence, result, note(method.callId, 20))));
+      };
+      await Promise.all([once(), once()]);
+      await once();
+    };
+    for (let number = 1; number <= 60 && seen.refused < 20; number += atOnce) {
+      await Promise.all(Array.from({ length: atOnce }, (_, index) => attempt(number + index, random(most) + 1)));
+    }
+    const { callId } = await newCall(store, id);
+    for (const size of [4 * KILOBYTE, 4 * KILOBYTE, 10]) await store.toolCalls.edit(callId, { command: 'e'.repeat(size) }, 'hash-2');
+    const events = (await store.events.read(id, 0)).length;
+    const [counted, really] = [(await store.conversations.storedBytes(id)) - before.counted, (await measured(id)) - before.measured];
+    expect({ seed, wasReached: seen.refused > 0 }).toEqual({ seed, wasReached: true });
+    // Each call in flight adds its arguments before, and its value after, the others are refused.
+    expect(counted).toBeLessThan(limit - before.counted + atOnce * (2 * most + KILOBYTE));
+    expect(counted - really).toBeGreaterThanOrEqual(0);
+    expect(counted - really).toBeLessThan(events * framing);
+  }
+}, 60_000);
+
+test('a result of code that is its value as text is stored once, and read as before', async () => {
+  const id = await newConversation(store);
+  for (const [index, value] of ['v'.repeat(20 * KILOBYTE), { list: [1, { '2': null }], text: 'é\n' }, 'other'].entries()) {
+    const method = await newMethod(id, index, 1);
+    const [before] = [await measured(id), await store.toolCalls.claimMethod(method, { requested: [], started: [] })];
+    const text = value === 'other' ? 'not the value' : typeof value === 'string' ? value : JSON.stringify(value);
+    await store.toolCalls.settle(method.callId, 1, { state: 'finished', content: [{ type: 'text', text }], isError: false, value }, []);
+    expect(await store.toolCalls.get(method.callId)).toMatchObject({ value, content: [{ type: 'text', text }] });
+    expect((await measured(id)) - before).toBeLessThan(21 * KILOBYTE);
+  }
+});
+
 test('what calls of conversations took up that were closed long ago is removed, once, and nothing of open or newer ones', async () => {
   const make = async (state: 'closed' | 'idle', days: number) => {
     const id = await newConversation(store, { state });
@@ -100,6 +158,15 @@ test('what calls of conversations took up that were closed long ago is removed, 
     await store.toolCalls.claim(callId, hash, note(callId, 20 * KILOBYTE));
     await store.toolCalls.settle(callId, 1, { ...done(10), content: [{ type: 'text', text: 'r'.repeat(20 * KILOBYTE) }] }, []);
     await store.transcript.append(id, 'turn_1', undefined, 'said', { role: 'note', text: 'kept' });
+    const large = { text: 'a'.repeat(20 * KILOBYTE) };
+    const asked = { type: 'tool-call' as const, callId, tool: 'shell:run', arguments: large };
+    await store.transcript.append(id, 'turn_1', 'step_1', 'answer', { role: 'assistant', parts: [{ type: 'text', text: 'also kept' }, asked] });
+    await store.transcript.append(id, 'turn_1', 'step_1', `edited-${callId}-hash`, { role: 'note', text: large.text });
+    await store.events.append(id, [
+      { type: 'tool.approval-requested', turnId: 'turn_1', data: { callId, tool: 'shell:run', hash: 'h', why: 'w', arguments: large, expiresAtMs: 1 } },
+      { type: 'tool.finished', turnId: 'turn_1', data: { callId, tool: 'shell:run', isError: false, text: large.text, durationMs: 1 } },
+      { type: 'turn.finished', turnId: 'turn_1', data: { outcome: 'completed' } },
+    ]);
     await database.query(
       'test.age',
       `update conversations set updated_at = clock_timestamp() - make_interval(days => $2::integer) where conversation_id = $1`,
@@ -110,8 +177,8 @@ test('what calls of conversations took up that were closed long ago is removed, 
   const [old, fresh, open] = [await make('closed', 91), await make('closed', 89), await make('idle', 400)];
   expect(await store.conversations.compact(90, 100)).toBe(1);
   expect(await store.conversations.compact(90, 100)).toBe(0);
-  expect(await measured(old.id)).toBeLessThan(KILOBYTE);
+  expect(await measured(old.id)).toBeLessThan(2 * KILOBYTE);
   for (const { id } of [fresh, open]) expect(await measured(id)).toBeGreaterThan(40 * KILOBYTE);
-  expect(JSON.stringify(await store.transcript.read(old.id))).toMatch(/removed: the conversation was closed long ago.*kept/);
+  expect(JSON.stringify(await store.transcript.read(old.id))).toMatch(/removed: the conversation was closed long ago.*kept.*also kept/);
   expect(await store.toolCalls.get(old.callId)).toMatchObject({ state: 'finished' });
 });
