@@ -24,8 +24,12 @@ export interface ContainerSpec {
 }
 
 const HOSTNAME = 'sandbox';
-/** gVisor's own threads count among a container's processes. */
+/** gVisor's own threads count among a container's processes. It ends with all that runs in it when it can have no more of them. */
 const GVISOR_THREADS = 128;
+/** Threads of the host that gVisor holds for one process of the sandbox: its stub and the threads that enter it. */
+const GVISOR_THREADS_PER_PROCESS = 4;
+/** The kernel refuses a higher limit. */
+const MOST_PROCESSES = 4_194_304;
 const MEBIBYTE = 1024 * 1024;
 const MOST_TEMPORARY_MB = 256;
 /** The first stream to the supervisor; it ends with whoever attached. Not for gVisor: what is put to disk should hold no stream. */
@@ -88,7 +92,7 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
     CgroupnsMode: 'private',
     // The engine's tiny init reaps what the supervisor does not and passes TERM on to it.
     Init: true,
-    PidsLimit: spec.pids + (spec.runtime.name === 'runsc' ? GVISOR_THREADS : 0),
+    PidsLimit: processLimit(spec),
     Memory: memory,
     MemorySwap: memory,
     NanoCpus: Math.round(spec.cpus * 1e9),
@@ -113,4 +117,8 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
     LogConfig: spec.runtime.name === 'runc' ? { Type: 'none', Config: {} } : { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
     RestartPolicy: { Name: 'no' },
   };
+}
+
+function processLimit({ pids, runtime }: Pick<ContainerSpec, 'pids' | 'runtime'>): number {
+  return runtime.name === 'runc' ? pids : Math.min(GVISOR_THREADS + pids * GVISOR_THREADS_PER_PROCESS, MOST_PROCESSES);
 }

@@ -44,6 +44,11 @@ describe('the definition of a container', () => {
     ]);
   });
 
+  test('allows gVisor the threads that it needs for so many processes, and no more than the kernel takes', () => {
+    const limitOf = (pids: number) => containerOptions({ ...spec, pids, runtime: { name: 'runsc', holder: 'abc' } }).HostConfig?.PidsLimit;
+    expect([limitOf(100), limitOf(4_194_304)]).toEqual([528, 4_194_304]);
+  });
+
   test('the first stream to the supervisor ends with who attached, and what goes over it is not logged; gVisor has none', () => {
     const { HostConfig, OpenStdin, StdinOnce } = containerOptions(spec);
     expect({ OpenStdin, StdinOnce, log: HostConfig?.LogConfig?.Type }).toEqual({ OpenStdin: true, StdinOnce: true, log: 'none' });
