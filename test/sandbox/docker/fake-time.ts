@@ -4,11 +4,14 @@ interface Timer {
   act: () => void;
 }
 
+/** Any date: what was last done at 0 was long ago. */
+const BEGAN_MS = 1_000_000_000_000;
+
 /** Replaces the global timers and clocks: time passes at once, and only when it is told to. Streams and promises are Node's own. */
 export class FakeTime {
   nowMs = 0;
   readonly #timers = new Map<number, Timer>();
-  readonly #real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, now: performance.now.bind(performance) };
+  readonly #real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, now: performance.now.bind(performance), date: Date.now };
   readonly #turn = globalThis.setImmediate;
   #count = 0;
 
@@ -22,6 +25,7 @@ export class FakeTime {
     const clear = (timer: unknown) => void (timer != null && this.#timers.delete(Number(timer)));
     Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
     performance.now = () => this.nowMs;
+    Date.now = () => BEGAN_MS + this.nowMs;
   }
 
   /** Lets streams and promises come to rest. */
@@ -45,5 +49,6 @@ export class FakeTime {
   [Symbol.dispose](): void {
     Object.assign(globalThis, { setTimeout: this.#real.setTimeout, clearTimeout: this.#real.clearTimeout });
     performance.now = this.#real.now;
+    Date.now = this.#real.date;
   }
 }
