@@ -4,6 +4,9 @@ import type { CodeResult, CodeValue } from '../../sandbox/sandbox.ts';
 
 /** Of a value that is no image, the first form that is there is shown. */
 const TEXT_FORMS = ['text/markdown', 'text/html', 'text/latex', 'image/svg+xml', 'application/json', 'text/plain'];
+const LEFT_OUT =
+  'Output or values beyond the limits (32768 characters at each end of a stream, 100 values, 20 MB of values together) were left out and are kept nowhere. ' +
+  'Write them to a file and read it in parts.';
 const IMAGE_FORMS = ['image/png', 'image/jpeg'];
 
 /** What a piece of code came to, as the model reads it: a summary, what was printed, each value, and images as images. */
@@ -16,7 +19,7 @@ export function describeCode(result: CodeResult): { content: ContentPart[]; isEr
     ...(result.stdout !== '' && { stdout: cleanOutput(result.stdout) }),
     ...(result.stderr !== '' && { stderr: cleanOutput(result.stderr) }),
     ...(error && { error: error.traceback === '' ? `${error.type}: ${error.message}` : error.traceback }),
-    ...(truncated && { truncated }),
+    ...(truncated && { truncated, leftOut: LEFT_OUT }),
     ...(status === 'gone' && { note: 'The process ended, and with it all variables of the context.' }),
   };
   return { content: [{ type: 'text', text: JSON.stringify(summary) }, ...result.values.flatMap(describeValue)] };
@@ -26,7 +29,8 @@ function describeValue(value: CodeValue): ContentPart[] {
   const image = IMAGE_FORMS.find((form) => typeof value[form] === 'string');
   if (image !== undefined) return [{ type: 'image', mediaType: image, data: value[image] as string }];
   const form = TEXT_FORMS.find((name) => value[name] !== undefined);
-  if (form === undefined) return [];
+  if (form === undefined)
+    return [{ type: 'text', text: `[a value that cannot be shown; it has only these forms: ${Object.keys(value).join(', ') || 'none'}]` }];
   const shown = value[form];
   return [{ type: 'text', text: typeof shown === 'string' ? shown : JSON.stringify(shown) }];
 }

@@ -20,7 +20,9 @@ for line in lines[first:first + arguments['limitLines']]:
     if taken and size + length > PAGE_BYTES:
         break
     if length > PAGE_BYTES:
-        line = line.encode()[:PAGE_BYTES].decode(errors='ignore') + ' [line cut: ' + str(length) + ' bytes]\\n'
+        line = line.encode()[:PAGE_BYTES].decode(errors='ignore')
+        rest = 'sed -n ' + str(first + len(taken) + 1) + 'p FILE | tail -c +' + str(len(line.encode()) + 1)
+        line += ' [line cut: ' + str(length) + ' bytes; for the rest use shell:run: ' + rest + ']\\n'
     taken.append(line)
     size += length
 answer(text=''.join(taken), first=first, count=len(taken), total=len(lines))

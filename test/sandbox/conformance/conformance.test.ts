@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -243,15 +243,16 @@ describe.each(BACKENDS)('%s', (_name, open) => {
     test('merge directories, keep what is there, and report what was left out', async () => {
       mkdirSync(join(local, 'tree/sub/empty'), { recursive: true });
       writeFileSync(join(local, 'tree/sub/grüße'), 'up');
-      writeFileSync(join(local, 'tree/both'), 'new');
+      writeFileSync(join(local, 'tree/both'), 'new', { mode: 0o750 });
       symlinkSync('/etc/passwd', join(local, 'tree/link'));
       await handle.writeFile(at('tree/both'), 'old');
-      await handle.writeFile(at('tree/theirs'), 'kept');
+      await handle.writeFile(at('tree/theirs'), 'kept', { mode: 0o755 });
       const up = await handle.uploadDirectory(join(local, 'tree'), at('tree'));
       expect(up).toEqual({ files: 2, bytes: 5, failed: 1, failures: [{ path: 'link', problem: 'is a link' }] });
       expect(await shell('cat tree/both tree/theirs tree/sub/grüße; ls tree/sub')).toBe('newkeptupempty\ngrüße\n');
       const down = await handle.downloadDirectory(at('tree'), join(local, 'mirror'));
       expect(down).toEqual({ files: 3, bytes: 9, failed: 0, failures: [] });
+      expect(['both', 'theirs', 'sub/grüße'].map((name) => statSync(join(local, 'mirror', name)).mode & 0o777)).toEqual([0o750, 0o755, 0o644]);
       expect(readdirSync(join(local, 'mirror'), { recursive: true, encoding: 'utf8' }).toSorted((a, b) => (a < b ? -1 : 1))).toEqual([
         'both',
         'sub',
