@@ -30,7 +30,7 @@ export async function judgeMethod(
 ): Promise<MethodVerdict> {
   const agent = agents.get(args.agentId);
   if (!agent) return refused('TOOL_NOT_FOUND', `Agent "${args.agentId}" is not known here.`);
-  if (call.tool === LIST_TOOLS) return { next: 'answer', answer: { ok: describeTools(available) } };
+  if (call.tool === LIST_TOOLS) return { next: 'answer', answer: { ok: describeTools(available, registry) } };
   if (methodDepth(callId) > MAX_DEPTH) return refused('TOO_DEEP', `Code that was called by code may call tools ${MAX_DEPTH} levels deep, not deeper.`);
   const calls = [{ callId, tool: call.tool, arguments: row?.arguments ?? call.arguments }];
   const {

@@ -62,6 +62,15 @@ test('code is told only of the tools that its agent has', async () => {
   });
 });
 
+test('code is told which tools the instructions describe by their own names', async () => {
+  const nekro = { ...definePlugin({ id: 'dice', tools: [tool('read', true)] }), dialect: 'nekro' as const };
+  const both = createRegistry([definePlugin({ id: 'notes', tools: [tool('read', true)] }), nekro]);
+  const call = { execId: 'call_1-1', number: 1, tool: 'longshore:tools', arguments: {}, repeated: false };
+  const verdict = await judgeMethod({ ...parts, registry: both, available: both.tools }, 'call_1-1m1', call, undefined);
+  const told = verdict.next === 'answer' && 'ok' in verdict.answer ? verdict.answer.ok : [];
+  expect(told).toEqual([expect.objectContaining({ id: 'dice:read', bare: true }), expect.not.objectContaining({ bare: true })]);
+});
+
 test('calls of code that was called by code end at a depth of three', async () => {
   expect((await judge('notes:read', {}, 'call_1-1m1-1m1-1m1')).next).toBe('at-once');
   expect((await refusalOf('notes:read', {}, 'call_1-1m1-1m1-1m1-1m1'))?.code).toBe('TOO_DEEP');

@@ -83,13 +83,18 @@ function enter({ cwd, env = {} }) {
 /** Names that nothing else has mean tools, where there are such tools; a context looks names up only in itself, so that they have to be there. */
 async function offerTools(code) {
   const { tools, describeTools } = require(`${process.env.LONGSHORE_GUEST}/longshore.cjs`);
-  const { bareNames, namesIn } = require(`${process.env.LONGSHORE_GUEST}/names.cjs`);
+  const { ambiguous, bareNames, isAmbiguous, namesIn } = require(`${process.env.LONGSHORE_GUEST}/names.cjs`);
   server.context.tools ??= tools;
-  const unknown = namesIn(code).filter((name) => !(name in server.context));
+  const unknown = namesIn(code).filter((name) => !(name in server.context) || isAmbiguous(server.context[name]));
   if (unknown.length === 0) return;
   const specs = await describeTools().catch(() => []);
-  const known = bareNames(specs.map(({ id }) => id));
-  for (const name of unknown) if (known.has(name)) server.context[name] = tools[name];
+  const known = bareNames(specs);
+  for (const name of unknown) {
+    const ids = known.get(name) ?? [];
+    if (ids.length > 0) server.context[name] = ids.length > 1 ? ambiguous(name, ids) : tools[name];
+    // It was so for an earlier piece of code.
+    else if (name in server.context) delete server.context[name];
+  }
 }
 
 function limited(teller) {

@@ -4,16 +4,18 @@
  */
 const { spawnSync } = require('node:child_process');
 const { tools } = require('./longshore.cjs');
-const { bareNames } = require('./names.cjs');
+const { ambiguous, bareNames } = require('./names.cjs');
 
 const MAX_LIST_BYTES = 4_000_000;
 let names;
 
 /** A lookup of a name cannot wait, so that somebody else has to. */
 function listNames() {
-  const list = 'require(process.argv[1]).describeTools().then((specs) => process.stdout.write(JSON.stringify(specs.map(({ id }) => id))), () => undefined)';
+  const list =
+    'require(process.argv[1]).describeTools().then((specs) => process.stdout.write(JSON.stringify(specs.map(({ id, bare }) => ({ id, bare })))), () => undefined)';
   const { stdout } = spawnSync(process.execPath, ['--eval', list, require.resolve('./longshore.cjs')], { encoding: 'utf8', maxBuffer: MAX_LIST_BYTES });
-  return new Set(stdout ? bareNames(JSON.parse(stdout)).keys() : []);
+  const meant = stdout ? [...bareNames(JSON.parse(stdout))] : [];
+  return new Map(meant.map(([name, ids]) => [name, ids.length > 1 ? ambiguous(name, ids) : tools[name]]));
 }
 
 function isTool(name) {
@@ -29,6 +31,6 @@ Object.setPrototypeOf(
   new Proxy(Object.create(Object.getPrototypeOf(inherited)), {
     has: (target, name) => Reflect.has(target, name) || isTool(name),
     // Reading a property of the global object asks for nothing: much of what others write looks there for what may be missing.
-    get: (target, name, receiver) => (names?.has(name) ? tools[name] : Reflect.get(target, name, receiver)),
+    get: (target, name, receiver) => (names?.has(name) ? names.get(name) : Reflect.get(target, name, receiver)),
   }),
 );

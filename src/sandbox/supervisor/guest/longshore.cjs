@@ -9,7 +9,7 @@
 const { randomBytes } = require('node:crypto');
 const net = require('node:net');
 const { argumentsOf, problemOf } = require('./arguments.cjs');
-const { bareNames, toName } = require('./names.cjs');
+const { ambiguity, bareNames, toName } = require('./names.cjs');
 
 const LIST = 'longshore:tools';
 const LARGEST = 1_000_000;
@@ -106,16 +106,16 @@ async function callByPath(path, given) {
   const specs = await describeTools();
   const spec = specOf(path, specs);
   if (spec) return call(spec.id, argumentsOf(spec, given));
-  const ids = specs.map(({ id }) => id);
-  const meant = path.length === 1 ? ids.filter((id) => toName(id.split(':')[1]) === path[0]) : [];
-  const problem = meant.length > 1 ? `${path[0]} could be any of ${meant.join(', ')}` : `no tool ${path.join('.')}; there are ${ids.join(', ') || 'none'}`;
+  const meant = path.length === 1 ? (bareNames(specs).get(path[0]) ?? []) : [];
+  const known = specs.map(({ id }) => id).join(', ') || 'none';
+  const problem = meant.length > 1 ? ambiguity(path[0], meant) : `no tool ${path.join('.')}; there are ${known}`;
   throw new ToolError(problem, 'TOOL_NOT_FOUND');
 }
 
 function specOf(path, specs) {
   if (path.length === 2) return specs.find(({ id }) => id.split(':').map(toName).join(':') === path.join(':'));
-  const id = bareNames(specs.map((spec) => spec.id)).get(path[0]) ?? path[0];
-  return specs.find((spec) => spec.id === id);
+  const [id, ...others] = bareNames(specs).get(path[0]) ?? [path[0]];
+  return others.length === 0 ? specs.find((spec) => spec.id === id) : undefined;
 }
 
 /** Names are looked up when they are called, so that reading one costs nothing and `await tools` is no call. */

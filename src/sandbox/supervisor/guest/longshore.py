@@ -22,6 +22,19 @@ _LIST = 'longshore:tools'
 _TAKEN = frozenset(dir(builtins))
 
 
+class Ambiguous:
+    """Stands for a name that several tools have. It raises when it is called, not when it is read, so that a program may still define the name itself."""
+
+    def __init__(self, name, ids):
+        self.problem = f"name '{name}' is ambiguous, it could be any of {', '.join(ids)}; call {' or '.join(f'tools[{tool_id!r}](…)' for tool_id in ids)}"
+
+    def __call__(self, *_args, **_kwargs):
+        raise NameError(self.problem)
+
+    def __repr__(self):
+        return f'<{self.problem}>'
+
+
 class _Plugin:
     """The tools of one plugin."""
 
@@ -52,6 +65,7 @@ class Tools:
         self._token = None
         self._plugins = {}
         self._bare = {}
+        self._ambiguous = {}
         self._ids = {}
 
     @property
@@ -60,15 +74,17 @@ class Tools:
         return _aio
 
     def bare_names(self):
-        """Every function that can be named without its plugin: what no other plugin has, and `plugin_tool` for all."""
+        """Every function that can be named without its plugin, and `Ambiguous` under each name that several have."""
         self._load()
-        return self._bare
+        return {**self._ambiguous, **self._bare}
 
     def __getattr__(self, name):
         if name.startswith('__'):
             raise AttributeError(name)
         self._load()
         found = self._plugins.get(name) or self._bare.get(name)
+        if found is None and name in self._ambiguous:
+            raise UnknownTool(self._ambiguous[name].problem, 'TOOL_NOT_FOUND')
         if found is None:
             raise UnknownTool(f"no tool or plugin {name}; there are {', '.join(sorted(self._ids)) or 'none'}", 'TOOL_NOT_FOUND')
         return found
@@ -92,20 +108,18 @@ class Tools:
         token = os.environ.get('LONGSHORE_TOOLS_TOKEN')
         if self._token == token and token is not None:
             return
-        from longshore_functions import make_function, name_of
+        from longshore_functions import bare_names, make_function, name_of
 
-        ids, plugins, bare, twice = {}, {}, {}, set()
-        for spec in call(_LIST, {}):
+        ids, plugins, specs = {}, {}, call(_LIST, {})
+        for spec in specs:
             plugin_id, tool_id = spec['id'].split(':', 1)
             function = make_function(spec, self._asynchronous)
             ids[spec['id']] = function
             plugins.setdefault(name_of(plugin_id), (plugin_id, {}))[1][name_of(tool_id)] = function
-            if name_of(tool_id) in bare:
-                twice.add(name_of(tool_id))
-            bare[name_of(tool_id)] = function
-            bare[name_of(f'{plugin_id}_{tool_id}')] = function
+        names = {name: meant for name, meant in bare_names(specs).items() if name not in _TAKEN}
         self._ids = ids
-        self._bare = {name: function for name, function in bare.items() if name not in twice and name not in _TAKEN}
+        self._bare = {name: ids[meant[0]] for name, meant in names.items() if len(meant) == 1}
+        self._ambiguous = {name: Ambiguous(name, meant) for name, meant in names.items() if len(meant) > 1}
         self._plugins = {name: _Plugin(plugin_id, functions) for name, (plugin_id, functions) in plugins.items()}
         self._token = token
 

@@ -16,6 +16,18 @@ def name_of(text):
     return f'{name}_' if keyword.iskeyword(name) or name[:1].isdigit() else name
 
 
+def bare_names(specs):
+    """The ids that each name may mean: tools by their own name, and by `plugin_tool`. Where a method is documented by its own name (`bare`), the name means it."""
+    found, preferred = {}, {}
+    for spec in specs:
+        plugin_id, tool_id = spec['id'].split(':', 1)
+        for name in dict.fromkeys((name_of(tool_id), name_of(f'{plugin_id}_{tool_id}'))):
+            found.setdefault(name, []).append(spec['id'])
+        if spec.get('bare'):
+            preferred.setdefault(name_of(tool_id), []).append(spec['id'])
+    return {**found, **preferred}
+
+
 def make_function(spec, asynchronous):
     schema = spec.get('parameters') or {}
     properties = {name: part if isinstance(part, dict) else {} for name, part in (schema.get('properties') or {}).items()}

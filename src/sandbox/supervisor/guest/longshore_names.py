@@ -10,7 +10,8 @@ def offer_bare_names(tree, scope):
     """Makes names that a program uses and does not define itself mean tools, where there are such tools. `tree`: its syntax tree."""
     if 'LONGSHORE_TOOLS' not in os.environ:
         return
-    used, made = set(), set(dir(builtins)) | set(scope)
+    # What was ambiguous for an earlier piece of code of the same context may not be so any more.
+    used, made = set(), set(dir(builtins)) | {name for name, value in scope.items() if not _is_ambiguous(value)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (used if isinstance(node.ctx, ast.Load) else made).add(node.id)
@@ -23,6 +24,11 @@ def offer_bare_names(tree, scope):
         functions = tools.bare_names()
         for name in missing & {'tools', *functions}:
             scope[name] = tools if name == 'tools' else functions[name]
+
+
+def _is_ambiguous(value):
+    longshore = sys.modules.get('longshore')
+    return longshore is not None and type(value) is longshore.Ambiguous
 
 
 def _names_made_by(node):

@@ -3,19 +3,40 @@
 /** A name for a plugin or a tool that can be written in code. */
 exports.toName = toName;
 
-/** The functions that need no plugin before them, by their names: what no other plugin has, and `plugin_tool` for all. */
-exports.bareNames = (ids) => {
+/**
+ * The ids that each name without a plugin before it may mean: tools by their own name, and by `plugin_tool`. Where a method is documented by its own
+ * name (`bare`), the name means it.
+ */
+exports.bareNames = (specs) => {
   const found = new Map();
-  const twice = new Set();
-  for (const id of ids) {
+  const preferred = new Map();
+  for (const { id, bare } of specs) {
     const [plugin, tool] = id.split(':').map(toName);
-    if (found.has(tool)) twice.add(tool);
-    found.set(tool, id);
-    found.set(`${plugin}_${tool}`, id);
+    for (const name of [tool, `${plugin}_${tool}`]) found.set(name, [...(found.get(name) ?? []), id]);
+    if (bare) preferred.set(tool, [...(preferred.get(tool) ?? []), id]);
   }
-  for (const name of twice) found.delete(name);
-  return found;
+  return new Map([...found, ...preferred]);
 };
+
+/** What is wrong with a name that several tools have. */
+exports.ambiguity = ambiguity;
+
+/** Stands for such a name. It throws when it is called, not when it is read: `typeof` a name never throws. */
+exports.ambiguous = (name, ids) => {
+  const refuse = () => {
+    throw new ReferenceError(ambiguity(name, ids));
+  };
+  placeholders.add(refuse);
+  return refuse;
+};
+
+exports.isAmbiguous = (value) => placeholders.has(value);
+
+const placeholders = new WeakSet();
+
+function ambiguity(name, ids) {
+  return `${name} is ambiguous, it could be any of ${ids.join(', ')}; call ${ids.map((id) => `tools['${id}'](…)`).join(' or ')}`;
+}
 
 const KEYWORDS =
   'async await break case catch class const continue debugger default delete do else export extends false finally for from function get if import in ' +
