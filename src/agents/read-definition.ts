@@ -3,6 +3,7 @@ import { basename, dirname } from 'node:path';
 import { isCollection, isScalar, LineCounter, parseDocument, type Document } from 'yaml';
 import { readEnvironment } from '../config.ts';
 import { failure } from '../contracts/errors.ts';
+import { yamlValue } from '../yaml-value.ts';
 import { fillInEnvironment, type Treatment } from './fill-in-environment.ts';
 import type { DefinitionSource } from './invalid-definition.ts';
 
@@ -29,7 +30,9 @@ export async function readDefinition(
     const problem = `is not YAML (${broken.message.split('\n')[0]?.replace(/:$/, '')})`;
     throw failure(code, { file: at === undefined ? file : `${file}:${at}`, path: '(the whole file)', problem, fix: 'Mend that line' });
   }
-  const written: unknown = document.toJS();
+  const written = valueOf(document, (problem, cause) =>
+    failure(code, { file, path: '(the whole file)', problem, fix: 'Write out what the aliases stand for' }, cause),
+  );
   const source: DefinitionSource = { code, file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };
   const missing: Error[] = [];
   const onMissing = (name: string, at: PropertyKey[]): Error | string => {
@@ -44,6 +47,14 @@ export async function readDefinition(
     return `\${env.${name}}`;
   };
   return { filled: fillInEnvironment(written, readEnvironment, onMissing, treat), source, missing };
+}
+
+function valueOf(document: Document, unusable: (problem: string, cause: unknown) => Error): unknown {
+  try {
+    return yamlValue(document);
+  } catch (error) {
+    throw unusable(`its aliases cannot be resolved (${(error as Error).message})`, error);
+  }
 }
 
 /** A reference in the place of a number or an address is what makes a definition invalid: the variable that is not set is named then. */

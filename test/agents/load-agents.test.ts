@@ -176,6 +176,17 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
     ['an empty file', '', 'fixer.yaml: (the whole file): null is not usable.'],
     ['no YAML', 'model: a/b\ntools: [a\n', 'fixer.yaml:3: (the whole file): is not YAML ('],
     [
+      'aliases that multiply',
+      `model: a/b\na0: &a0 [x, x]\n${Array.from({ length: 30 }, (_, level) => `a${level + 1}: &a${level + 1} [*a${level}, *a${level}]\n`).join('')}`,
+      'fixer.yaml: (the whole file): its aliases cannot be resolved (Excessive alias count indicates a resource exhaustion attack). Write out what the aliases stand for',
+    ],
+    [
+      'an alias in a circle',
+      'model: a/b\ntools: &a [*a]\n',
+      'fixer.yaml: (the whole file): its aliases cannot be resolved (an alias stands within what it refers to)',
+    ],
+    ['an alias of nothing', 'model: *a\n', 'fixer.yaml: (the whole file): its aliases cannot be resolved (Unresolved alias'],
+    [
       'a missing variable',
       'model: a/b\nmodelOptions:\n  key: ${env.LONGSHORE_TEST_NONE}\n',
       'fixer.yaml:3: modelOptions.key: the environment variable LONGSHORE_TEST_NONE is not set. Set LONGSHORE_TEST_NONE for the worker',

@@ -208,3 +208,34 @@ test('an openai model keeps nothing at the provider', async () => {
   await ask(model, makeRequest([hello])).catch(() => undefined);
   expect(server.requests[0]).toMatchObject({ path: '/responses', body: { store: false } });
 });
+
+/** A schema that refers to itself, with a property that is called like a keyword. */
+const RECURSIVE: JsonObject = {
+  type: 'object',
+  properties: { root: { $ref: '#/$defs/node' }, $ref: { type: 'string' } },
+  required: ['root'],
+  additionalProperties: false,
+  $defs: {
+    node: { type: 'object', properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/node' } } }, required: ['name'] },
+  },
+};
+
+test.each([
+  ['openai/gpt-5', 'OPENAI_API_KEY', (body: JsonObject) => (body['tools'] as JsonObject[])[0]?.['parameters']],
+  ['openai-compatible/qwen', 'OPENAI_COMPATIBLE_API_KEY', (body: JsonObject) => ((body['tools'] as JsonObject[])[0]?.['function'] as JsonObject)['parameters']],
+  ['anthropic/claude-test', 'ANTHROPIC_API_KEY', (body: JsonObject) => (body['tools'] as JsonObject[])[0]?.['input_schema']],
+])('%s is offered a recursive schema as it is', async (name, key, schemaIn) => {
+  await using server = await startProvider((response) => sendEvents(response, ['[DONE]']));
+  const tools = [{ tool: 'tree:plant', name: 'tree__plant', description: 'Plants.', parameters: RECURSIVE }];
+  await ask(makeModel(name, { baseUrl: server.url }, { [key]: 'k' }), makeRequest([hello], { tools })).catch(() => undefined);
+  expect(schemaIn(server.requests[0]?.body ?? {})).toEqual(RECURSIVE);
+});
+
+test('a google model is offered a recursive schema in the field that takes references', async () => {
+  await using server = await startProvider((response) => sendEvents(response, ['[DONE]']));
+  const tools = [{ tool: 'tree:plant', name: 'tree__plant', description: 'Plants.', parameters: RECURSIVE }];
+  await ask(makeModel('google/gemini-test', { baseUrl: server.url }, { GOOGLE_GENERATIVE_AI_API_KEY: 'k' }), makeRequest([hello], { tools })).catch(
+    () => undefined,
+  );
+  expect(JSON.stringify(server.requests[0]?.body['tools'])).toContain('$defs');
+});

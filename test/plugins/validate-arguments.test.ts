@@ -76,3 +76,26 @@ test('a schema that is wrong is refused, naming plugin and tool', () => {
     /Plugin "weather": the parameters of tool "lookup" are not a valid JSON Schema/,
   );
 });
+
+test.each(['https://example.com/place.json', 'place.json#/$defs/a', 'file:///etc/passwd', '#/$defs/none'])(
+  'a reference to what is not in the schema (%s) is refused, and not fetched',
+  async ($ref) => {
+    const refused = async () => compile('weather', 'lookup', 'parameters', { properties: { city: { $ref } } }).compiled();
+    await expect(refused()).rejects.toMatchObject({
+      code: 'PLUGIN_INVALID',
+      message: expect.stringContaining(
+        `Plugin "weather": the parameters of tool "lookup" are not a valid JSON Schema (it refers to "${$ref}", which is not in it; references to other documents are not fetched, put what they name under "$defs")`,
+      ),
+    });
+  },
+);
+
+test.each([
+  ['4', 'http://json-schema.org/draft-04/schema#', { minimum: 3, exclusiveMinimum: true }],
+  ['6', 'http://json-schema.org/draft-06/schema#', { exclusiveMinimum: 3 }],
+])('draft %s is read where $schema names it', async (_, $schema, days) => {
+  const schema = { $schema, type: 'object', properties: { days: { type: 'number', ...days } }, required: ['days'] };
+  expect(await problems(schema, { days: 4 })).toEqual([]);
+  expect((await problems(schema, { days: 3 }))[0]).toMatch(/^\/days: /);
+  expect(await problems(schema, {})).toEqual(['/days: missing']);
+});

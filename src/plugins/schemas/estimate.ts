@@ -23,6 +23,8 @@ export interface Estimate extends Cost {
 /** Of a schema; deeper ones overflow the stack of whatever works on them. */
 const DEEPEST = 200;
 const LARGEST = 1024 * 1024;
+/** Of a regular expression: compiling a longer one can end the whole process (V8 has too little stack for it), or hold up a thread that cannot be ended meanwhile. */
+const LONGEST_PATTERN = 10_000;
 const DYNAMIC = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems', 'unevaluatedProperties', '$vocabulary'];
 
 /**
@@ -41,6 +43,7 @@ function survey(schema: JsonObject): Survey {
   let [size, characters] = [0, 0];
   const seen = { tuples: false, id: false, reference: false, dynamic: false };
   const look = (part: JsonObject): void => {
+    checkPatterns(part);
     seen.tuples ||= isTuple(part);
     // Where it is no object of another meaning, such as a property of that name.
     seen.id ||= typeof part['$id'] === 'string';
@@ -61,6 +64,14 @@ function survey(schema: JsonObject): Survey {
   };
   walk(schema, 0);
   return { size, hasTuples: seen.tuples, needsExact: seen.dynamic || (seen.id && seen.reference) };
+}
+
+function checkPatterns({ pattern, patternProperties }: JsonObject): void {
+  const patterns = [pattern, ...(isObject(patternProperties) ? Object.keys(patternProperties) : [])];
+  for (const found of patterns) {
+    if (typeof found !== 'string' || found.length <= LONGEST_PATTERN) continue;
+    throw new Error(`its pattern "${found.slice(0, 40)}…" has ${found.length} characters, and may have ${LONGEST_PATTERN}`);
+  }
 }
 
 const ENDLESS: Cost = { parts: Infinity, patterns: Infinity, pairs: Infinity };

@@ -107,3 +107,20 @@ test('many schemas at once leave the event loop time for others', async () => {
     Array.from({ length: 150 }, (_, tool) => [`/p${tool}_5: expected string, got number`]),
   );
 });
+
+test.each([
+  ['groups in groups', '(a'.repeat(20_000) + ')'.repeat(20_000)],
+  ['many choices', 'a|'.repeat(300_000)],
+  ['many classes', String.raw`\p{L}`.repeat(100_000)],
+])('a pattern that V8 would end the process for, or compile without end, is refused: %s', (_, pattern) => {
+  const refusal = new RegExp(`its pattern "[^"]{40}…" has ${pattern.length} characters, and may have 10000`);
+  for (const schema of [{ pattern }, { patternProperties: { [pattern]: {} } }, { $defs: { a: { items: { pattern } } } }, { unevaluatedItems: { pattern } }]) {
+    expect(() => checkOf(schema)).toThrow(expect.objectContaining({ code: 'PLUGIN_INVALID', message: expect.stringMatching(refusal) }));
+  }
+});
+
+test('groups in groups as deep as a pattern may have them are compiled', async () => {
+  const check = checkOf({ pattern: `^${'(a'.repeat(3_300)}${')'.repeat(3_300)}$` });
+  expect(await check('a'.repeat(3_300))).toEqual([]);
+  expect(await check('a')).toHaveLength(1);
+});
