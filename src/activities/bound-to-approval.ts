@@ -23,7 +23,7 @@ export function boundToApproval(execute: ExecuteTool, { store, agents, registry 
     if (!call || call.hash !== args.hash || !isOutdated(tool, call)) return execute(args);
     const { message } = failure('APPROVAL_OUTDATED', { tool: tool.id, version: tool.pluginVersion });
     await createSettleCall({ store })({ ...args, settlement: 'failed', message });
-    return tellStored({ args, store, tool }, (await store.toolCalls.get(args.callId)) ?? call);
+    return tellStored({ args, store, registry, tool }, (await store.toolCalls.get(args.callId)) ?? call);
   };
 }
 

@@ -41,15 +41,15 @@ export function createExecuteTool(parts: Parts) {
         if (within) throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
         throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
       case 'settled':
-        return tellStored({ args, store, tool }, claim.call);
+        return tellStored({ args, store, registry, tool }, claim.call);
       case 'mismatch':
-        return refuseMismatch(args, claim.call, tool);
+        return refuseMismatch({ args, registry, tool }, claim.call);
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args, registry);
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(args, log);
-    const run: ToolRun = { args, claim, tool, store, opened, services, progress, output, log, methods, awaited };
+    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited };
     return storeOutcome(run, await runTool(run), within?.onStored);
   }
 
@@ -64,24 +64,30 @@ export function createExecuteTool(parts: Parts) {
   }
 
   /** The id was used for other arguments: an edit that came too late, or a forged call. A call that runs keeps its own result. */
-  async function refuseMismatch(args: ExecuteToolArgs, call: ToolCallRow, tool: RegisteredTool | undefined): Promise<ExecuteToolResult> {
+  async function refuseMismatch({ args, registry, tool }: Claimed, call: ToolCallRow): Promise<ExecuteToolResult> {
     const mismatch = failure('TOOL_CALL_MISMATCH', { callId: args.callId, expected: call.hash, given: args.hash });
     if (call.state !== 'proposed') throw mismatch;
-    return settleFailed(args, mismatch.message, tool);
+    return settleFailed({ args, registry, tool }, mismatch.message);
   }
 
   /** The worker that proposed the call knew the tool; this one has other plugins. */
   async function settleUnknownTool(args: ExecuteToolArgs, registry: Registry): Promise<ExecuteToolResult> {
     const known = registry.tools.map(({ id }) => id).join(', ') || 'none';
-    return settleFailed(args, failure('TOOL_NOT_FOUND', { tool: args.tool, known }).message, undefined);
+    return settleFailed({ args, registry, tool: undefined }, failure('TOOL_NOT_FOUND', { tool: args.tool, known }).message);
   }
 
-  async function settleFailed(args: ExecuteToolArgs, message: string, tool: RegisteredTool | undefined): Promise<ExecuteToolResult> {
+  async function settleFailed({ args, registry, tool }: Claimed, message: string): Promise<ExecuteToolResult> {
     await createSettleCall({ store })({ ...args, settlement: 'failed', message });
     const call = await store.toolCalls.get(args.callId);
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
-    return tellStored({ args, store, tool }, call);
+    return tellStored({ args, store, registry, tool }, call);
   }
+}
+
+interface Claimed {
+  args: ExecuteToolArgs;
+  registry: Registry;
+  tool: RegisteredTool | undefined;
 }
 
 /** Where a call is run: by itself, when it may run calls of its code at once, or within the attempt of another. */

@@ -5,6 +5,7 @@ import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { CallResult, NewEvent, ToolCallRow } from '../store/store.ts';
 import { cutText } from './cut-text.ts';
 import { toValue } from './method-answer.ts';
+import { onlyNoted } from './only-noted.ts';
 import { tierOf, type RunOutcome, type ToolRun } from './tool-run.ts';
 import { errorContent, shorten, textOf, contentOf } from './tool-result.ts';
 
@@ -30,22 +31,24 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
   if (!settled) return storedByOther(run);
   run.awaited.get(run.args.callId)?.({ ...result, tool: run.args.tool });
   onStored?.(result);
-  return { ...verdictOf(run, result), sandboxTier: await tier };
+  return { ...(await verdictOf(run, result)), sandboxTier: await tier };
 }
 
 /** What the workflow is told about a call that has its result. */
-export async function tellStored(run: Pick<ToolRun, 'args' | 'store'> & { tool: ToolRun['tool'] | undefined }, call: ToolCallRow): Promise<ExecuteToolResult> {
+export async function tellStored(run: Stored, call: ToolCallRow): Promise<ExecuteToolResult> {
   const { state, content = [], isError } = call;
   if (state === 'proposed' || state === 'running') throw failure('DETACHED', { execId: call.callId });
-  return { ...verdictOf(run, { state, content, isError }), sandboxTier: await tierOf(run) };
+  return { ...(await verdictOf(run, { state, content, isError })), sandboxTier: await tierOf(run) };
 }
 
+type Stored = Pick<ToolRun, 'args' | 'store' | 'registry'> & { tool: ToolRun['tool'] | undefined };
 type Verdict = ExecuteToolResult extends infer R ? (R extends { sandboxTier: unknown } ? Omit<R, 'sandboxTier'> : never) : never;
 
-function verdictOf({ tool }: { tool: ToolRun['tool'] | undefined }, { state, content, isError }: CallResult): Verdict {
+async function verdictOf(run: Stored, { state, content, isError }: CallResult): Promise<Verdict> {
   if (state === 'interrupted') return { outcome: 'interrupted' };
   if (state === 'unknown') return { outcome: 'unknown', why: cut(textOf(content)) };
-  return { outcome: 'finished', isError, ...(tool?.kind === 'behavior' && { kind: 'behavior' as const }) };
+  const noted = await onlyNoted(run, { state, content, isError });
+  return { outcome: 'finished', isError, ...(run.tool?.kind === 'behavior' && { kind: 'behavior' as const }), ...(noted && { onlyNoted: true as const }) };
 }
 
 async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'suspended' | 'later' }>): Promise<CallResult> {

@@ -3,7 +3,7 @@ import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
 import type { PluginServices } from '../plugins/plugin-services.ts';
-import type { RegisteredTool } from '../plugins/registry.ts';
+import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { ClaimResult, Store } from '../store/store.ts';
 import type { AwaitedResults, MethodDesk } from './method-desk.ts';
@@ -19,6 +19,7 @@ export interface ToolRun {
   args: ExecuteToolArgs;
   claim: Extract<ClaimResult, { outcome: 'claimed' }>;
   tool: RegisteredTool;
+  registry: Registry;
   store: Store;
   opened: ConversationSandboxes;
   services: PluginServices;

@@ -71,12 +71,13 @@ export interface ExecuteToolArgs {
   approved?: true;
 }
 /**
- * How an attach to a tool call ended. `finished`: the result is stored, whatever it says. `detached`: the command goes on (or stays frozen) without us.
+ * How an attach to a tool call ended. `finished`: the result is stored, whatever it says; `onlyNoted`: it is that of code that called only behaviors and
+ * told nothing, so that it sets off no step. `detached`: the command goes on (or stays frozen) without us.
  * `unknown`: it was started and nobody can know whether it took effect. `interrupted`: ended on request.
  * `suspended`: its code waits for calls that it made; `calls` are those that the workflow was not told of before.
  */
 export type ExecuteToolResult =
-  | { outcome: 'finished'; isError: boolean; kind?: 'behavior'; sandboxTier: SandboxTier }
+  | { outcome: 'finished'; isError: boolean; kind?: 'behavior'; onlyNoted?: true; sandboxTier: SandboxTier }
   | { outcome: 'detached'; sandboxTier: SandboxTier }
   | { outcome: 'interrupted'; sandboxTier: SandboxTier }
   | { outcome: 'suspended'; calls: ProposedCall[]; sandboxTier: SandboxTier }

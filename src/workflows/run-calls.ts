@@ -12,12 +12,12 @@ type CallEnd = [ProposedCall, AttachEnd];
 
 /**
  * Runs a step's calls: neighbours that only read run side by side, all others one after the other; calls let go of by a pause are attached to again
- * afterwards. Returns the calls that finished without an error. It is one loop in one function because the SDK takes a stack trace for every promise
+ * afterwards. Returns the calls that finished without an error, each with whether its code only had things noted. It is one loop in one function because the SDK takes a stack trace for every promise
  * of a workflow, and each `async` and each `await` makes one.
  */
-export async function runCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<ProposedCall[]> {
+export async function runCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<Map<ProposedCall, boolean>> {
   const { data } = running;
-  const succeeded: ProposedCall[] = [];
+  const succeeded = new Map<ProposedCall, boolean>();
   const started = new Set<string>();
   const scopes: CancellationScope[] = [];
   for (const batch of batches(calls)) {
@@ -32,7 +32,7 @@ export async function runCalls(running: RunningConversation, place: StepPlace, c
       const ends = await all(waiting.map((call) => attachToEnd(running, place, call, round)));
       if (round.freezing) await round.freezing;
       const { finished, unsettled, detached } = sortEnds(data, ends);
-      succeeded.push(...finished);
+      for (const [call, onlyNoted] of finished) succeeded.set(call, onlyNoted);
       for (const [call, end] of unsettled) await settleEnd(running, place, call, end);
       data.detachedCalls = detached.length;
       waiting = detached;
@@ -43,7 +43,7 @@ export async function runCalls(running: RunningConversation, place: StepPlace, c
 
 interface SortedEnds {
   /** Those that finished without an error. */
-  finished: ProposedCall[];
+  finished: [ProposedCall, onlyNoted: boolean][];
   /** Without a result of their own. */
   unsettled: CallEnd[];
   /** Let go of, to be attached to again. */
@@ -55,7 +55,7 @@ function sortEnds(data: ConversationData, ends: CallEnd[]): SortedEnds {
   for (const [call, end] of ends) {
     if (end.outcome === 'detached' || (end.outcome === 'cancelled' && !mustEnd(data))) sorted.detached.push(call);
     else if (end.outcome === 'cancelled' || end.outcome === 'failed') sorted.unsettled.push([call, end]);
-    else if (end.outcome === 'finished' && !end.isError) sorted.finished.push(call);
+    else if (end.outcome === 'finished' && !end.isError) sorted.finished.push([call, end.onlyNoted === true]);
   }
   return sorted;
 }

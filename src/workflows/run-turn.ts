@@ -1,4 +1,4 @@
-import { ActivityFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, isCancellation, patched } from '@temporalio/workflow';
 import type { CallModelResult } from '../contracts/activities.ts';
 import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
 import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish } from './activities.ts';
@@ -9,6 +9,9 @@ import { restWhilePaused } from './pause.ts';
 import { changeTier } from './rest.ts';
 import { runCalls } from './run-calls.ts';
 import { newId, type RunningConversation } from './running.ts';
+
+/** Conversations that began before ask the model again also after code that only had things noted. */
+const NOTED_BY_CODE = 'noted-by-code';
 
 interface TurnEnd {
   outcome: TurnOutcome;
@@ -90,7 +93,9 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   const approved = await approveCalls(running, place, answered.calls);
   const succeeded = await runCalls(running, place, approved);
   if (mustEnd(data)) return { outcome: endingOf(turn) };
-  const onlyNoted = answered.calls.every((call) => call.kind === 'behavior' && succeeded.includes(call));
+  const onlyNoted = answered.calls.every(
+    (call) => succeeded.has(call) && (call.kind === 'behavior' || (succeeded.get(call) === true && patched(NOTED_BY_CODE))),
+  );
   if (onlyNoted && turn.steers.length === 0) return { outcome: 'finished' };
   return undefined;
 }

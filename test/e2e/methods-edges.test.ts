@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Chat } from '../../src/client.ts';
-import { installAgents, resultsOf, textIn, until, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
 
 const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
 
@@ -74,6 +74,20 @@ except ToolError as error:
     print(type(error).__name__, error.code)
 `;
 
+/** What a turn's code does, and whether the model is asked once more after it. */
+const TURNS: [what: string, step: ScriptedStep, goesOn: boolean][] = [
+  ['a program that prints nothing', program('python', "remark('one')\nlab_remark('two')"), false],
+  ['a command', { call: 'shell:run', with: { command: `python3 -c "from longshore import tools; tools.lab.remark('three')"` } }, false],
+  ['the last line of a context, which is what was noted', { call: 'code:run', with: { language: 'python', context: 'c', code: "remark('four')" } }, false],
+  ['the same in JavaScript', { call: 'code:run', with: { language: 'javascript', context: 'c', code: "await remark('five')" } }, false],
+  ['a program that prints', program('python', "print(remark('six'))"), true],
+  ['another value', { call: 'code:run', with: { language: 'python', context: 'c', code: "len(remark('seven'))" } }, true],
+  ['a call of another kind beside it', program('python', "look('a')\nremark('eight')"), true],
+  ['a failure that the program hides', program('python', "remark('nine')\ntry:\n    fail()\nexcept Exception:\n    pass"), true],
+  ['a program that fails', program('python', "remark('ten')\nraise SystemExit(3)"), true],
+  ['a program that calls nothing', program('python', 'pass'), true],
+];
+
 let installation: Installation;
 let worker: WorkerProcess;
 beforeAll(async () => {
@@ -84,6 +98,7 @@ beforeAll(async () => {
     beside: agent([program('python', AGENT_BESIDE_OTHERS), { call: 'shell:run', with: { command: 'cat lab.log 2>/dev/null; echo end' } }]),
     large: agent([program('python', LARGE)]),
     disabled: agent([program('python', DISABLED)]),
+    notes: agent(TURNS.flatMap(([, step, goesOn]) => [step, ...(goesOn ? [{ say: 'I have read it.' }] : [])])),
   });
   worker = installation.startWorker();
   await worker.ready;
@@ -149,6 +164,23 @@ test('arguments and results of nearly a megabyte pass', async () => {
   expect(await linesOf(chat)).toEqual([['900009 990000']]);
   await chat.close();
 }, 60_000);
+
+test('code that only had things noted and says nothing ends the turn; the model reads the notes in the next', async () => {
+  const chat = await start('notes');
+  let { turnId } = await untilEvent(chat, ({ type }) => type === 'turn.started');
+  const seen: [string, boolean][] = [];
+  for (const [index, [what]] of TURNS.entries()) {
+    if (index > 0) ({ turnId } = await chat.send('Go on.'));
+    await untilEvent(chat, (event) => event.type === 'turn.finished' && event.turnId === turnId);
+    const entries = (await chat.transcript()).filter((stored) => stored.turnId === turnId);
+    seen.push([what, entries.at(-1)?.entry.role === 'assistant']);
+  }
+  expect(seen).toEqual(TURNS.map(([what, , goesOn]) => [what, goesOn]));
+  const notes = (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
+  const lines = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+  expect(notes).toEqual(lines.map((line) => `lab:remark: remarked ${line}`));
+  await chat.close();
+}, 90_000);
 
 test('a plugin that is disabled while code runs is gone for its next call', async () => {
   const chat = await start('disabled');

@@ -57,6 +57,18 @@ test('a turn ends when all that ran were behaviours', async () => {
   expect(world.asked('callModel')).toHaveLength(1);
 });
 
+test.each([
+  ['ends when all that ran was code that only had things noted', { onlyNoted: true as const }, 1],
+  ['goes on after code that has something to say', {}, 2],
+])('a turn %s', async (_, more, steps) => {
+  const world = await stage.start((world) => {
+    world.answers.push(asks(toolCall({ tool: 'code:run' })), asks());
+    world.tool = async () => ({ outcome: 'finished', isError: false, ...more, sandboxTier: 'running' });
+  });
+  await world.untilAsked('finishTurn');
+  expect(world.asked('callModel')).toHaveLength(steps);
+});
+
 test('refused calls are settled without running, and the model sees why in its next step', async () => {
   const [denied, invalid] = [toolCall({ decision: 'deny', why: 'rule 1' }), toolCall({ decision: 'invalid' })];
   const world = await stage.start((world) => world.answers.push(asks(denied, invalid), asks()));

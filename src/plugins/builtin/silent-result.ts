@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import type { ContentPart } from '../../contracts/transcript.ts';
+
+/** Results of commands and of code that succeeded and printed nothing. Strict: any other field says something that the model has to read. */
+const SILENT = z.union([
+  z.strictObject({ status: z.literal('exited'), exitCode: z.literal(0), stdout: z.literal(''), stderr: z.literal(''), durationMs: z.number() }),
+  z.strictObject({ status: z.literal('finished'), executionCount: z.number().optional(), durationMs: z.number() }),
+]);
+
+/**
+ * True for a stored result of `code:run` or `shell:run` that tells the model nothing which it does not read elsewhere: the program succeeded, printed
+ * nothing, and the value of its last line, where there is one, is one of the texts `known`.
+ */
+export function isSilentResult(tool: string, content: ContentPart[], known: string[]): boolean {
+  if (tool !== 'code:run' && tool !== 'shell:run') return false;
+  const [summary, ...values] = content.map((part) => (part.type === 'text' ? part.text : undefined));
+  // Python shows a text in quotes.
+  const shown = new Set(known.flatMap((text) => [text, `'${text}'`, `"${text}"`]));
+  return summary !== undefined && SILENT.safeParse(parse(summary)).success && values.every((value) => value !== undefined && shown.has(value));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
