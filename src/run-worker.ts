@@ -110,6 +110,7 @@ function openPlugins({ config, agents, isolates, store, log }: Loading): Promise
     sources,
     directory,
     hostPlugins,
+    requireGrants: config.NODE_ENV === 'production',
     isolates,
     hostId,
     log,

@@ -147,16 +147,19 @@ const mcpServer = z.union([
 ]);
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'has to be sha256: and 64 hexadecimal digits');
 const listOf = (pattern: RegExp, problem: string, meaning: string) => z.array(z.string().regex(pattern, problem)).optional().describe(meaning);
-const permissions = z
-  .strictObject({
-    time: z.boolean().optional().describe('The clock.'),
-    random: z.boolean().optional().describe('Math.random().'),
-    network: listOf(HOST, 'has to be a host name, with a port or without', 'Host names; one without a port allows all of its ports.'),
-    env: listOf(VARIABLE, 'has to be the name of a variable', 'Names of variables of the worker.'),
-    fs: listOf(/^\//, 'has to be an absolute path', 'Absolute paths on the host, with all that lies below them.'),
-  })
+/** Permissions of a plugin, as operators write them. */
+export const permissionBound = z.strictObject({
+  time: z.boolean().optional().describe('The clock.'),
+  random: z.boolean().optional().describe('Math.random().'),
+  network: listOf(HOST, 'has to be a host name, with a port or without', 'Host names; one without a port allows all of its ports.'),
+  env: listOf(VARIABLE, 'has to be the name of a variable', 'Names of variables of the worker.'),
+  fs: listOf(/^\//, 'has to be an absolute path', 'Absolute paths on the host, with all that lies below them.'),
+});
+const permissions = permissionBound
   .optional()
-  .describe('The most that the plugin may want: one that wants more is not loaded. Without this it has what it says it needs.');
+  .describe(
+    'The most that the plugin may want, granted by this: one that wants more is not loaded. Without this, production wants a grant: longshore plugins grant.',
+  );
 const plugin = z.union(
   [
     z.string().min(1),

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadAgents } from '../agents/load-agents.ts';
 import type { DevStack } from '../dev/dev-stack.ts';
 import { EXIT, printLine, type Cli } from './cli.ts';
-import { quoted } from './quoted.ts';
+import { quoted } from '../contracts/quoted.ts';
 
 export function devCommand(cli: Cli): Command {
   return new Command('dev')

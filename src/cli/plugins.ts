@@ -4,6 +4,7 @@ import { checkPlugin } from './check-plugin.ts';
 import { printJson, printLine, withClient, type Cli } from './cli.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
 import { DIALECTS, newPlugin, type NewDialect } from './new-plugin.ts';
+import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
 import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
 import { wholeNumber } from './whole-number.ts';
 
@@ -15,6 +16,7 @@ export function pluginsCommand(cli: Cli): Command {
   const command = new Command('plugins').description('List, check, configure and write plugins');
   addViews(command, cli);
   addChanges(command, cli);
+  addGrants(command, cli);
   command
     .command('check')
     .description('Load the plugin of a directory in a compartment and show its tools, what it asks for and what is wrong with it')
@@ -86,6 +88,28 @@ function addChanges(command: Command, cli: Cli): void {
         tell(cli, json, { reloaded: ids }, `${names}: to be loaded again; ${whoFollows(...states)}. See what came of it: longshore plugins ls`);
       }),
     );
+}
+
+function addGrants(command: Command, cli: Cli): void {
+  const grant = command
+    .command('grant')
+    .description('Let a plugin have permissions that it asks for; production refuses plugins that ask for more than was granted')
+    .option('--all', 'all that it asks for now');
+  const revoke = command.command('revoke').description("Take grants away from a plugin, all of them where none is named; agents' files may still grant them");
+  for (const [changing, change] of [
+    [grant, grantPermissions],
+    [revoke, revokePermissions],
+  ] as const) {
+    changing
+      .argument('<id>')
+      .option('--network <host...>', 'hosts; one without a port stands for all of its ports')
+      .option('--env <name...>', 'variables of the worker')
+      .option('--fs <path...>', 'absolute paths on the host, with all that lies below them')
+      .option('--time', 'the clock, which needs no grant')
+      .option('--random', 'Math.random(), which needs no grant')
+      .option('--json', 'as JSON')
+      .action((id: string, options: GrantOptions) => lazily(cli, (longshore) => change(cli, longshore, id, options)));
+  }
 }
 
 /** All of it is in Postgres; Temporal may be away. */

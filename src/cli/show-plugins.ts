@@ -54,18 +54,40 @@ export async function describePlugin(cli: Cli, longshore: Longshore, id: string,
   printLine(cli, `${state.id}: ${enabled ? 'enabled' : 'disabled'}`);
   printLine(cli, `configuration (version ${configVersion}): ${JSON.stringify(config)}`);
   if (configProblem !== undefined) printLine(cli, `the newest change was taken back: ${configProblem}`);
+  if (Object.keys(state.granted).length > 0) printLine(cli, `granted by operators: ${shown(state.granted)}`);
   for (const report of reports) for (const line of reportLines(report)) printLine(cli, line);
 }
 
+function shown(permissions: object): string {
+  return Object.keys(permissions).length === 0 ? 'none' : JSON.stringify(permissions);
+}
+
+/** Of a version that could not take the place of the one at work, what is denied may be no part of what is asked for. */
+function permissionLines({ permissions, ungranted = {}, denied }: PluginState['reports'][number]): string[] {
+  const granted = Object.entries(permissions).flatMap(([name, value]) => {
+    const refused = (ungranted[name] ?? []) as string[];
+    const kept = Array.isArray(value) ? value.filter((item) => !refused.includes(item as string)) : value;
+    return Array.isArray(kept) && kept.length === 0 ? [] : [[name, kept] as const];
+  });
+  const isWhole = Object.keys(ungranted).length === 0;
+  return [
+    `  permissions  ${shown(permissions)}`,
+    `  granted      ${shown(Object.fromEntries(granted))}`,
+    ...(isWhole
+      ? []
+      : [denied ? `  denied       ${shown(ungranted)}` : `  not granted  ${shown(ungranted)}; it has that all the same, as NODE_ENV is not "production"`]),
+  ];
+}
+
 function reportLines(report: PluginState['reports'][number]): string[] {
-  const { hostId, name, version = '', dialect = 'unknown dialect', description = '', tools, permissions, alerts, error, configSchema, at } = report;
+  const { hostId, name, version = '', dialect = 'unknown dialect', description = '', tools, alerts, error, configSchema, at } = report;
   return [
     '',
     `on ${hostId}: ${stateOf(report)}, since ${at.slice(0, 19).replace('T', ' ')}`,
     `  from         ${name}`,
     `  what         ${[dialect, version, description].filter((part) => part !== '').join(', ')}`,
     `  tools        ${tools.join(', ') || 'none'}`,
-    `  permissions  ${Object.keys(permissions).length === 0 ? 'none' : JSON.stringify(permissions)}`,
+    ...permissionLines(report),
     ...(configSchema ? [`  takes        ${JSON.stringify(configSchema)}`] : []),
     ...alerts.map(({ level, text, at: when }) => `  ${level.padEnd(12)} ${when}: ${text}`),
     ...(error === undefined ? [] : error.split('\n').map((line) => `  error        ${line}`)),

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { permissionBound } from '../agents/agent-schema.ts';
+import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { count, id, jsonObject, name, read, readOptions, signal, textOf } from './arguments.ts';
@@ -98,6 +100,13 @@ export const scheduleNote = (given: unknown): { note?: string } =>
   readOptions('options of schedules.pause', z.strictObject({ note: reason.optional() }), given);
 export const configureOptions = (given: unknown) => readOptions('options of plugins.configure', z.strictObject({ ifVersion: count.optional() }), given);
 export const pluginConfig = (given: unknown) => read('config', jsonObject, given);
+/** Rows of an index have to hold a path. */
+const MAX_PATH_BYTES = 2_000;
+const grants = permissionBound.refine(
+  ({ fs = [] }) => fs.every((path) => Buffer.byteLength(path) <= MAX_PATH_BYTES && !path.includes('\0')),
+  `a path of fs may have ${MAX_PATH_BYTES} bytes, and no NUL`,
+);
+export const grantsOf = (given: unknown): PermissionBound => read('permissions', grants, given) as PermissionBound;
 export const nameOf = (what: string, given: unknown): string => read(what, name, given);
 export const seqOf = (given: unknown): number | undefined => read('afterSeq', count.optional(), given);
 export const turnIdOf = (given: unknown): string | undefined => read('turnId', name.optional(), given);

@@ -3,6 +3,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import { problemsAsWritten } from '../plugins/manager/plugin-config.ts';
 import type { PluginSettings } from '../store/plugin-rows.ts';
 import type { Store } from '../store/store.ts';
+import { createGrantCalls } from './grant-calls.ts';
 import { configureOptions, flagOf, nameOf, pluginConfig } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types.ts';
 
@@ -33,6 +34,7 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
   return {
     list,
     get,
+    ...createGrantCalls(store, get),
     async enable(id, given) {
       const enabled = flagOf('enabled', given);
       await store.plugins.enable((await get(id)).id, enabled);
@@ -54,8 +56,8 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
 }
 
 function stateOf(id: string, settings: PluginSettings | undefined): PluginState {
-  const { enabled = true, config = {}, configVersion = 0, configProblem } = settings ?? {};
-  return { id, enabled, config, configVersion, ...(configProblem !== undefined && { configProblem }), reports: [] };
+  const { enabled = true, config = {}, configVersion = 0, configProblem, granted = {} } = settings ?? {};
+  return { id, enabled, config, configVersion, ...(configProblem !== undefined && { configProblem }), granted, reports: [] };
 }
 
 /** What the plugin's schema forbids is refused here; what depends on a worker's variables, by the workers. */

@@ -10,6 +10,7 @@ import type {
   WhenBusy,
 } from '../contracts/conversation.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
+import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Logger } from '../log.ts';
@@ -121,6 +122,8 @@ export interface PluginState {
   configVersion: number;
   /** Why the newest change of the configuration was taken back. */
   configProblem?: string;
+  /** What operators granted it, besides what agents' files do. */
+  granted: PermissionBound;
   /** What the workers of each host say of it. */
   reports: KeptPluginReport[];
 }
@@ -138,6 +141,10 @@ export interface Plugins {
    * what a worker cannot work with is taken back later, see `configProblem`.
    */
   configure(id: string, config: JsonObject, options?: { ifVersion?: number }): Promise<number>;
+  /** Grants permissions to a plugin, `asked`: all that it asks for now. Gives what was granted by this. */
+  grant(id: string, permissions: PermissionBound | 'asked'): Promise<PermissionBound>;
+  /** Takes grants away, all of them without `permissions`. Gives what was taken away. */
+  revoke(id: string, permissions?: PermissionBound): Promise<PermissionBound>;
 }
 
 /** The same for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */

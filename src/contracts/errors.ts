@@ -94,6 +94,12 @@ export const ERRORS = {
     retryable: false,
   },
   PLUGIN_INVALID: { message: 'Plugin {plugin}: {problem}. {fix}', httpStatus: 400, retryable: false },
+  PERMISSION_NOT_GRANTED: {
+    message:
+      'Plugin "{plugin}": {problem}, and no operator granted {it}. To grant {it}: {command}; or write {entry} at the plugin\'s entry in the agent\'s file',
+    httpStatus: 403,
+    retryable: false,
+  },
   PLUGIN_NOT_FOUND: { message: 'No plugin "{plugin}" is known to the workers. Known: {known}.', httpStatus: 404, retryable: false },
   PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
   PLUGIN_ENDED: { message: '{tool} failed: its process was ended: {why}', httpStatus: 502, retryable: false },

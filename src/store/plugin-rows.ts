@@ -1,3 +1,4 @@
+import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
 
 /** Where a plugin's entries lie: with a conversation, with a user, with a user in a conversation, or with the plugin in its tenant. */
@@ -20,6 +21,8 @@ export interface PluginSettings {
   configProblem?: string;
   /** Grows with each wish to load the plugin again. */
   reloads: number;
+  /** What operators granted, besides what agents' files do. */
+  granted: PermissionBound;
   updatedAt: string;
 }
 
@@ -39,7 +42,12 @@ export interface PluginReport {
   dialect?: string;
   description?: string;
   tools: string[];
+  /** What it asks for, with the variables of its `environment`. */
   permissions: JsonObject;
+  /** What of that no operator granted; of the newest version, where that could not take the place of the one at work. */
+  ungranted?: JsonObject;
+  /** The worker refuses what is `ungranted`; without it the plugin has it all the same, as in development. */
+  denied?: true;
   configSchema?: JsonObject;
   /** Version of the configuration that it works with. */
   configVersion?: number;

@@ -1,8 +1,10 @@
+import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
 import { toJsonText } from './json-text.ts';
 import { delay, type Listener } from './listener.ts';
+import { fromGrantRows, toGrantRows, type GrantRow } from './plugin-grants.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings } from './plugin-rows.ts';
 import type { Store } from './store.ts';
 
@@ -12,7 +14,8 @@ const TOPIC = ':plugins';
 const POLL_MS = 5_000;
 
 const SETTINGS =
-  'plugin_id as "pluginId", enabled, config, config_version as "configVersion", config_problem as "configProblem", reloads, updated_at as "updatedAt"';
+  'plugin_id as "pluginId", enabled, config, config_version as "configVersion", config_problem as "configProblem", reloads, updated_at as "updatedAt", ' +
+  "(select json_agg(json_build_object('permission', permission, 'value', value) order by permission, value) from plugin_grants g where g.plugin_id = plugin_settings.plugin_id) as grants";
 
 const ENABLE = `insert into plugin_settings (plugin_id, enabled) values ($1, $2)
   on conflict (plugin_id) do update set enabled = excluded.enabled, updated_at = clock_timestamp() returning ${SETTINGS}`;
@@ -29,6 +32,14 @@ const TAKE_BACK = `update plugin_settings set config = former_config, config_ver
 const RELOAD = `insert into plugin_settings (plugin_id, reloads) values ($1, 1)
   on conflict (plugin_id) do update set reloads = plugin_settings.reloads + 1, updated_at = clock_timestamp() returning ${SETTINGS}`;
 
+/** Of a plugin whose settings nobody has changed yet. */
+const ADD = 'insert into plugin_settings (plugin_id) values ($1) on conflict do nothing';
+
+const GRANT = `insert into plugin_grants (plugin_id, permission, value)
+  select $1, permission, value from unnest($2::text[], $3::text[]) with ordinality as given (permission, value, place) order by place on conflict do nothing`;
+
+const REVOKE = `delete from plugin_grants where plugin_id = $1 and (permission, value) in (select * from unnest($2::text[], $3::text[]))`;
+
 const REPORT = `insert into plugin_reports (host_id, name, plugin_id, health, report) values ($1, $2, $3, $4, $5)
   on conflict (host_id, name) do update set plugin_id = excluded.plugin_id, health = excluded.health, report = excluded.report, reported_at = clock_timestamp()`;
 
@@ -42,8 +53,9 @@ const FORGET = `delete from plugin_reports where (host_id = $1 and not name = an
 /** Workers tell of themselves far more often. */
 const AWAY_MS = 3 * 60_000;
 
-interface SettingsRow extends Omit<PluginSettings, 'updatedAt' | 'configProblem'> {
+interface SettingsRow extends Omit<PluginSettings, 'updatedAt' | 'configProblem' | 'granted'> {
   configProblem: string | null;
+  grants: GrantRow[] | null;
   updatedAt: Date;
 }
 
@@ -59,6 +71,14 @@ export function createPluginStates({ database, announcer, listener }: { database
     if (!row) throw new Error('the settings of a plugin were not written');
     return row;
   };
+  const regrant = async (name: string, sql: string, pluginId: string, permissions: PermissionBound) => {
+    const rows = toGrantRows(permissions);
+    const columns = [rows.map(({ permission }) => permission), rows.map(({ value }) => value)];
+    await database.query('plugins.add', ADD, [pluginId]);
+    await database.query(name, sql, [pluginId, ...columns]);
+    announcer.announce(TOPIC);
+    return changed((await settings()).find((row) => row.pluginId === pluginId));
+  };
   return {
     settings,
     enable: async (pluginId, enabled) => changed(await change('plugins.enable', ENABLE, [pluginId, enabled])),
@@ -68,6 +88,8 @@ export function createPluginStates({ database, announcer, listener }: { database
       if (taken.length > 0) announcer.announce(TOPIC);
     },
     reload: async (pluginId) => changed(await change('plugins.reload', RELOAD, [pluginId])),
+    grant: (pluginId, permissions) => regrant('plugins.grant', GRANT, pluginId, permissions),
+    revoke: (pluginId, permissions) => regrant('plugins.revoke', REVOKE, pluginId, permissions),
     async report(hostId, { name, pluginId, health, ...report }) {
       await database.query('plugins.report', REPORT, [hostId, name, pluginId ?? null, health, toJsonText({ ...report, since: new Date().toISOString() })]);
     },
@@ -111,8 +133,8 @@ interface ReportRow {
   silentMs: number;
 }
 
-function toSettings({ updatedAt, configProblem, ...row }: SettingsRow): PluginSettings {
-  return { ...row, ...(configProblem !== null && { configProblem }), updatedAt: updatedAt.toISOString() };
+function toSettings({ updatedAt, configProblem, grants, ...row }: SettingsRow): PluginSettings {
+  return { ...row, ...(configProblem !== null && { configProblem }), granted: fromGrantRows(grants ?? []), updatedAt: updatedAt.toISOString() };
 }
 
 function toReport(row: ReportRow): KeptPluginReport {

@@ -1,3 +1,4 @@
+import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState, ConversationStatus } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventData, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
@@ -248,6 +249,10 @@ export interface Store {
     /** Goes back to the configuration before `version`, under a new version, if that one is still the newest. What was taken back is not taken back again. */
     takeBackConfig(pluginId: string, version: number, problem: string): Promise<void>;
     reload(pluginId: string): Promise<PluginSettings>;
+    /** Adds to what operators granted. */
+    grant(pluginId: string, permissions: PermissionBound): Promise<PluginSettings>;
+    /** Takes exactly these values away. */
+    revoke(pluginId: string, permissions: PermissionBound): Promise<PluginSettings>;
     report(hostId: string, report: PluginReport): Promise<void>;
     /** Keeps a host's reports from being taken for those of one that is gone; to be called again within a minute. */
     stillHere(hostId: string): Promise<void>;

@@ -18,7 +18,7 @@ export class FakeStates {
   readonly written = new Map<string, PluginReport>();
 
   want(pluginId: string, change: Partial<PluginSettings>): void {
-    const before = this.rows.get(pluginId) ?? { pluginId, enabled: true, config: {}, configVersion: 0, reloads: 0, updatedAt: '' };
+    const before = this.rows.get(pluginId) ?? { pluginId, enabled: true, config: {}, configVersion: 0, reloads: 0, granted: {}, updatedAt: '' };
     this.rows.set(pluginId, { ...before, ...change });
   }
 

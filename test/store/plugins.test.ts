@@ -37,6 +37,18 @@ test('of many workers that refuse a configuration one takes it back, and only wh
   expect(written).not.toHaveProperty('configProblem');
 });
 
+test('grants are added up, whoever grants at once, and exactly what is named is revoked', async () => {
+  const hosts = Array.from({ length: 20 }, (_, index) => `h${index}.example`);
+  await Promise.all(hosts.map((host) => store.plugins.grant('granted', { network: [host, 'Both.example'], env: ['A'] })));
+  expect(await settingsOf('granted')).toMatchObject({ enabled: true, granted: { network: ['both.example', ...hosts].toSorted(), env: ['A'] } });
+  await Promise.all(hosts.map((host) => store.plugins.revoke('granted', { network: [host] })));
+  expect(await store.plugins.grant('granted', { fs: ['/srv'], time: true })).toMatchObject({
+    granted: { network: ['both.example'], env: ['A'], fs: ['/srv'], time: true },
+  });
+  expect(await store.plugins.revoke('granted', { network: ['BOTH.example'], env: ['A'], fs: ['/srv'], time: true })).toMatchObject({ granted: {} });
+  expect(await store.plugins.enable('granted', false)).toMatchObject({ enabled: false, granted: {} });
+});
+
 test('each host reports for itself, and what it does not name any more is forgotten', async () => {
   const report: PluginReport = { name: './p', health: 'loaded', pluginId: 'p', version: '1', tools: ['run'], permissions: { env: ['A'] }, alerts: [] };
   await store.plugins.report('host-1', report);

@@ -4,7 +4,7 @@ import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/sandbox.ts';
 import { printError, EXIT, printLine, type Cli } from '../cli.ts';
-import { quoted } from '../quoted.ts';
+import { quoted } from '../../contracts/quoted.ts';
 import { visit } from './with-sandboxes.ts';
 
 interface ExecOptions {

@@ -6,6 +6,7 @@ import type { Compile } from '../validate-arguments.ts';
 import { loadOrder } from './load-order.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { boundsOf } from './permission-bounds.ts';
+import { grantCommand, grantedTo, permissionsIn, ungrantedOf } from './permission-grants.ts';
 import { permissionsOf } from './permissions-of.ts';
 import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
@@ -115,22 +116,35 @@ function withoutCollisions(items: Item[], { builtins }: Household, others: Manag
 }
 
 /** Dependencies are looked at again: one may have failed since the order was made. */
-async function start({ options, settings, compile, register }: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
+async function start(household: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
+  const { options, settings, compile, register } = household;
   const { plugin, candidate } = item;
   const missing = (plugin.dependencies ?? []).find((id) => !present.has(id));
   try {
     if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
-    const bounds = boundsOf(candidate.managed.source.pins);
-    const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, bounds });
+    const { source } = candidate.managed;
+    const granted = options.requireGrants ? grantedTo(household, source, plugin.id) : undefined;
+    const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, granted, bounds: boundsOf(source.pins) });
     candidate.instances.push(instance);
     // It may have made other tools of itself.
     for (const tool of register(instance.plugin)) await tool.compiled();
+    if (!options.requireGrants) await tellUngranted(household, source, plugin);
     return true;
   } catch (error) {
     blame(item, error as Error);
     return false;
   }
+}
+
+/** For those who try a plugin out: what production would refuse. */
+async function tellUngranted(household: Household, source: PluginSource, plugin: Plugin): Promise<void> {
+  const missing = await ungrantedOf(plugin, grantedTo(household, source, plugin.id));
+  if (missing.length === 0) return;
+  household.options.log.warn(
+    { plugin: plugin.id, ungranted: permissionsIn(missing), grant: grantCommand(plugin.id, missing) },
+    'a plugin has permissions that no operator granted; with NODE_ENV=production it would not be loaded',
+  );
 }
 
 function blame({ plugin, candidate }: Item, error: Error): void {
@@ -173,8 +187,8 @@ async function discard({ options }: Household, instances: PluginInstance[], load
   await loaded[Symbol.asyncDispose]();
 }
 
-function describe({ id, version, tools }: Plugin): object {
-  return { id, version, tools: tools.length, permissions: permissionsOf(tools) };
+function describe({ id, version, tools, environment }: Plugin): object {
+  return { id, version, tools: tools.length, permissions: permissionsOf(tools, environment) };
 }
 
 function invalid(id: string, problem: string): Error {

@@ -10,6 +10,8 @@ export interface ManagerOptions {
   /** Where the names of sources are looked for. */
   directory: string;
   hostPlugins: string[];
+  /** Refuses plugins that ask for something that no operator granted. Default: they have what they ask for, and the log says so. */
+  requireGrants?: boolean;
   /** Where plugins run; without it only those of `hostPlugins` can be loaded. */
   isolates: Isolates | undefined;
   /** Plugins that are part of the worker; they may ask the registry that they become part of. */

@@ -4,8 +4,11 @@ import type { PermissionBound, PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Permissions, Plugin } from '../define-plugin.ts';
 
-/** One thing that a plugin wants and an agent does not let it have. */
-interface Excess {
+/** What decides what a plugin asks for. */
+export type Asking = Pick<Plugin, 'tools' | 'environment'>;
+
+/** One thing that a plugin wants and a bound does not let it have. */
+export interface Excess {
   who: string;
   permission: keyof Permissions;
   /** Absent for those that are wanted or not. */
@@ -24,14 +27,8 @@ export function boundsOf(pins: PluginPin[]): PermissionBound[] {
  * Checks that a plugin wants no more than each of the bounds allows.
  * @throws PLUGIN_INVALID naming the tool, the permission, the value and the key that would allow it.
  */
-export async function checkBounds(plugin: Pick<Plugin, 'id' | 'tools' | 'environment'>, bounds: PermissionBound[]): Promise<void> {
-  const variables = plugin.environment.map(({ name }) => name);
-  const wanted: [who: string, permissions: Permissions][] = [
-    ['it', { env: variables }],
-    ...plugin.tools.map(({ id, permissions }): [string, Permissions] => [`its tool "${id}"`, permissions]),
-  ];
-  const all = await Promise.all(bounds.flatMap((bound) => wanted.map(([who, permissions]) => excessesOf(who, permissions, bound))));
-  const excesses = all.flat();
+export async function checkBounds(plugin: Pick<Plugin, 'id'> & Asking, bounds: PermissionBound[]): Promise<void> {
+  const excesses = await excessesOver(plugin, bounds);
   const [first] = excesses;
   if (!first) return;
   const told = [...new Set(excesses.map(describe))].slice(0, MOST_TOLD);
@@ -42,6 +39,17 @@ export async function checkBounds(plugin: Pick<Plugin, 'id' | 'tools' | 'environ
     problem: told.join('; '),
     fix: `If it is to have that, add ${key} at the plugin's entry of "plugins" in the agent's file`,
   });
+}
+
+/** What a plugin wants beyond one of the bounds. */
+export async function excessesOver({ tools, environment }: Asking, bounds: PermissionBound[]): Promise<Excess[]> {
+  const variables = environment.map(({ name }) => name);
+  const wanted: [who: string, permissions: Permissions][] = [
+    ['it', { env: variables }],
+    ...tools.map(({ id, permissions }): [string, Permissions] => [`its tool "${id}"`, permissions]),
+  ];
+  const all = await Promise.all(bounds.flatMap((bound) => wanted.map(([who, permissions]) => excessesOf(who, permissions, bound))));
+  return all.flat();
 }
 
 async function excessesOf(who: string, wanted: Permissions, bound: PermissionBound): Promise<Excess[]> {

@@ -1,11 +1,12 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Plugin } from '../define-plugin.ts';
 
-/** All that the tools of a plugin ask for together. */
-export function permissionsOf(tools: Plugin['tools']): JsonObject {
+/** All that the tools of a plugin ask for together, and the variables that the plugin itself asks for. */
+export function permissionsOf(tools: Plugin['tools'], environment: Plugin['environment'] = []): JsonObject {
   const all: JsonObject = {};
+  const variables = environment.map(({ name }) => name);
   for (const name of ['network', 'env', 'fs'] as const) {
-    const list = [...new Set(tools.flatMap(({ permissions }) => permissions[name] ?? []))];
+    const list = [...new Set([...(name === 'env' ? variables : []), ...tools.flatMap(({ permissions }) => permissions[name] ?? [])])];
     if (list.length > 0) all[name] = list;
   }
   for (const name of ['time', 'random'] as const) if (tools.some(({ permissions }) => permissions[name] === true)) all[name] = true;

@@ -5,6 +5,7 @@ import type { Logger } from '../../log.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
 import { checkBounds } from './permission-bounds.ts';
+import { checkGrants } from './permission-grants.ts';
 import type { Compile } from '../validate-arguments.ts';
 import { prepareConfig } from './plugin-config.ts';
 import { countCalls, type CountedPlugin } from './running-calls.ts';
@@ -19,6 +20,8 @@ export interface PluginInstance extends CountedPlugin {
 export interface InstanceParts {
   /** What the plugin may want at most. */
   bounds?: PermissionBound[];
+  /** What operators granted it; everything when absent. */
+  granted?: PermissionBound | undefined;
   environment: (name: string) => string | undefined;
   log: Logger;
   /** Of JSON Schemas; one for many plugins spares each of them to make one. */
@@ -35,12 +38,12 @@ type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
 
 /**
  * Sets a plugin to work: with its variables, its configuration, and its own `load`.
- * @throws PLUGIN_INVALID naming the variable or the part of the configuration that is missing, or with what `load` threw.
+ * @throws PERMISSION_NOT_GRANTED, or PLUGIN_INVALID naming the variable or the part of the configuration that is missing, or with what `load` threw.
  */
 export async function startInstance(plugin: Plugin, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<PluginInstance> {
   const { id } = plugin;
   const { bounds = [] } = parts;
-  await checkBounds(plugin, bounds);
+  await checkPermissions(plugin, bounds, parts);
   const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
   if (missing.length > 0) throw invalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
   const prepared = await prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
@@ -56,7 +59,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
   };
   await run(plugin, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
   // It may have made other tools of itself.
-  await checkBounds(plugin, bounds);
+  await checkPermissions(plugin, bounds, parts);
   return { ...countCalls(plugin), config: prepared.config, configVersion, bounds };
 }
 
@@ -72,12 +75,17 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   await run(plugin, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   const { tools, alerts } = plugin;
   instance.refresh();
-  await checkBounds(plugin, instance.bounds).catch((error: unknown) => {
+  await checkPermissions(plugin, instance.bounds, parts).catch((error: unknown) => {
     Object.assign(plugin, { tools, alerts });
     throw error;
   });
   instance.config = prepared.config;
   instance.configVersion = configVersion;
+}
+
+async function checkPermissions(plugin: Plugin, bounds: PermissionBound[], { granted }: InstanceParts): Promise<void> {
+  await checkBounds(plugin, bounds);
+  await checkGrants(plugin, granted);
 }
 
 /** Lets a plugin clean up. */

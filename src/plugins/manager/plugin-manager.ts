@@ -1,3 +1,4 @@
+import type { PermissionBound } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
@@ -6,6 +7,7 @@ import { bringUp, type Household, type ManagedSource } from './bring-up.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
+import { grantedTo, ungrantedOf } from './permission-grants.ts';
 import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
 import { createCompiler } from '../validate-arguments.ts';
@@ -180,17 +182,42 @@ class Manager implements PluginManager, Household {
 
   private async obey(before: PluginSettings | undefined, now: PluginSettings): Promise<void> {
     const named = this.sources.filter(({ ids, source }) => ids.includes(now.pluginId) || source.name === now.pluginId);
+    const isRegranted = grantsOf(before) !== grantsOf(now);
+    // What a revoked permission was for ends, whatever else becomes of the plugin.
+    if (isRegranted) for (const managed of named) await this.withdraw(managed, now.pluginId);
     const isReload = (before?.reloads ?? 0) !== now.reloads;
     if (isReload || (before?.enabled ?? true) !== now.enabled) {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
       // At once, whatever becomes of loading it.
       this.publish();
       this.tellServer(now, isReload);
-      return bringUp(this, named, { again: true });
+      return bringUp(this, now.enabled ? this.withWaiting(named) : named, { again: true });
     }
     const instance = this.instanceOf(now.pluginId);
-    // It may have been its configuration that kept it from being loaded.
-    return instance ? this.configure(instance, now) : bringUp(this, named, { again: true });
+    // It, or a newer version of it, may have been kept from being loaded by its configuration or by what was not granted.
+    if (!instance || (isRegranted && named.some(({ problems }) => problems.length > 0))) await bringUp(this, this.withWaiting(named), { again: true });
+    const current = this.instanceOf(now.pluginId);
+    if (current && current.configVersion !== now.configVersion) await this.configure(current, now);
+  }
+
+  /** With the sources that could not be loaded and depend on others: it may have been for want of those. */
+  private withWaiting(named: ManagedSource[]): ManagedSource[] {
+    const waits = ({ problems, described = [] }: ManagedSource) => problems.length > 0 && described.some(({ dependencies = [] }) => dependencies.length > 0);
+    return this.sources.filter((managed) => named.includes(managed) || waits(managed));
+  }
+
+  /** Takes a plugin away from the agents when it has a permission that is not granted any more; calls under way end by themselves. */
+  private async withdraw(managed: ManagedSource, pluginId: string): Promise<void> {
+    const instance = managed.instances.find(({ plugin }) => plugin.id === pluginId);
+    if (!instance || !this.options.requireGrants) return;
+    if ((await ungrantedOf(instance.plugin, grantedTo(this, managed.source, pluginId))).length === 0) return;
+    const { loaded } = managed;
+    managed.instances = managed.instances.filter((other) => other !== instance);
+    const isLast = managed.instances.length === 0;
+    if (isLast) delete managed.loaded;
+    this.publish();
+    this.retire([instance], isLast ? loaded : undefined);
+    this.options.log.warn({ plugin: pluginId }, 'a permission of a plugin was revoked; it is taken away');
   }
 
   /** What others look after. */
@@ -203,13 +230,19 @@ class Manager implements PluginManager, Household {
   private async configure(instance: PluginInstance, now: PluginSettings): Promise<void> {
     const { log, store } = this.options;
     try {
-      await configureInstance(instance, now, { ...this.options, compile: this.compile });
+      await configureInstance(instance, now, { ...this.options, compile: this.compile, granted: this.grantedTo(now.pluginId) });
       this.publish();
       log.info({ plugin: now.pluginId, configVersion: now.configVersion }, 'a plugin works with another configuration');
     } catch (error) {
       log.error({ plugin: now.pluginId, configVersion: now.configVersion, err: error }, 'a plugin refused its configuration');
       await store.takeBackConfig(now.pluginId, now.configVersion, (error as Error).message);
     }
+  }
+
+  /** Undefined is everything. */
+  private grantedTo(pluginId: string): PermissionBound | undefined {
+    const managed = this.sources.find(({ instances }) => instances.some(({ plugin }) => plugin.id === pluginId));
+    return managed && this.options.requireGrants ? grantedTo(this, managed.source, pluginId) : undefined;
   }
 
   private async readSettings(): Promise<void> {
@@ -239,5 +272,11 @@ class Manager implements PluginManager, Household {
 }
 
 function differs(before: PluginSettings | undefined, now: PluginSettings): boolean {
-  return (before?.enabled ?? true) !== now.enabled || (before?.reloads ?? 0) !== now.reloads || (before?.configVersion ?? 0) !== now.configVersion;
+  const isOther = (before?.enabled ?? true) !== now.enabled || (before?.reloads ?? 0) !== now.reloads || (before?.configVersion ?? 0) !== now.configVersion;
+  return isOther || grantsOf(before) !== grantsOf(now);
+}
+
+/** As a text that is the same for the same grants: the store sorts them. */
+function grantsOf(settings: PluginSettings | undefined): string {
+  return JSON.stringify(settings?.granted ?? {});
 }

@@ -2,6 +2,7 @@ import type { PluginReport } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
 import type { Household, ManagedSource } from './bring-up.ts';
 import type { ManagerOptions } from './manager-options.ts';
+import { grantedTo, permissionsIn, ungrantedOf } from './permission-grants.ts';
 import { permissionsOf } from './permissions-of.ts';
 
 type Parts = Pick<ManagerOptions, 'store' | 'hostId' | 'log'> & { household: Household };
@@ -10,7 +11,8 @@ type Parts = Pick<ManagerOptions, 'store' | 'hostId' | 'log'> & { household: Hou
 export function createReporter({ store, hostId, log, household }: Parts): () => Promise<void> {
   const written = new Map<string, string>();
   return async () => {
-    const reports = [...household.sources.flatMap((managed) => reportsOf(managed, household)), ...serverReports(household)];
+    const ofSources = await Promise.all(household.sources.map((managed) => reportsOf(managed, household)));
+    const reports = [...ofSources.flat(), ...serverReports(household)];
     try {
       const names = reports.map(({ name }) => name);
       if ([...written.keys()].some((name) => !names.includes(name))) await store.forget(hostId, names);
@@ -28,7 +30,7 @@ export function createReporter({ store, hostId, log, household }: Parts): () => 
 }
 
 /** One for each plugin of a source; one for the source where it has not even told its plugins. */
-function reportsOf(managed: ManagedSource, household: Household): PluginReport[] {
+async function reportsOf(managed: ManagedSource, household: Household): Promise<PluginReport[]> {
   const { source, described = [], instances, problems } = managed;
   const atWork = instances.map(({ plugin }) => plugin);
   const absent = described.filter(({ id }) => !atWork.some((plugin) => plugin.id === id));
@@ -37,11 +39,19 @@ function reportsOf(managed: ManagedSource, household: Household): PluginReport[]
     const errors = problems.map(({ error }) => error);
     return [failedReport(source.name, errors)];
   }
-  return plugins.map((plugin) => {
+  const reports = plugins.map(async (plugin): Promise<PluginReport> => {
     const errors = problems.filter(({ pluginId = plugin.id }) => pluginId === plugin.id).map(({ error }) => error);
     const name = plugins.length === 1 ? source.name : `${source.name}#${plugin.id}`;
-    return { name, ...factsOf(plugin, instances), health: healthOf(plugin, household, atWork), ...errorOf(errors) };
+    const ungranted = await ungrantedIn(described.find(({ id }) => id === plugin.id) ?? plugin, managed, household);
+    return { name, ...factsOf(plugin, instances), ...ungranted, health: healthOf(plugin, household, atWork), ...errorOf(errors) };
   });
+  return Promise.all(reports);
+}
+
+async function ungrantedIn(plugin: Plugin, { source }: ManagedSource, household: Household): Promise<Pick<PluginReport, 'ungranted' | 'denied'>> {
+  const missing = await ungrantedOf(plugin, grantedTo(household, source, plugin.id));
+  if (missing.length === 0) return {};
+  return { ungranted: permissionsIn(missing), ...(household.options.requireGrants && { denied: true as const }) };
 }
 
 /** Of something that has not told what it is. */
@@ -68,7 +78,7 @@ function healthOf({ id }: Plugin, household: Household, atWork: Plugin[]): Plugi
 }
 
 function factsOf(plugin: Plugin, instances: ManagedSource['instances']): Omit<PluginReport, 'name' | 'health'> {
-  const { id, version, dialect, description, tools, alerts, configSchema } = plugin;
+  const { id, version, dialect, description, tools, environment, alerts, configSchema } = plugin;
   const instance = instances.find((candidate) => candidate.plugin === plugin);
   return {
     pluginId: id,
@@ -76,7 +86,7 @@ function factsOf(plugin: Plugin, instances: ManagedSource['instances']): Omit<Pl
     dialect,
     description,
     tools: tools.map((tool) => tool.id),
-    permissions: permissionsOf(tools),
+    permissions: permissionsOf(tools, environment),
     alerts,
     ...(configSchema && { configSchema }),
     ...(instance && { configVersion: instance.configVersion }),

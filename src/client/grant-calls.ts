@@ -1,0 +1,60 @@
+import type { PermissionBound } from '../contracts/agent.ts';
+import { failure } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import { fromGrantRows, keyOf, toGrantRows } from '../store/plugin-grants.ts';
+import type { Store } from '../store/store.ts';
+import { grantsOf } from './client-arguments.ts';
+import type { PluginState, Plugins } from './types.ts';
+
+/** Grants of permissions, which workers follow. */
+export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['get']): Pick<Plugins, 'grant' | 'revoke'> {
+  return {
+    async grant(id, given) {
+      const wanted = given === 'asked' ? undefined : named(given);
+      const state = await get(id);
+      refuseServer(state);
+      const permissions = wanted ?? askedBy(state);
+      await store.plugins.grant(state.id, permissions);
+      return permissions;
+    },
+    async revoke(id, given) {
+      const wanted = given === undefined ? undefined : named(given);
+      const state = await get(id);
+      const granted = toGrantRows(state.granted);
+      const permissions = wanted ?? state.granted;
+      const held = new Set(granted.map(keyOf));
+      const missing = toGrantRows(permissions).filter((row) => !held.has(keyOf(row)));
+      if (missing.length > 0 || granted.length === 0) throw notGranted(state, missing.length > 0 ? fromGrantRows(missing) : undefined);
+      await store.plugins.revoke(state.id, permissions);
+      return permissions;
+    },
+  };
+}
+
+function named(given: unknown): PermissionBound {
+  const permissions = fromGrantRows(toGrantRows(grantsOf(given)));
+  if (Object.keys(permissions).length > 0) return permissions;
+  throw failure('INVALID_ARGUMENT', { what: 'permissions', problem: 'none is named', fix: 'Name at least one host, variable or path' });
+}
+
+/** What the workers that are there have read of it; where none is, what they read last. */
+function askedBy({ id, reports }: PluginState): PermissionBound {
+  const present = reports.filter(({ away }) => !away);
+  const said = (present.length > 0 ? present : reports).flatMap(({ permissions, ungranted = {} }) => [permissions, ungranted]);
+  const asked = fromGrantRows(said.flatMap((permissions: JsonObject) => toGrantRows(permissions as PermissionBound)));
+  if (Object.keys(asked).length > 0) return asked;
+  throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem: 'it asks for no permission', fix: `See what it is: longshore plugins show ${id}` });
+}
+
+function refuseServer({ id, reports }: PluginState): void {
+  if (reports.length === 0 || reports.some(({ dialect }) => dialect !== 'mcp')) return;
+  const problem = "it is an MCP server, which has what its entry in the agent's file says, and no permissions";
+  throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix: 'Change its entry of "mcp" in the agent\'s file' });
+}
+
+function notGranted({ id, granted }: PluginState, missing: PermissionBound | undefined): Error {
+  const held = Object.keys(granted).length === 0 ? 'nothing was granted to it here' : `it was granted ${JSON.stringify(granted)}`;
+  const problem = missing ? `${JSON.stringify(missing)} was not granted to it (${held})` : held;
+  const fix = "What agents' files grant is taken away there; see: longshore plugins show " + id;
+  return failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix });
+}

@@ -1,0 +1,73 @@
+import type { PermissionBound } from '../../contracts/agent.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { JsonObject } from '../../contracts/json.ts';
+import { quoted } from '../../contracts/quoted.ts';
+import type { PluginSettings } from '../../store/plugin-rows.ts';
+import type { Plugin } from '../define-plugin.ts';
+import type { ManagerOptions } from './manager-options.ts';
+import { boundsOf, excessesOver, type Asking, type Excess } from './permission-bounds.ts';
+import { permissionsOf } from './permissions-of.ts';
+import type { PluginSource } from './plugin-source.ts';
+
+const MOST_TOLD = 5;
+
+/** Permissions that reach nothing outside of the plugin's process: they need no grant. */
+const HARMLESS = { time: true, random: true };
+
+/**
+ * What operators granted a plugin of a source; undefined is everything. Who writes a bound grants what lies within it, and a plugin that is named in
+ * LONGSHORE_HOST_PLUGINS is not held by permissions at all.
+ */
+export function grantedTo(
+  { options, settings }: { options: Pick<ManagerOptions, 'hostPlugins'>; settings: ReadonlyMap<string, Pick<PluginSettings, 'granted'>> },
+  source: PluginSource,
+  pluginId: string,
+): PermissionBound | undefined {
+  if (options.hostPlugins.includes(source.name) || boundsOf(source.pins).length > 0) return undefined;
+  return settings.get(pluginId)?.granted ?? {};
+}
+
+/** What a plugin asks for and no operator granted. */
+export async function ungrantedOf(plugin: Asking, granted: PermissionBound | undefined): Promise<Excess[]> {
+  return granted ? excessesOver(plugin, [{ ...granted, ...HARMLESS }]) : [];
+}
+
+/** @throws PERMISSION_NOT_GRANTED with the line that grants all that is missing */
+export async function checkGrants(plugin: Pick<Plugin, 'id'> & Asking, granted: PermissionBound | undefined): Promise<void> {
+  const missing = await ungrantedOf(plugin, granted);
+  if (missing.length === 0) return;
+  const wanted = [...new Set(missing.map(({ who, permission, value }) => `${who} wants the permission ${permission} for ${JSON.stringify(value)}`))];
+  const more = wanted.length > MOST_TOLD ? `; and ${wanted.length - MOST_TOLD} more` : '';
+  throw failure('PERMISSION_NOT_GRANTED', {
+    plugin: plugin.id,
+    problem: wanted.slice(0, MOST_TOLD).join('; ') + more,
+    it: wanted.length === 1 ? 'it' : 'them',
+    command: grantCommand(plugin.id, missing),
+    // An entry is a bound as well: it has to name all that the plugin asks for.
+    entry: inYaml(permissionsOf(plugin.tools, plugin.environment)),
+  });
+}
+
+/** The command that grants what is missing. */
+export function grantCommand(pluginId: string, missing: Excess[]): string {
+  const options = Object.entries(permissionsIn(missing)).map(([name, values]) => `--${name} ${values.map(quoted).join(' ')}`);
+  return ['longshore plugins grant', quoted(pluginId), ...options].join(' ');
+}
+
+/** Excesses as an object of permissions; none of them is a flag. */
+export function permissionsIn(missing: Excess[]): Record<string, string[]> {
+  const all: Record<string, string[]> = {};
+  for (const { permission, value = '' } of missing) all[permission] = [...new Set([...(all[permission] ?? []), value])];
+  return all;
+}
+
+function inYaml(permissions: JsonObject): string {
+  const parts = Object.entries(permissions).map(([name, value]) => `${name}: ${Array.isArray(value) ? `[${value.map(scalar).join(', ')}]` : String(value)}`);
+  return `permissions: { ${parts.join(', ')} }`;
+}
+
+/** In quotes wherever YAML could read something else. */
+function scalar(value: unknown): string {
+  const text = String(value);
+  return /^[A-Za-z_/][\w./-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text) ? text : JSON.stringify(text);
+}
