@@ -4,7 +4,8 @@ import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
 import { toJsonText } from './json-text.ts';
 import { delay, type Listener } from './listener.ts';
-import { fromGrantRows, toGrantRows, type GrantRow } from './plugin-grants.ts';
+import { addGrants, removeGrants } from './change-grants.ts';
+import { fromGrantRows, type GrantRow } from './plugin-grants.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings } from './plugin-rows.ts';
 import type { Store } from './store.ts';
 
@@ -31,14 +32,6 @@ const TAKE_BACK = `update plugin_settings set config = former_config, config_ver
 
 const RELOAD = `insert into plugin_settings (plugin_id, reloads) values ($1, 1)
   on conflict (plugin_id) do update set reloads = plugin_settings.reloads + 1, updated_at = clock_timestamp() returning ${SETTINGS}`;
-
-/** Of a plugin whose settings nobody has changed yet. */
-const ADD = 'insert into plugin_settings (plugin_id) values ($1) on conflict do nothing';
-
-const GRANT = `insert into plugin_grants (plugin_id, permission, value)
-  select $1, permission, value from unnest($2::text[], $3::text[]) with ordinality as given (permission, value, place) order by place on conflict do nothing`;
-
-const REVOKE = `delete from plugin_grants where plugin_id = $1 and (permission, value) in (select * from unnest($2::text[], $3::text[]))`;
 
 const REPORT = `insert into plugin_reports (host_id, name, plugin_id, health, report) values ($1, $2, $3, $4, $5)
   on conflict (host_id, name) do update set plugin_id = excluded.plugin_id, health = excluded.health, report = excluded.report, reported_at = clock_timestamp()`;
@@ -71,11 +64,8 @@ export function createPluginStates({ database, announcer, listener }: { database
     if (!row) throw new Error('the settings of a plugin were not written');
     return row;
   };
-  const regrant = async (name: string, sql: string, pluginId: string, permissions: PermissionBound) => {
-    const rows = toGrantRows(permissions);
-    const columns = [rows.map(({ permission }) => permission), rows.map(({ value }) => value)];
-    await database.query('plugins.add', ADD, [pluginId]);
-    await database.query(name, sql, [pluginId, ...columns]);
+  const regrant = async (change: typeof addGrants, pluginId: string, permissions: PermissionBound) => {
+    await change(database, pluginId, permissions);
     announcer.announce(TOPIC);
     return changed((await settings()).find((row) => row.pluginId === pluginId));
   };
@@ -88,8 +78,8 @@ export function createPluginStates({ database, announcer, listener }: { database
       if (taken.length > 0) announcer.announce(TOPIC);
     },
     reload: async (pluginId) => changed(await change('plugins.reload', RELOAD, [pluginId])),
-    grant: (pluginId, permissions) => regrant('plugins.grant', GRANT, pluginId, permissions),
-    revoke: (pluginId, permissions) => regrant('plugins.revoke', REVOKE, pluginId, permissions),
+    grant: (pluginId, permissions) => regrant(addGrants, pluginId, permissions),
+    revoke: (pluginId, permissions) => regrant(removeGrants, pluginId, permissions),
     async report(hostId, { name, pluginId, health, ...report }) {
       await database.query('plugins.report', REPORT, [hostId, name, pluginId ?? null, health, toJsonText({ ...report, since: new Date().toISOString() })]);
     },
@@ -103,24 +93,26 @@ export function createPluginStates({ database, announcer, listener }: { database
       const rows = await database.query<ReportRow>('plugins.reports', REPORTS, []);
       return rows.map(toReport);
     },
-    async *follow(signal) {
-      let news = new AbortController();
-      const unsubscribe = listener.subscribe(TOPIC, () => news.abort());
-      const stop = () => news.abort();
-      signal.addEventListener('abort', stop);
-      try {
-        while (!signal.aborted && !listener.closed) {
-          // Armed before the caller reads: what is announced meanwhile ends the wait after it.
-          news = new AbortController();
-          yield;
-          if (!signal.aborted && !listener.closed) await delay(POLL_MS, news.signal);
-        }
-      } finally {
-        unsubscribe();
-        signal.removeEventListener('abort', stop);
-      }
-    },
+    follow: (signal) => follow(listener, signal),
   };
+}
+
+async function* follow(listener: Listener, signal: AbortSignal): AsyncGenerator<void> {
+  let news = new AbortController();
+  const unsubscribe = listener.subscribe(TOPIC, () => news.abort());
+  const stop = () => news.abort();
+  signal.addEventListener('abort', stop);
+  try {
+    while (!signal.aborted && !listener.closed) {
+      // Armed before the caller reads: what is announced meanwhile ends the wait after it.
+      news = new AbortController();
+      yield;
+      if (!signal.aborted && !listener.closed) await delay(POLL_MS, news.signal);
+    }
+  } finally {
+    unsubscribe();
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 interface ReportRow {

@@ -62,7 +62,9 @@ export function permissionsIn(missing: Excess[]): Record<string, string[]> {
 }
 
 function inYaml(permissions: JsonObject): string {
-  const parts = Object.entries(permissions).map(([name, value]) => `${name}: ${Array.isArray(value) ? `[${value.map(scalar).join(', ')}]` : String(value)}`);
+  const parts = Object.entries(permissions).map(
+    ([name, value]) => `${name}: ${Array.isArray(value) ? `[${value.map(scalar).join(', ')}]` : JSON.stringify(value)}`,
+  );
   return `permissions: { ${parts.join(', ')} }`;
 }
 

@@ -193,11 +193,16 @@ class Manager implements PluginManager, Household {
       this.tellServer(now, isReload);
       return bringUp(this, now.enabled ? this.withWaiting(named) : named, { again: true });
     }
-    const instance = this.instanceOf(now.pluginId);
+    return this.adjust(named, now, isRegranted);
+  }
+
+  /** For another configuration or other grants. */
+  private async adjust(named: ManagedSource[], now: PluginSettings, isRegranted: boolean): Promise<void> {
+    const isRefused = isRegranted && named.some(({ problems }) => problems.length > 0);
     // It, or a newer version of it, may have been kept from being loaded by its configuration or by what was not granted.
-    if (!instance || (isRegranted && named.some(({ problems }) => problems.length > 0))) await bringUp(this, this.withWaiting(named), { again: true });
-    const current = this.instanceOf(now.pluginId);
-    if (current && current.configVersion !== now.configVersion) await this.configure(current, now);
+    if (isRefused || !this.instanceOf(now.pluginId)) await bringUp(this, this.withWaiting(named), { again: true });
+    const instance = this.instanceOf(now.pluginId);
+    if (instance && instance.configVersion !== now.configVersion) await this.configure(instance, now);
   }
 
   /** With the sources that could not be loaded and depend on others: it may have been for want of those. */
