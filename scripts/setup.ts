@@ -11,6 +11,9 @@ import { ensureTemporalCli, findTemporalCli } from '../src/dev/temporal-cli.ts';
 const quiet = process.argv.includes('--quiet');
 const config = loadConfig();
 const home = config.LONGSHORE_HOME;
+const interrupted = new AbortController();
+const { signal } = interrupted;
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort());
 
 /** What a step found or did; `anew` when the machine is not as it was. */
 interface StepOutcome {
@@ -26,11 +29,11 @@ async function step(name: string, work: (log: (line: string) => void) => Promise
 
 async function engineAndImage(): Promise<void> {
   await step('Docker engine', async (log) => {
-    const outcome = await ensureDockerEngine({ logFile: join(home, 'dockerd.log'), log });
+    const outcome = await ensureDockerEngine({ logFile: join(home, 'dockerd.log'), log, signal });
     return { anew: outcome === 'started', text: outcome };
   });
   await step('sandbox image', async (log) => {
-    const outcome = await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log });
+    const outcome = await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log, signal });
     return { anew: outcome === 'built', text: `${config.LONGSHORE_SANDBOX_IMAGE} ${outcome}` };
   });
 }
@@ -44,8 +47,8 @@ async function temporal(): Promise<void> {
       await connection.close();
       return { anew: added.length > 0, text: `${address}, search attributes ${added.length > 0 ? `added: ${added.join(', ')}` : 'present'}` };
     }
-    const found = await findTemporalCli(home);
-    return { anew: found === undefined, text: found ?? (await ensureTemporalCli({ home, log })) };
+    const found = await findTemporalCli(home, signal);
+    return { anew: found === undefined, text: found ?? (await ensureTemporalCli({ home, log, signal })) };
   });
 }
 
@@ -53,11 +56,15 @@ async function postgres(): Promise<void> {
   await step('Postgres', async (log) => {
     if (process.env['DATABASE_URL']) return { anew: false, text: 'DATABASE_URL is set' };
     const anew = !(await hasPostgresFiles(home));
-    return { anew, text: `embedded, ${await ensurePostgresFiles({ home, log, user: await serverUser() })}` };
+    return { anew, text: `embedded, ${await ensurePostgresFiles({ home, log, user: await serverUser(), signal })}` };
   });
 }
 
 const outcomes = await Promise.allSettled([engineAndImage(), temporal(), postgres()]);
+if (signal.aborted) {
+  console.error('setup: interrupted; what it had started has ended. Run it again: npm run setup');
+  process.exit(130);
+}
 const failed = outcomes.filter((outcome) => outcome.status === 'rejected');
 for (const { reason } of failed) console.error(`setup: ${reason instanceof Error ? reason.message : String(reason)}`);
 // The SDK's native client may hold the process for a while after a failed connection.

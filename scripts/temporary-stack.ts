@@ -10,6 +10,7 @@ import { freePort } from '../src/dev/ports.ts';
 import { startPostgres } from '../src/dev/postgres.ts';
 import { runCommand } from '../src/dev/run-command.ts';
 import { ensureSandboxImage } from '../src/dev/sandbox-image.ts';
+import { startTogether } from '../src/dev/start-together.ts';
 import { ensureTemporalCli } from '../src/dev/temporal-cli.ts';
 import { startTemporal } from '../src/dev/temporal.ts';
 
@@ -19,6 +20,8 @@ export interface TemporaryStack extends AsyncDisposable {
   environment: Record<string, string>;
   uiUrl: string | undefined;
 }
+
+type Variables = Record<string, string>;
 
 /** Temporal, Postgres and the sandbox image for one run of a script: servers that the environment names are used, others are started and end with it. */
 export async function startTemporaryStack(purpose: string, settings: Record<string, string>, log: (line: string) => void): Promise<TemporaryStack> {
@@ -34,29 +37,34 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   const config = loadConfig(given);
   const stops = [() => rm(directory, { recursive: true, force: true }), () => removeContainers(installation)];
   const stop = () => stopAll(stops);
-  const release = stopOnSignals(stop);
-  stops.unshift(async () => release());
-  const postgres = async () => {
+  const ending = new AbortController();
+  const postgres = async (signal: AbortSignal): Promise<Variables> => {
     if (given.DATABASE_URL) return {};
-    const server = await startPostgres({ dataDir: join(directory, 'postgres'), port: await freePort(), home: config.LONGSHORE_HOME, log, durable: false });
+    const options = { dataDir: join(directory, 'postgres'), port: await freePort(), home: config.LONGSHORE_HOME, log, durable: false };
+    const server = await startPostgres({ ...options, signal });
     stops.push(() => server.stop());
     return { DATABASE_URL: server.url };
   };
-  const temporal = async () => {
+  const temporal = async (signal: AbortSignal): Promise<Variables> => {
     if (given.TEMPORAL_ADDRESS) return {};
-    const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log });
+    const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log, signal });
     const ports = { port: await freePort(), uiPort: await freePort() };
-    const server = await startTemporal({ program, ...ports, namespace: config.TEMPORAL_NAMESPACE, stateDir: directory });
+    const server = await startTemporal({ program, ...ports, namespace: config.TEMPORAL_NAMESPACE, stateDir: directory, signal });
     stops.push(() => server.stop());
     return { TEMPORAL_ADDRESS: server.address, ...(server.uiUrl && { UI_URL: server.uiUrl }) };
   };
-  const started = await Promise.allSettled([postgres(), temporal(), ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log })]);
-  const failed = started.find((outcome) => outcome.status === 'rejected');
-  if (failed) {
+  const image = (imageSignal: AbortSignal) => ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log, signal: imageSignal });
+  const starting = startTogether<[Variables, Variables, unknown]>(ending.signal, (signal) => [postgres(signal), temporal(signal), image(signal)]);
+  const release = stopOnSignals(async () => {
+    ending.abort();
+    await starting.catch(() => undefined);
     await stop();
-    throw failed.reason;
-  }
-  const [database, orchestrator] = started.map((outcome) => (outcome.status === 'fulfilled' && typeof outcome.value === 'object' ? outcome.value : {}));
+  });
+  stops.unshift(async () => release());
+  const [database, orchestrator] = await starting.catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   const { UI_URL: uiUrl, ...environment }: Record<string, string> = { ...given, ...database, ...orchestrator };
   return { config: loadConfig(environment), environment, uiUrl, [Symbol.asyncDispose]: stop };
 }

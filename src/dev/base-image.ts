@@ -15,15 +15,16 @@ export const INPUTS_LABEL = 'longshore.inputs';
  * Finds the Debian image that the other images are built on: the public one where a registry answers, otherwise one made here from Debian
  * packages, with `packages` on board so that a later build needs no network. Returns its name.
  */
-export async function ensureBaseImage(packages: string[], log: (line: string) => void): Promise<string> {
+export async function ensureBaseImage(packages: string[], log: (line: string) => void, signal?: AbortSignal): Promise<string> {
   const inputs = packages.join(',');
   if ((await imageLabel(OWN_BASE)) === inputs) return OWN_BASE;
   if ((await runCommand('docker', ['image', 'inspect', PUBLIC_BASE])).code === 0) return PUBLIC_BASE;
-  const pulled = await runCommand('docker', ['pull', '--quiet', PUBLIC_BASE], { timeoutMs: PULL_TIMEOUT_MS });
+  const pulled = await runCommand('docker', ['pull', '--quiet', PUBLIC_BASE], { timeoutMs: PULL_TIMEOUT_MS, signal });
+  signal?.throwIfAborted();
   if (pulled.code === 0) return PUBLIC_BASE;
   log(`${PUBLIC_BASE} cannot be pulled here; building a Debian base from packages instead (about 90 s, once)`);
-  if (!(await hasProgram('mmdebstrap'))) await installPackages(['mmdebstrap', 'debian-archive-keyring'], log);
-  await buildBase(inputs);
+  if (!(await hasProgram('mmdebstrap'))) await installPackages(['mmdebstrap', 'debian-archive-keyring'], log, signal);
+  await buildBase(inputs, signal);
   return OWN_BASE;
 }
 
@@ -33,7 +34,7 @@ export async function imageLabel(image: string): Promise<string | undefined> {
   return found.code === 0 && found.stdout.trim() !== '' ? found.stdout.trim() : undefined;
 }
 
-async function buildBase(inputs: string): Promise<void> {
+async function buildBase(inputs: string, signal: AbortSignal | undefined): Promise<void> {
   const builder = spawn(
     'mmdebstrap',
     [
@@ -49,11 +50,14 @@ async function buildBase(inputs: string): Promise<void> {
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const importer = spawn('docker', ['import', '--change', `LABEL ${INPUTS_LABEL}=${inputs}`, '-', OWN_BASE], { stdio: ['pipe', 'ignore', 'pipe'] });
+  const interrupt = () => [builder, importer].forEach((child) => child.kill());
+  signal?.addEventListener('abort', interrupt, { once: true });
   let said = '';
   for (const stream of [builder.stderr, importer.stderr]) stream.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
   const codes = Promise.all([exitOf(builder), exitOf(importer)]);
   await pipeline(builder.stdout, importer.stdin).catch(() => undefined);
   const [built, imported] = await codes;
+  signal?.removeEventListener('abort', interrupt);
   if (built === 0 && imported === 0) return;
   // A tar that ends early may still have been imported as an image.
   await runCommand('docker', ['image', 'rm', OWN_BASE]);

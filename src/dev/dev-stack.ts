@@ -6,6 +6,7 @@ import { ensureDockerEngine } from './docker-engine.ts';
 import { startPostgres } from './postgres.ts';
 import { ensureSandboxImage } from './sandbox-image.ts';
 import { ensureTemporalCli } from './temporal-cli.ts';
+import { startTogether } from './start-together.ts';
 import { startTemporal } from './temporal.ts';
 
 export interface DevStack extends AsyncDisposable {
@@ -36,26 +37,19 @@ export async function startDevStack({ config, log, ports = {}, signal }: DevStac
   await ensureOwnDirectory(home);
   const stops: (() => Promise<void>)[] = [];
   const stop = () => stopAll(stops);
-  const starting = Promise.allSettled([
-    temporal(config, { home, stops, log, port: ports.temporal }),
-    postgres(config, { home, stops, log, port: ports.postgres }),
-    sandboxes(config, log),
-  ]);
-  const started = await Promise.race([starting, aborted(signal)]);
-  if (started === 'aborted') {
+  const started = await startTogether<[Started, Started, Started]>(signal, (ending) => [
+    temporal(config, { home, stops, log, port: ports.temporal, signal: ending }),
+    postgres(config, { home, stops, log, port: ports.postgres, signal: ending }),
+    sandboxes(config, log, ending),
+  ]).catch(async (error: unknown) => {
     await stop();
-    // A server whose start is under way ends with this process, as do builds and downloads.
+    if (!signal.aborted) throw error;
     throw failure('SETUP_FAILED', { step: 'Starting the stack', problem: 'it was interrupted', fix: 'Start it again: longshore dev' });
-  }
-  const failed = started.find((outcome) => outcome.status === 'rejected');
-  if (failed) {
-    await stop();
-    throw failed.reason;
-  }
-  const [orchestrator, database] = started.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined));
+  });
+  const [orchestrator, database] = started;
   return {
-    config: { ...config, TEMPORAL_ADDRESS: orchestrator?.address ?? config.TEMPORAL_ADDRESS, DATABASE_URL: database?.url ?? config.DATABASE_URL },
-    ...(orchestrator?.uiUrl !== undefined && { uiUrl: orchestrator.uiUrl }),
+    config: { ...config, TEMPORAL_ADDRESS: orchestrator.address ?? config.TEMPORAL_ADDRESS, DATABASE_URL: database.url ?? config.DATABASE_URL },
+    ...(orchestrator.uiUrl !== undefined && { uiUrl: orchestrator.uiUrl }),
     [Symbol.asyncDispose]: stop,
   };
 }
@@ -66,13 +60,6 @@ export interface DevStackOptions {
   ports?: DevPorts;
   /** Ends what was started so far. */
   signal: AbortSignal;
-}
-
-function aborted(signal: AbortSignal): Promise<'aborted'> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve('aborted');
-    signal.addEventListener('abort', () => resolve('aborted'), { once: true });
-  });
 }
 
 /** In reverse order, every one of them, though one before it could not be stopped. */
@@ -93,11 +80,12 @@ interface Start {
   stops: (() => Promise<void>)[];
   port: number | undefined;
   log: (line: string) => void;
+  signal: AbortSignal;
 }
 
-async function temporal(config: Config, { home, stops, port: wanted, log }: Start): Promise<Started> {
+async function temporal(config: Config, { home, stops, port: wanted, log, signal }: Start): Promise<Started> {
   if (wanted === undefined && readEnvironment('TEMPORAL_ADDRESS')) return {};
-  const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log });
+  const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log, signal });
   const port = wanted ?? (Number(config.TEMPORAL_ADDRESS.split(':').at(-1)) || DEFAULT_TEMPORAL_PORT);
   const server = await startTemporal({
     program,
@@ -106,22 +94,23 @@ async function temporal(config: Config, { home, stops, port: wanted, log }: Star
     databaseFile: join(home, 'temporal.sqlite'),
     namespace: config.TEMPORAL_NAMESPACE,
     stateDir: home,
+    signal,
   });
   stops.push(server.stop);
   return { address: server.address, ...(server.uiUrl !== undefined && { uiUrl: server.uiUrl }) };
 }
 
-async function postgres(config: Config, { home, stops, port: wanted, log }: Start): Promise<Started> {
+async function postgres(config: Config, { home, stops, port: wanted, log, signal }: Start): Promise<Started> {
   if (wanted === undefined && readEnvironment('DATABASE_URL')) return {};
   const port = wanted ?? (Number(new URL(config.DATABASE_URL).port) || DEFAULT_POSTGRES_PORT);
-  const server = await startPostgres({ dataDir: join(home, 'postgres'), port, home: config.LONGSHORE_HOME, log });
+  const server = await startPostgres({ dataDir: join(home, 'postgres'), port, home: config.LONGSHORE_HOME, log, signal });
   stops.push(server.stop);
   return { url: server.url };
 }
 
-async function sandboxes(config: Config, log: (line: string) => void): Promise<Started> {
+async function sandboxes(config: Config, log: (line: string) => void, signal: AbortSignal): Promise<Started> {
   if (config.LONGSHORE_SANDBOX_BACKEND !== 'docker') return {};
-  await ensureDockerEngine({ logFile: join(config.LONGSHORE_HOME, 'dockerd.log'), log });
-  await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log });
+  await ensureDockerEngine({ logFile: join(config.LONGSHORE_HOME, 'dockerd.log'), log, signal });
+  await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log, signal });
   return {};
 }

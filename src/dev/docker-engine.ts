@@ -16,11 +16,12 @@ const ENGINE_PID_FILE = '/var/run/docker.pid';
 export interface EngineOptions {
   logFile: string;
   log: (line: string) => void;
+  signal?: AbortSignal | undefined;
 }
 
 /** Makes sure that a Docker engine answers. One that answers is not touched; one that is missing is installed and started by root. */
 export async function ensureDockerEngine(options: EngineOptions): Promise<'running' | 'started'> {
-  if (!(await hasProgram('docker'))) await installPackages(['docker.io'], options.log);
+  if (!(await hasProgram('docker'))) await installPackages(['docker.io'], options.log, options.signal);
   const answer = await askEngine();
   if (answer.version !== undefined) return 'running';
   if (/permission denied/i.test(answer.problem)) {
@@ -29,7 +30,7 @@ export async function ensureDockerEngine(options: EngineOptions): Promise<'runni
   if (process.env['DOCKER_HOST']) throw engineFailure(`nobody answers at DOCKER_HOST=${process.env['DOCKER_HOST']}`, 'Start that engine or unset DOCKER_HOST');
   if (process.platform !== 'linux') throw engineFailure(answer.problem, 'Start Docker Desktop, or the engine of your choice, and run this again');
   if (process.getuid?.() !== 0) throw engineFailure(answer.problem, 'Start it, for example: sudo systemctl start docker');
-  if (!(await hasProgram('dockerd'))) await installPackages(['docker.io'], options.log);
+  if (!(await hasProgram('dockerd'))) await installPackages(['docker.io'], options.log, options.signal);
   await startEngine(options);
   return 'started';
 }
@@ -41,7 +42,7 @@ export async function askEngine(): Promise<{ version?: string; problem: string }
   return { problem: (outcome.stderr.trim() || outcome.stdout.trim() || 'no answer').split('\n').at(-1) ?? '' };
 }
 
-async function startEngine({ logFile, log }: EngineOptions): Promise<void> {
+async function startEngine({ logFile, log, signal }: EngineOptions): Promise<void> {
   if (existsSync('/run/systemd/system')) {
     log('starting the Docker engine: systemctl start docker');
     const fix = 'See: journalctl -u docker';
@@ -61,7 +62,7 @@ async function startEngine({ logFile, log }: EngineOptions): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   while ((await askEngine()).version === undefined) {
     if (ended || Date.now() > deadline) throw await explainEngineLog(logFile);
-    await sleep(POLL_MS);
+    await sleep(POLL_MS, undefined, signal && { signal });
   }
   await writeFile(markOf(logFile), await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
 }

@@ -22,12 +22,12 @@ export interface Go {
 }
 
 /** Finds a Go that can build current modules: the installed one, or a toolchain that is fetched for this use. */
-export async function ensureGo(log: (line: string) => void): Promise<Go> {
+export async function ensureGo(log: (line: string) => void, signal?: AbortSignal): Promise<Go> {
   const minor = await installedMinor();
   if (minor >= SWITCHING_MINOR) {
     return { program: 'go', env: minor >= MINIMUM_MINOR ? {} : { GOTOOLCHAIN: 'auto' }, dispose: async () => undefined };
   }
-  if (platform() === 'linux' && arch() === 'x64') return await fetchToolchain(log);
+  if (platform() === 'linux' && arch() === 'x64') return await fetchToolchain(log, signal);
   throw failure('SETUP_FAILED', {
     step: 'Building the Temporal CLI',
     problem: 'Go 1.25 or newer is not installed',
@@ -41,15 +41,18 @@ export async function installedMinor(): Promise<number> {
   return Number(/^go1\.(\d+)/.exec(stdout)?.[1] ?? 0);
 }
 
-async function fetchToolchain(log: (line: string) => void): Promise<Go> {
-  if (!(await hasProgram('unzip'))) await installPackages(['unzip', 'ca-certificates'], log);
+async function fetchToolchain(log: (line: string) => void, signal: AbortSignal | undefined): Promise<Go> {
+  if (!(await hasProgram('unzip'))) await installPackages(['unzip', 'ca-certificates'], log, signal);
   const directory = await mkdtemp(join(tmpdir(), 'longshore-toolchain-'));
   const dispose = () => rm(directory, { recursive: true, force: true });
   try {
     log('Go is not installed; fetching a toolchain for this build (64 MB)');
     const archive = join(directory, 'toolchain.zip');
-    await writeFile(archive, await fetchArchive());
-    await mustRun('Unpacking the Go toolchain', 'unzip', ['-q', archive, '-d', directory], { fix: 'It needs 300 MB in the temporary directory' });
+    await writeFile(archive, await fetchArchive(signal));
+    await mustRun('Unpacking the Go toolchain', 'unzip', ['-q', archive, '-d', directory], {
+      fix: 'It needs 300 MB in the temporary directory',
+      signal,
+    });
     const root = join(directory, TOOLCHAIN);
     // A module archive carries no permission bits.
     await mustRun('Unpacking the Go toolchain', 'chmod', ['-R', 'a+x', join(root, 'bin'), join(root, 'pkg', 'tool')], { fix: 'Try again' });
@@ -60,11 +63,11 @@ async function fetchToolchain(log: (line: string) => void): Promise<Go> {
   }
 }
 
-async function fetchArchive(): Promise<Buffer> {
+async function fetchArchive(signal: AbortSignal | undefined): Promise<Buffer> {
   const [module, version] = TOOLCHAIN.split('@');
   const url = `${moduleProxy()}/${module}/@v/${version}.zip`;
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+    const answer = await fetch(url, { signal: AbortSignal.any([AbortSignal.timeout(FETCH_TIMEOUT_MS), ...(signal ? [signal] : [])]) });
     if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
     const archive = Buffer.from(await answer.arrayBuffer());
     const sha256 = createHash('sha256').update(archive).digest('hex');

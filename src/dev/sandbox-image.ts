@@ -13,20 +13,22 @@ export interface SandboxImageOptions {
   image: string;
   /** Told what is being done, when there is anything to do. */
   log: (line: string) => void;
+  signal?: AbortSignal | undefined;
 }
 
 /** Builds the sandbox image when it is missing or was made from other files. Says whether it did. */
-export async function ensureSandboxImage({ image, log }: SandboxImageOptions): Promise<'present' | 'built'> {
+export async function ensureSandboxImage({ image, log, signal }: SandboxImageOptions): Promise<'present' | 'built'> {
   if ((await imageLabel(image)) === (await sandboxImageInputs())) return 'present';
-  return await withLock(userLock('image.lock'), async () => {
+  const ensure = async () => {
     const inputs = await sandboxImageInputs();
     if ((await imageLabel(image)) === inputs) return 'present';
     const packages = await sandboxPackages();
-    const base = await ensureBaseImage(packages, log);
+    const base = await ensureBaseImage(packages, log, signal);
     log(`building ${image} on ${base}`);
-    await build(image, base, inputs);
-    return 'built';
-  });
+    await build({ image, base, inputs, signal });
+    return 'built' as const;
+  };
+  return await withLock(userLock('image.lock'), ensure, signal);
 }
 
 /** Whether the image of that name is missing, made from other files than those here, or as it should be. */
@@ -39,7 +41,7 @@ async function sandboxPackages(): Promise<string[]> {
   return (await readFile(join(DEFINITION, 'packages.txt'), 'utf8')).split('\n').filter((line) => line !== '');
 }
 
-async function build(image: string, base: string, inputs: string): Promise<void> {
+async function build({ image, base, inputs, signal }: { image: string; base: string; inputs: string; signal: AbortSignal | undefined }): Promise<void> {
   const context = await mkdtemp(join(tmpdir(), 'longshore-image-'));
   try {
     // Laid out as the repository is, so that the file also builds from there.
@@ -52,6 +54,7 @@ async function build(image: string, base: string, inputs: string): Promise<void>
     await mustRun('Building the sandbox image', 'docker', [...args, context], {
       env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
       fix: 'Mend what it says and run: longshore setup --image',
+      signal,
     });
   } finally {
     await rm(context, { recursive: true, force: true });

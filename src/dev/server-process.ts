@@ -27,6 +27,8 @@ export interface ServerProcessOptions<Facts> {
   isReady: (facts: Facts) => Promise<boolean>;
   readyTimeoutMs: number;
   stopSignal: 'SIGINT' | 'SIGTERM';
+  /** Ends a start that is under way, and the server with it. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface ServerProcess<Facts> {
@@ -49,6 +51,7 @@ interface State<Facts> {
  * died is ended first. The server has its own process group: Ctrl-C reaches us alone, and we stop it in our order.
  */
 export async function startServerProcess<Facts>(options: ServerProcessOptions<Facts>): Promise<ServerProcess<Facts>> {
+  options.signal?.throwIfAborted();
   const earlier = await readState<Facts>(options.stateFile);
   if (earlier && isAlive(earlier.pid)) {
     if (isAlive(earlier.ownerPid)) {
@@ -135,6 +138,7 @@ async function launch<Facts>(options: ServerProcessOptions<Facts>): Promise<Stat
 async function untilReady<Facts>(options: ServerProcessOptions<Facts>, state: State<Facts>): Promise<void> {
   const deadline = Date.now() + options.readyTimeoutMs;
   while (!(await options.isReady(state.facts))) {
+    options.signal?.throwIfAborted();
     const ended = !isAlive(state.pid);
     if (!ended && Date.now() < deadline) {
       await sleep(POLL_MS);

@@ -9,7 +9,7 @@ export async function hasProgram(program: string): Promise<boolean> {
 }
 
 /** Installs Debian packages as root on an apt system; anywhere else fails and says what to install. */
-export async function installPackages(packages: string[], log: (line: string) => void): Promise<void> {
+export async function installPackages(packages: string[], log: (line: string) => void, signal?: AbortSignal): Promise<void> {
   const command = `apt-get install ${packages.join(' ')}`;
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
     throw failure('SETUP_FAILED', {
@@ -18,13 +18,14 @@ export async function installPackages(packages: string[], log: (line: string) =>
       fix: `Install them yourself, for example: sudo ${command}`,
     });
   }
-  await withLock(userLock('apt.lock'), async () => {
+  const work = async () => {
     log(`${command} (as root)`);
     const env = { DEBIAN_FRONTEND: 'noninteractive' };
     const fix = 'Mend the package sources, or install them by other means';
-    await mustRun('Reading the package lists', 'apt-get', ['update', '-qq'], { env, fix });
+    await mustRun('Reading the package lists', 'apt-get', ['update', '-qq'], { env, fix, signal });
     // Another package manager may be at work, on a fresh machine above all.
     const options = ['-y', '-qq', '-o', 'DPkg::Lock::Timeout=300', '--no-install-recommends'];
-    await mustRun(`Installing ${packages.join(', ')}`, 'apt-get', ['install', ...options, ...packages], { env, fix });
-  });
+    await mustRun(`Installing ${packages.join(', ')}`, 'apt-get', ['install', ...options, ...packages], { env, fix, signal });
+  };
+  await withLock(userLock('apt.lock'), work, signal);
 }

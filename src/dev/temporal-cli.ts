@@ -8,6 +8,7 @@ import { ensureGo } from './go.ts';
 import { installProgram } from './install-program.ts';
 import { withLock } from './lock.ts';
 import { freePort } from './ports.ts';
+import { rejectOnAbort } from './start-together.ts';
 import { mustRun, runCommand } from './run-command.ts';
 
 /** The newest version whose module `go install` accepts. */
@@ -20,49 +21,54 @@ export interface TemporalCliOptions {
   /** The directory of caches; the program goes into its `bin`. */
   home: string;
   log: (line: string) => void;
+  signal?: AbortSignal | undefined;
 }
 
 /** The `temporal` program on PATH or in the cache, if there is one that runs. */
-export async function findTemporalCli(home: string): Promise<string | undefined> {
+export async function findTemporalCli(home: string, signal?: AbortSignal): Promise<string | undefined> {
   for (const program of ['temporal', cached(home)]) {
     // What another user could have put there is not run.
     if (program === cached(home) && existsSync(program)) await ensureOwnDirectory(dirname(program));
-    if ((await runCommand(program, ['--version'])).code === 0) return program;
+    if ((await runCommand(program, ['--version'], { signal })).code === 0) return program;
   }
   return undefined;
 }
 
 /** Finds the `temporal` program, or gets it: by the SDK's download, or built from its Go module. Returns its name or path. */
-export async function ensureTemporalCli({ home, log }: TemporalCliOptions): Promise<string> {
-  const found = await findTemporalCli(home);
+export async function ensureTemporalCli({ home, log, signal }: TemporalCliOptions): Promise<string> {
+  const found = await findTemporalCli(home, signal);
+  signal?.throwIfAborted();
   if (found !== undefined) return found;
-  return await withLock(join(home, 'temporal.lock'), async () => {
+  const get = async () => {
     if (existsSync(cached(home))) return cached(home);
     await ensureOwnDirectory(join(home, 'bin'));
-    if (!(await download(home, log))) await buildFromModule(home, log);
+    if (!(await download(home, log, signal))) await buildFromModule(home, log, signal);
     return cached(home);
-  });
+  };
+  return await withLock(join(home, 'temporal.lock'), get, signal);
 }
 
 function cached(home: string): string {
   return join(home, 'bin', 'temporal');
 }
 
-async function download(home: string, log: (line: string) => void): Promise<boolean> {
-  const reachable = await fetch(DOWNLOAD_SITE, { signal: AbortSignal.timeout(REACH_TIMEOUT_MS) }).then(
+async function download(home: string, log: (line: string) => void, signal: AbortSignal | undefined): Promise<boolean> {
+  const reachable = await fetch(DOWNLOAD_SITE, { signal: AbortSignal.any([AbortSignal.timeout(REACH_TIMEOUT_MS), ...(signal ? [signal] : [])]) }).then(
     () => true,
     () => false,
   );
+  signal?.throwIfAborted();
   if (!reachable) return false;
   log('downloading the Temporal CLI');
   const directory = await mkdtemp(join(tmpdir(), 'longshore-temporal-'));
   try {
-    await Promise.race([downloadBySdk(directory), rejectAfter(DOWNLOAD_TIMEOUT_MS)]);
+    await Promise.race([downloadBySdk(directory), rejectAfter(DOWNLOAD_TIMEOUT_MS), ...(signal ? [rejectOnAbort(signal)] : [])]);
     const [name] = await readdir(directory);
     if (name === undefined) return false;
     await installProgram(join(directory, name), cached(home));
     return true;
   } catch (error) {
+    signal?.throwIfAborted();
     log(`the download did not work (${error instanceof Error ? error.message : String(error)})`);
     return false;
   } finally {
@@ -79,8 +85,8 @@ async function downloadBySdk(directory: string): Promise<void> {
   await environment.teardown();
 }
 
-async function buildFromModule(home: string, log: (line: string) => void): Promise<void> {
-  const go = await ensureGo(log);
+async function buildFromModule(home: string, log: (line: string) => void, signal: AbortSignal | undefined): Promise<void> {
+  const go = await ensureGo(log, signal);
   const directory = await mkdtemp(join(tmpdir(), 'longshore-go-'));
   log('building the Temporal CLI from its Go module (about 3 minutes, once)');
   let modules = 0;
@@ -98,6 +104,7 @@ async function buildFromModule(home: string, log: (line: string) => void): Promi
         if (line.startsWith('go: downloading') && ++modules % 40 === 0) log(`  ${modules} modules downloaded`);
       },
       fix: 'The Go module proxy has to be reachable. Or put a temporal CLI on PATH, or set TEMPORAL_ADDRESS',
+      signal,
     });
     await installProgram(join(directory, 'temporal'), cached(home));
   } finally {

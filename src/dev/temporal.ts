@@ -21,6 +21,7 @@ export interface TemporalOptions {
   namespace: string;
   /** Where its log and the note of its process are kept. */
   stateDir: string;
+  signal?: AbortSignal | undefined;
 }
 
 export interface RunningTemporal {
@@ -48,6 +49,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     isReady: (facts) => prepare(facts.address, namespace),
     readyTimeoutMs: READY_TIMEOUT_MS,
     stopSignal: 'SIGTERM',
+    signal: options.signal,
   });
   return { ...server.facts, shared: server.shared, stop: server.stop };
 }

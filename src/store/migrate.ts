@@ -1,9 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
 import type { Database } from './database.ts';
 import { postgresFailure } from './failures.ts';
 
 const TABLE = 'longshore_migrations';
+/** Names of before numbers were unique; databases of development have run some of them, in either order. */
+const RENAMED = [
+  ['0013_turn_ends', '0014_turn_ends'],
+  ['0014_finite_expiry', '0015_finite_expiry'],
+  ['0014_stored_bytes', '0016_stored_bytes'],
+] as const;
 const DIRECTORY = fileURLToPath(new URL('./migrations', import.meta.url));
 
 /** Brings the schema up to date. Safe to run at once from several processes: the later ones wait for the first. */
@@ -12,16 +19,31 @@ export async function migrate(url: string): Promise<void> {
   const { runner } = await import('node-pg-migrate');
   const quiet = () => undefined;
   try {
+    await rename(url);
     await runner({
       databaseUrl: url,
       dir: DIRECTORY,
       direction: 'up',
       migrationsTable: TABLE,
       advisoryLockMode: 'wait',
+      // Those databases may lack one that precedes another; no migration depends on the order within that span.
+      checkOrder: false,
       logger: { debug: quiet, info: quiet, warn: quiet, error: quiet },
     });
   } catch (error) {
     throw postgresFailure(error);
+  }
+}
+
+async function rename(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ present: boolean }>(`select to_regclass('${TABLE}') is not null as present`);
+    if (!rows[0]?.present) return;
+    for (const [old, name] of RENAMED) await client.query(`update ${TABLE} set name = $2 where name = $1`, [old, name]);
+  } finally {
+    await client.end();
   }
 }
 

@@ -158,7 +158,8 @@ test('a shell is a terminal: of our size, let go with Ctrl-], come back to, and 
   first.type('stty size; kept=here; PS1="ready> "\r');
   await first.until('31 97');
   await first.until('ready> ');
-  first.type('echo beg"un"; sleep 60\r');
+  // A job of its own says that it has begun: a Ctrl-C while bash starts one after another command reaches bash alone, which then waits for the job.
+  first.type(`sh -c 'echo beg"un"; exec sleep 60'\r`);
   await first.until('begun\r');
   first.type('\x03');
   await first.until('ready> ');

@@ -1,4 +1,4 @@
-import { Context } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import { asks, followCommand, Stage, toolCall, until } from './support.ts';
 
 let stage: Stage;
@@ -245,4 +245,22 @@ test('cancel drops the waiting messages and ends the turn; the conversation stay
   await world.send('still here');
   await world.untilAsked('finishTurn', 2);
   expect(world.asked('acceptMessage')).toHaveLength(2);
+});
+
+test('what a failing attempt of a model call has told last is what the next one is told, however soon it fails', async () => {
+  const told: unknown[] = [];
+  const fails = () => {
+    const context = Context.current();
+    const { failures } = (context.info.heartbeatDetails ?? { failures: 0 }) as { failures: number };
+    told.push(failures);
+    if (failures === 4) return asks()({} as never);
+    // The second of two beats is held back, unless the attempt ends.
+    context.heartbeat({ failures });
+    context.heartbeat({ failures: failures + 1 });
+    throw ApplicationFailure.create({ message: 'The provider is busy', type: 'MODEL_UNAVAILABLE', nextRetryDelay: 1 });
+  };
+  const world = await stage.start((world) => world.answers.push(fails, fails, fails, fails, fails));
+  await world.untilAsked('finishTurn');
+  expect(told).toEqual([0, 1, 2, 3, 4]);
+  await world.close();
 });

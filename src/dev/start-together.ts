@@ -1,0 +1,26 @@
+/**
+ * Waits for the parts of a stack. The first that fails, or the signal, ends the others: their own signal is aborted and they are waited for, so that the
+ * caller finds everything that was started. Then it fails with that first reason.
+ */
+export async function startTogether<T extends unknown[]>(
+  signal: AbortSignal,
+  start: (signal: AbortSignal) => { [Part in keyof T]: Promise<T[Part]> },
+): Promise<T> {
+  const ending = new AbortController();
+  const parts = start(AbortSignal.any([signal, ending.signal]));
+  try {
+    return (await Promise.race([Promise.all(parts), rejectOnAbort(signal)])) as T;
+  } catch (error) {
+    ending.abort();
+    await Promise.allSettled(parts);
+    throw error;
+  }
+}
+
+export function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}
