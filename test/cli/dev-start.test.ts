@@ -54,8 +54,13 @@ afterEach(async () => {
 function start(args: string[], hangs: 'build' | 'server') {
   const env = {
     ...process.env,
-    ...{ PATH: `${directory}:${process.env['PATH']}`, PLACE: directory, HANGS: hangs, LONGSHORE_HOME: home, LONGSHORE_SANDBOX_BACKEND: 'local' },
-    ...{ TEMPORAL_ADDRESS: '', DATABASE_URL: '' },
+    PATH: `${directory}:${process.env['PATH']}`,
+    PLACE: directory,
+    HANGS: hangs,
+    LONGSHORE_HOME: home,
+    LONGSHORE_SANDBOX_BACKEND: 'local',
+    TEMPORAL_ADDRESS: '',
+    DATABASE_URL: '',
   };
   const child = spawn(process.execPath, ['--import', 'tsx', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.add(child);
