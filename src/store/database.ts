@@ -18,17 +18,27 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
   const pool = new Pool({ ...connectionOptions(options.url), max: options.poolSize, idleTimeoutMillis: 60_000 });
   // Without a listener, an idle connection that the server drops would end the process.
   pool.on('error', (error) => options.log.warn({ error: error.message }, 'an idle Postgres connection was lost'));
+  // A pool that ends forgets the queries that wait for a connection: their callers would wait for ever.
+  const running = new Set<Promise<unknown>>();
+  let closing = false;
   return {
     async query<Row>(name: string, sql: string, values: SqlValue[]) {
+      if (closing) throw postgresFailure(new Error('Cannot use a pool after calling end on the pool'));
+      const clean = values.map((value) => (typeof value === 'string' ? toPlainText(value) : value));
+      const query = pool.query({ name, text: sql, values: clean });
+      running.add(query);
       try {
-        const clean = values.map((value) => (typeof value === 'string' ? toPlainText(value) : value));
-        const { rows } = await pool.query({ name, text: sql, values: clean });
+        const { rows } = await query;
         return rows as Row[];
       } catch (error) {
         throw postgresFailure(error);
+      } finally {
+        running.delete(query);
       }
     },
     async close() {
+      closing = true;
+      await Promise.allSettled(running);
       if (!pool.ending) await pool.end();
     },
   };

@@ -30,3 +30,12 @@ test('a store answers again after its connections were cut', async () => {
   await store[Symbol.asyncDispose]();
   expect(await store.ping()).toBe(false);
 });
+
+test('queries that wait for a connection when a store is closed are answered first, and later ones are refused', async () => {
+  await using database = await createTestDatabase();
+  const store = await openStore({ url: database.url, log: silent, poolSize: 1 });
+  const waiting = Array.from({ length: 20 }, () => store.conversations.list({ limit: 1 }));
+  await store[Symbol.asyncDispose]();
+  expect(await Promise.all(waiting)).toEqual(waiting.map(() => []));
+  await expect(store.conversations.list({ limit: 1 })).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+});
