@@ -49,6 +49,8 @@ const schema = z.object({
   LONGSHORE_WATCH: z.enum(['yes', 'no']).default('no'),
   /** How long a plugin keeps its process that nobody uses: `15m`, `90s`; `0` keeps it. */
   LONGSHORE_PLUGIN_IDLE: text.refine((value) => value === '0' || duration.safeParse(value).success, 'write 15m, 90s, or 0 for never').default('15m'),
+  /** Processes of plugins that run at a time; each plugin has one for each tenant that uses it. */
+  LONGSHORE_PLUGIN_PROCESSES: z.coerce.number().int().min(1).max(10_000).default(128),
   /** Days after its end at which what the calls of a conversation and their output take up is removed; 0 keeps it. */
   LONGSHORE_RETENTION_DAYS: z.coerce.number().min(0).default(90),
   /** Addresses and CIDR ranges, separated by commas, that plugins may reach although they are not public, where their permissions name the host. */

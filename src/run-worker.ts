@@ -35,7 +35,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
   const names = sourcesOf(agents.values()).map(({ name }) => name);
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
-  await using isolates = fenced ? await openIsolates({ log, idleMs: idleMsOf(config), weaklyFenced: config.LONGSHORE_WEAKLY_FENCED_PLUGINS }) : undefined;
+  await using isolates = fenced ? await openIsolates({ log, ...isolatesOptionsOf(config) }) : undefined;
   await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config });
   await using plugins = await openPlugins({ config, agents, isolates, store, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
@@ -81,8 +81,8 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   log.info('worker stopped');
 }
 
-function idleMsOf({ LONGSHORE_PLUGIN_IDLE: idle }: Config): number {
-  return idle === '0' ? 0 : parseDuration(idle);
+function isolatesOptionsOf({ LONGSHORE_PLUGIN_IDLE: idle, LONGSHORE_PLUGIN_PROCESSES: maxProcesses, LONGSHORE_WEAKLY_FENCED_PLUGINS: weaklyFenced }: Config) {
+  return { idleMs: idle === '0' ? 0 : parseDuration(idle), maxProcesses, weaklyFenced };
 }
 
 interface Loading {

@@ -4,6 +4,8 @@ export interface Breaker {
   isOpen(): boolean;
   /** Milliseconds until it may be tried again; undefined when it may now. */
   waits(): number | undefined;
+  /** It would be no different from a new one. */
+  isCalm(): boolean;
   failed(): void;
   succeeded(): void;
 }
@@ -25,6 +27,7 @@ export function createBreaker(now: () => number): Breaker {
       trial = openUntil > 0;
       return undefined;
     },
+    isCalm: () => openUntil <= now() && !trial && !failures.some((at) => at > now() - WITHIN_MS),
     failed() {
       failures = [...failures.filter((at) => at > now() - WITHIN_MS), now()];
       if (trial || failures.length >= FAILURES) openUntil = now() + OPEN_MS;

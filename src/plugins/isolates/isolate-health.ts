@@ -17,6 +17,6 @@ export interface IsolatesHealth {
   level: FenceLevel;
   /** The level in words, with what is missing. */
   fence: string;
-  /** By their ids. One stands here for each of its processes: of an old version beside a new one, of Pandora's entries with permissions of their own. */
+  /** By their ids. One stands here for each of its processes: of each tenant that uses it, of an old version beside a new one, of Pandora's entries with permissions of their own. */
   plugins: (IsolateHealth & { plugin: string })[];
 }

@@ -1,18 +1,14 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import type { Logger } from '../../log.ts';
-import { createBreaker, type Breaker } from './breaker.ts';
-import { wasNeverRead } from './calls.ts';
 import type { IsolateHealth } from './isolate-health.ts';
-import { KeptProcess, type AtWork } from './kept-process.ts';
-import { speakWith, type CallRequest, type Limits } from './loaded-process.ts';
-import type { PluginProcess } from './plugin-process.ts';
-import type { Processes } from './processes.ts';
-import type { Description, Grants } from './protocol.ts';
+import type { CallRequest } from './loaded-process.ts';
+import type { Description } from './protocol.ts';
+import { createTenantProcess, type Beginning, type TenantProcess, type TenantProcessOptions } from './tenant-process.ts';
 
-const UNLOAD_TIMEOUT_MS = 10_000;
-
-/** A plugin behind its fence: one process at a time, replaced when it ends, and none while nobody uses it. */
+/**
+ * A plugin behind its fence: a process for each tenant that uses it, so that code which has broken out of Node has nothing of another tenant. What is true
+ * of the plugin as a whole (its tools, its configuration) is asked of a process that no tenant's data has come to.
+ */
 export interface Isolate {
   /** What the plugin says of itself. */
   describe(): Promise<Description>;
@@ -20,136 +16,145 @@ export interface Isolate {
   call(request: CallRequest): Promise<Json>;
   /** What the plugin's own `load` was given, with the configuration of now; undefined where it was not called. */
   loadedWith(): Json[] | undefined;
-  health(): IsolateHealth;
-  /** Its process was ended because nobody used it; the next call starts another. */
+  /** One for each process; one altogether where there is none. */
+  health(): IsolateHealth[];
+  /** Its processes were ended because nobody used them; the next call starts another. */
   isAsleep(): boolean;
-  /** Ends its process. */
+  /** Ends its processes. */
   close(): Promise<void>;
 }
 
-export interface IsolateOptions {
-  /** Id or name of the plugin, for messages. */
-  plugin: string;
-  /** A script whose value is an object with the plugin as `default`. */
-  code: string;
-  /** For what the code does while it is loaded. */
-  grants: Grants;
-  processes: Processes;
-  limits: Limits;
-  /** Milliseconds without a call after which its process is ended; 0 is never. */
-  idleMs: number;
+export interface IsolateOptions extends TenantProcessOptions {
   /** Told when it has fallen asleep and when it is woken. */
   onRest: () => void;
-  log: Logger;
-  /** Milliseconds; the breaker's clock. */
-  now: () => number;
 }
 
-export function createIsolate(options: IsolateOptions): Isolate {
-  const { plugin, processes, idleMs, onRest, log, now } = options;
-  const breaker = createBreaker(now);
-  let open = true;
-  /** The plugin's own `load`, as it was called; a process that replaces another runs it again. */
-  let loading: CallRequest | undefined;
-  /** Of the first process; the code of those that replace it is the same. */
-  let known: Description | undefined;
-  let restarts = 0;
+/** Of conversations that name none. */
+const DEFAULT_TENANT = 'default';
 
-  const start = async (): Promise<AtWork> => {
-    const process = await processes.take();
-    const atWork = await setToWork(process, options, known, loading).catch((error: unknown) => {
-      breaker.failed();
-      throw error;
-    });
-    known = atWork.description;
-    return atWork;
+export function createIsolate(options: IsolateOptions): Isolate {
+  const beginning: Beginning = { known: undefined, loading: undefined };
+  const inTurn = createTurns();
+  const processes = createTenants(options, () => beginning, inTurn.isFree);
+  let open = true;
+  const change = async (request: CallRequest): Promise<Json> => {
+    if (!open) throw stopping(request);
+    const asked = processes.ofNone();
+    const value = await asked.call(request);
+    beginning.loading = loadingAfter(request, beginning.loading);
+    const others = processes.all().filter((each) => each !== asked);
+    await Promise.all(others.map((each) => each.follow(request)));
+    return value;
   };
-  const kept = new KeptProcess({
-    start,
-    idleMs,
-    now,
-    onLost(why) {
-      breaker.failed();
-      log.warn({ plugin, why }, 'the process of a plugin was ended');
-      const isReplaced = breaker.waits() === undefined;
-      if (isReplaced) restarts += 1;
-      return isReplaced;
-    },
-    onNotReplaced: (error) => log.warn({ plugin, err: error }, 'the process of a plugin was not replaced'),
-    onRest(asleep) {
-      log.info({ plugin }, asleep ? 'a plugin sleeps until it is called' : 'a plugin was woken by a call');
-      onRest();
-    },
-    beforeSleep: (atWork) => unload(atWork, options),
-  });
   return {
-    describe: () => kept.use(async ({ description }) => description),
-    loadedWith: () => loading?.args,
-    health: () => ({ state: kept.state() ?? (breaker.isOpen() ? 'left-alone' : 'broken'), restarts }),
-    isAsleep: () => kept.isAsleep(),
+    describe: () => inTurn.run(async () => (beginning.known = await processes.ofNone().describe())),
+    loadedWith: () => beginning.loading?.args,
+    health: () => healthOf(processes.all(), processes.retired()),
+    isAsleep: processes.isAsleep,
     async call(request) {
-      if (!open) throw failure('TOOL_FAILED', { tool: request.name, problem: 'the worker is stopping' });
-      // It does that when it falls asleep.
-      if (kept.isAsleep() && isHook(request, 'unload')) return kept.gone().then(() => null);
-      const check = () => refuseWhileOpen(breaker, request.name);
-      const value = await callWhereRead(request, { check, isOpen: () => open, call: (again) => kept.use(({ loaded }) => loaded.call(again)) });
-      loading = loadingAfter(request, loading);
-      breaker.succeeded();
-      return value;
+      if (!open) throw stopping(request);
+      if (isHook(request, 'unload')) return unloadAll(processes.all(), request);
+      if (!request.caller) return inTurn.run(() => change(request));
+      return processes.of(request.caller.context.tenantId || DEFAULT_TENANT).call(request);
     },
     async close() {
       open = false;
-      await kept.close();
+      await Promise.all(processes.all().map((each) => each.close()));
     },
   };
 }
 
-/** Gives a process the plugin's code; one that cannot be set to work is ended. */
-async function setToWork(process: PluginProcess, options: IsolateOptions, known?: Description, loading?: CallRequest): Promise<AtWork> {
-  const loaded = speakWith(process, options);
-  try {
-    if (!known) return { loaded, description: descriptionOf(await loaded.load(options.code, options.grants)) };
-    await loaded.loadAgain(options.code, options.grants, loading?.args);
-    return { loaded, description: known };
-  } catch (error) {
-    process.kill('it could not be set to work');
-    throw error;
-  }
-}
-
-interface Calling {
-  /** Throws where no process is to be started. */
-  check: () => void;
-  isOpen: () => boolean;
-  call: (request: CallRequest) => Promise<Json>;
-}
-
-/** A call that a process ended without having read it has done nothing, so it goes to the next one, for as long as it has time. */
-async function callWhereRead(request: CallRequest, { check, isOpen, call }: Calling): Promise<Json> {
-  const until = performance.now() + request.timeoutMs;
-  for (let again = request; ; again = { ...request, timeoutMs: Math.max(1, until - performance.now()) }) {
-    check();
-    try {
-      return await call(again);
-    } catch (error) {
-      if (!wasNeverRead(error) || !isOpen()) throw error;
-      // The process that ended is forgotten first.
-      await new Promise(setImmediate);
+/**
+ * The processes of a plugin by their tenants.
+ * @param isAdoptable whether a tenant may have the process without one: beside a question about the plugin as a whole, its code could answer that.
+ */
+function createTenants(options: IsolateOptions, beginning: () => Beginning, isAdoptable: () => boolean) {
+  const all = new Set<TenantProcess>();
+  const byTenant = new Map<string, TenantProcess>();
+  let unassigned: TenantProcess | undefined;
+  let retired = 0;
+  const isAsleep = () => all.size > 0 && [...all].every((each) => each.isAsleep());
+  const look = createRestWatch(options, isAsleep);
+  /** Tenants come and go; what is left of one without a process is not kept. */
+  const tidy = (): void => {
+    for (const each of [...all].filter((candidate) => candidate !== unassigned && candidate.isForgettable())) {
+      retired += each.health().restarts;
+      all.delete(each);
+      if (each.tenant !== undefined) byTenant.delete(each.tenant);
     }
-  }
+  };
+  const create = (): TenantProcess => {
+    tidy();
+    const made = createTenantProcess(options, beginning, look);
+    all.add(made);
+    return made;
+  };
+  return {
+    all: () => [...all],
+    /** Restarts of those that are not kept. */
+    retired: () => retired,
+    isAsleep,
+    of(tenant: string): TenantProcess {
+      const own = byTenant.get(tenant);
+      if (own) return own;
+      const adopted = isAdoptable() ? unassigned : undefined;
+      if (adopted) unassigned = undefined;
+      const made = adopted ?? create();
+      made.tenant = tenant;
+      byTenant.set(tenant, made);
+      return made;
+    },
+    /** That to which no tenant's data has come. */
+    ofNone: () => (unassigned ??= create()),
+  };
 }
 
-function refuseWhileOpen(breaker: Breaker, name: string): void {
-  const waits = breaker.waits();
-  if (waits === undefined) return;
-  const problem = `its process was ended too often; it is tried again in ${Math.ceil(waits / 1_000)} s`;
-  throw failure('TOOL_FAILED', { tool: name, problem });
+/** Gives a function that tells when all have fallen asleep and when the first is woken. */
+function createRestWatch({ plugin, log, onRest }: IsolateOptions, isAsleep: () => boolean): () => void {
+  let wasAsleep = false;
+  return () => {
+    if (isAsleep() === wasAsleep) return;
+    wasAsleep = !wasAsleep;
+    log.info({ plugin }, wasAsleep ? 'a plugin sleeps until it is called' : 'a plugin was woken by a call');
+    onRest();
+  };
 }
 
-async function unload({ loaded, description }: AtWork, { plugin, grants, log }: IsolateOptions): Promise<void> {
-  if (!description.hooks.includes('unload')) return;
-  const request = { name: `${plugin}.unload`, target: { hook: 'unload' }, conversation: '', grants, args: [], timeoutMs: UNLOAD_TIMEOUT_MS };
-  await loaded.call(request).catch((error: unknown) => log.warn({ plugin, err: error }, 'a plugin failed to unload before its sleep'));
+function stopping({ name }: CallRequest): Error {
+  return failure('TOOL_FAILED', { tool: name, problem: 'the worker is stopping' });
+}
+
+/** What sleeps unloaded when it fell asleep. */
+async function unloadAll(all: TenantProcess[], request: CallRequest): Promise<Json> {
+  const outcomes = await Promise.allSettled(all.map((each) => each.callIfRunning(request)));
+  await Promise.all(all.map((each) => each.gone()));
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed) throw failed.reason;
+  return null;
+}
+
+/** Processes that sleep are told only where there is no other. */
+function healthOf(all: TenantProcess[], retired: number): IsolateHealth[] {
+  const each = all.map((one) => one.health());
+  const awake = each.filter(({ state }) => state !== 'asleep');
+  const asleep = each.filter(({ state }) => state === 'asleep').reduce((sum, { restarts }) => sum + restarts, retired);
+  const [first = { state: 'asleep', restarts: 0 }, ...rest] = awake;
+  return [{ ...first, restarts: first.restarts + asleep }, ...rest];
+}
+
+/** Runs one piece of work after the other. */
+function createTurns() {
+  let last: Promise<unknown> = Promise.resolve();
+  let underWay = 0;
+  return {
+    isFree: () => underWay === 0,
+    run<Result>(work: () => Promise<Result>): Promise<Result> {
+      underWay += 1;
+      const result = last.then(work).finally(() => (underWay -= 1));
+      last = result.catch(() => undefined);
+      return result;
+    },
+  };
 }
 
 function isHook({ target }: CallRequest, name: string): boolean {
@@ -162,12 +167,4 @@ function loadingAfter(request: CallRequest, loading: CallRequest | undefined): C
   const [scope, config = {}] = request.args;
   if (!isHook(request, 'updateConfig') || scope !== 'self' || !loading) return loading;
   return { ...loading, args: [{ ...(loading.args[0] as JsonObject), config }] };
-}
-
-/** What it says is checked by the one definePlugin; here only that it is an object at all. */
-function descriptionOf(value: Json): Description {
-  const { plugin, hooks } = (value ?? {}) as { plugin?: Json; hooks?: Json };
-  const usable = plugin !== null && typeof plugin === 'object' && !Array.isArray(plugin) && Array.isArray(hooks);
-  if (!usable) throw new Error('its process did not describe it');
-  return { plugin, hooks: hooks.filter((name) => typeof name === 'string') };
 }

@@ -1,4 +1,6 @@
+import { failure } from '../../contracts/errors.ts';
 import type { LoadedProcess } from './loaded-process.ts';
+import type { Place, Places, Waiting } from './places.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import type { Description } from './protocol.ts';
 import { createUse } from './use.ts';
@@ -10,6 +12,7 @@ export interface AtWork {
 
 export interface Keeping {
   start: () => Promise<AtWork>;
+  places: Places;
   /** Milliseconds without use after which the process is ended; 0 is never. */
   idleMs: number;
   /** Milliseconds. */
@@ -17,34 +20,60 @@ export interface Keeping {
   /** Told when a process ended by itself or was ended for what it did; whether another is to be started at once. */
   onLost: (why: string) => boolean;
   onNotReplaced: (error: unknown) => void;
-  /** Told that it has fallen asleep, or was woken. */
-  onRest: (asleep: boolean) => void;
+  /** Told that it has fallen asleep, or was woken; `forRoom` when the process went to make room for another. */
+  onRest: (asleep: boolean, forRoom: boolean) => void;
   /** What a process may do before its sleep. No call is given to it any more. */
-  beforeSleep: (atWork: AtWork) => Promise<void>;
+  beforeSleep: (atWork: AtWork, forRoom: boolean) => Promise<void>;
 }
 
-/** The one process of a plugin, replaced when it ends, and gone while nobody uses it. */
+export interface Wanting extends Waiting {
+  /** Throws where no process is to be started; asked again after a wait. */
+  check?: () => void;
+}
+
+const CLOSED = 'the plugin was closed';
+
+/** One process, replaced when it ends, and gone while nobody uses it or another needs its place. */
 export class KeptProcess {
   private readonly keeping: Keeping;
   private readonly inUse;
   private readonly leaving = new Set<PluginProcess>();
+  /** There is one whenever there is a process that is not leaving. */
+  private place: Place | undefined;
   private current: Promise<AtWork> | undefined;
-  private asleep = false;
+  /** Until it is first used, too. */
+  private asleep = true;
   private open = true;
   private working = false;
 
   constructor(keeping: Keeping) {
     this.keeping = keeping;
-    this.inUse = createUse(keeping.idleMs, keeping.now, () => this.fallAsleep());
+    this.inUse = createUse(keeping.idleMs, keeping.now, () => this.fallAsleep(false));
   }
 
-  /** Gives the process at work; starts one where there is none. It does not fall asleep before `work` has ended. */
-  async use<Result>(work: (atWork: AtWork) => Promise<Result>): Promise<Result> {
+  /**
+   * Gives the process at work, and for how many milliseconds a place was waited for; starts one where there is none. It does not fall asleep before
+   * `work` has ended.
+   */
+  async use<Result>(work: (atWork: AtWork, waitedMs: number) => Promise<Result>, wanting: Wanting): Promise<Result> {
     this.inUse.begin();
     try {
-      return await work(await this.acquire());
+      const waitedMs = this.place ? 0 : await this.enter(wanting);
+      this.checkOpen(wanting.name);
+      return await work(await this.acquire(), waitedMs);
     } finally {
-      this.inUse.end();
+      this.end();
+    }
+  }
+
+  /** Gives the process at work where there is one. */
+  async useCurrent<Result>(work: (atWork: AtWork) => Promise<Result>): Promise<Result | undefined> {
+    if (!this.current) return undefined;
+    this.inUse.begin();
+    try {
+      return await work(await this.current);
+    } finally {
+      this.end();
     }
   }
 
@@ -55,8 +84,29 @@ export class KeptProcess {
   /** Undefined when there is no process although it does not sleep. */
   state(): 'asleep' | 'starting' | 'running' | undefined {
     if (this.asleep) return 'asleep';
-    if (!this.current) return undefined;
-    return this.working ? 'running' : 'starting';
+    if (this.current) return this.working ? 'running' : 'starting';
+    return this.inUse.isIdle() ? undefined : 'starting';
+  }
+
+  /** It has no process, none is leaving, and nothing waits for one. */
+  isEmpty(): boolean {
+    return !this.current && this.leaving.size === 0 && this.inUse.isIdle();
+  }
+
+  isIdle(): boolean {
+    return this.inUse.isIdle() && this.current !== undefined;
+  }
+
+  usedAt(): number {
+    return this.inUse.endedAt();
+  }
+
+  admit(place: Place): void {
+    this.place = place;
+  }
+
+  evict(): void {
+    this.fallAsleep(true);
   }
 
   /** Resolves when the processes that went to sleep have ended. */
@@ -67,10 +117,29 @@ export class KeptProcess {
   async close(): Promise<void> {
     this.open = false;
     this.inUse.stop();
+    this.keeping.places.dismiss(this, CLOSED);
+    if (!this.current) this.forget();
     const last = await this.current?.catch(() => undefined);
     const all = [...this.leaving, ...(last ? [last.loaded.process] : [])];
-    for (const process of all) process.kill('the plugin was closed');
+    for (const process of all) process.kill(CLOSED);
     await Promise.all(all.map(({ gone }) => gone));
+  }
+
+  /** Waits until it may have a process; gives the milliseconds that it took. */
+  private async enter(wanting: Wanting): Promise<number> {
+    const { places, now } = this.keeping;
+    const since = now();
+    while (!this.place) {
+      this.checkOpen(wanting.name);
+      // oxlint-disable-next-line no-await-in-loop -- another call of it may have lost the place meanwhile
+      await places.wait(this, { ...wanting, timeoutMs: Math.max(1, wanting.timeoutMs - (now() - since)) });
+    }
+    wanting.check?.();
+    return now() - since;
+  }
+
+  private checkOpen(name: string): void {
+    if (!this.open) throw failure('PLUGIN_ENDED', { tool: name, why: CLOSED });
   }
 
   private acquire(): Promise<AtWork> {
@@ -81,7 +150,7 @@ export class KeptProcess {
     if (this.asleep) this.rest(false);
     // A start is a use: what is not at work yet does not fall asleep.
     this.inUse.begin();
-    void this.follow(starting).finally(() => this.inUse.end());
+    void this.follow(starting).finally(() => this.end());
     return starting;
   }
 
@@ -92,7 +161,7 @@ export class KeptProcess {
       // One that fell asleep meanwhile may have a successor, which is not to be forgotten for it.
       void loaded.process.ended.then((why) => this.current === starting && this.lose(why));
     } catch {
-      if (this.current === starting) this.current = undefined;
+      if (this.current === starting) this.forget();
     }
   }
 
@@ -100,27 +169,46 @@ export class KeptProcess {
     this.current = undefined;
     // The next call finds it at work again, or is told why not.
     if (this.open && this.keeping.onLost(why)) this.acquire().catch(this.keeping.onNotReplaced);
+    else this.forget();
+  }
+
+  private forget(): void {
+    this.current = undefined;
+    const { place } = this;
+    this.place = undefined;
+    place?.release();
+  }
+
+  private end(): void {
+    this.inUse.end();
+    if (!this.inUse.isIdle()) return;
+    // What gave up after its wait leaves a place without a process.
+    if (this.current) this.keeping.places.look();
+    else this.forget();
   }
 
   /** From here on a call starts another process, so none is given to the one that goes. */
-  private fallAsleep(): void {
-    const last = this.current;
-    if (!last) return;
+  private fallAsleep(forRoom: boolean): void {
+    const { current: last, place } = this;
+    if (!last || !place) return;
     this.current = undefined;
-    this.rest(true);
-    void last.then((atWork) => this.letGo(atWork));
+    this.place = undefined;
+    place.leaving = true;
+    this.rest(true, forRoom);
+    void last.then((atWork) => this.letGo(atWork, place, forRoom));
   }
 
-  private async letGo(atWork: AtWork): Promise<void> {
+  private async letGo(atWork: AtWork, place: Place, forRoom: boolean): Promise<void> {
     const { process } = atWork.loaded;
     this.leaving.add(process);
     void process.gone.then(() => this.leaving.delete(process));
-    await this.keeping.beforeSleep(atWork);
+    void process.ended.then(() => place.release());
+    await this.keeping.beforeSleep(atWork, forRoom);
     process.kill('it was not used');
   }
 
-  private rest(asleep: boolean): void {
+  private rest(asleep: boolean, forRoom = false): void {
     this.asleep = asleep;
-    this.keeping.onRest(asleep);
+    this.keeping.onRest(asleep, forRoom);
   }
 }

@@ -10,6 +10,7 @@ import { hookContext } from './hook-context.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
 import type { IsolatesHealth } from './isolate-health.ts';
 import type { Limits } from './loaded-process.ts';
+import { createPlaces } from './places.ts';
 import { openProcesses } from './processes.ts';
 import type { Grants } from './protocol.ts';
 import { runInSandbox } from './run-in-sandbox.ts';
@@ -44,6 +45,8 @@ export interface IsolatesOptions extends Partial<Limits> {
   log: Logger;
   /** Milliseconds after which a plugin that nobody uses sleeps, without a process; 0, the default, is never. */
   idleMs?: number;
+  /** How many processes of plugins may run at a time. */
+  maxProcesses?: number;
   /** Milliseconds that a plugin's own functions (`load`, `promptText`, …) may take. */
   hookTimeoutMs?: number;
   /** Names of the plugins that are loaded although the fence is level C; none by default. */
@@ -54,10 +57,12 @@ export interface IsolatesOptions extends Partial<Limits> {
 
 const DEFAULT_LIMITS: Limits = { unresponsiveMs: 5_000, graceMs: 2_000 };
 const HOOK_TIMEOUT_MS = 10_000;
+const MAX_PROCESSES = 128;
 
 export async function openIsolates(options: IsolatesOptions): Promise<Isolates> {
-  const { log, idleMs = 0, hookTimeoutMs = HOOK_TIMEOUT_MS, weaklyFenced = [], fence, ...limits } = options;
+  const { log, idleMs = 0, hookTimeoutMs = HOOK_TIMEOUT_MS, weaklyFenced = [], fence, maxProcesses = MAX_PROCESSES, ...limits } = options;
   const processes = await openProcesses(fence);
+  const places = createPlaces(maxProcesses);
   const listeners = new Set<() => void>();
   const start = ({ name, code, permissions = {} }: IsolatedCode) => {
     if (processes.level === 'C' && weaklyFenced !== 'all' && !weaklyFenced.includes(name)) throw tooWeak(name, processes.fence);
@@ -66,6 +71,7 @@ export async function openIsolates(options: IsolatesOptions): Promise<Isolates> 
       code,
       grants: grantsOf(permissions),
       processes,
+      places,
       limits: { ...DEFAULT_LIMITS, ...limits },
       idleMs,
       onRest: () => listeners.forEach((listener) => listener()),
@@ -110,7 +116,8 @@ function groupOf(shared: Shared): Isolates {
     fence,
     follow,
     health() {
-      const own = [...isolates].map((isolate) => ({ plugin: ids.get(isolate) ?? '', ...isolate.health() })).filter(({ plugin }) => plugin !== '');
+      const named = [...isolates].flatMap((isolate) => isolate.health().map((each) => ({ plugin: ids.get(isolate) ?? '', ...each })));
+      const own = named.filter(({ plugin }) => plugin !== '');
       return { level, fence, plugins: [...own, ...[...groups].flatMap((group) => group.health().plugins)] };
     },
     group() {

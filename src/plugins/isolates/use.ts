@@ -2,6 +2,10 @@
 export interface Use {
   begin(): void;
   end(): void;
+  /** Nothing uses it. */
+  isIdle(): boolean;
+  /** When the last use ended. */
+  endedAt(): number;
   /** Tells nobody any more. */
   stop(): void;
 }
@@ -36,6 +40,8 @@ export function createUse(idleMs: number, now: () => number, onIdle: () => void)
       endedAt = now();
       if (inUse === 0 && idleMs > 0 && !timer) wait(idleMs);
     },
+    isIdle: () => inUse === 0,
+    endedAt: () => endedAt,
     stop() {
       clearTimeout(timer);
       timer = undefined;

@@ -235,7 +235,8 @@ describe('a plugin that misbehaves is cut while another answers', () => {
     const plugin = await bench.load('busy', sourceOf('busy', { busy, ping: 'return "pong"' }));
     await run(plugin, 'busy');
     await until(async () => bench.isolates.health().plugins.some(({ plugin: id, restarts }) => id === 'busy' && restarts === 1), 'it is replaced');
-    expect(bench.logged.at(-1)).toContain('it kept a processor busy for 1000 ms while nobody called it');
+    // On a busy machine a ping may be the first to wait so long.
+    expect(bench.logged.at(-1)).toMatch(/it kept a processor busy for 1000 ms while nobody called it|it did not answer for 1000 ms/);
     expect(await run(plugin, 'ping')).toBe('pong');
   });
 

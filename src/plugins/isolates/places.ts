@@ -1,0 +1,103 @@
+import { failure } from '../../contracts/errors.ts';
+
+/** Something that has a process when it is needed. */
+export interface Lodger {
+  /** Nothing uses its process, which runs. */
+  isIdle(): boolean;
+  /** When it was last used, in milliseconds of one clock. */
+  usedAt(): number;
+  admit(place: Place): void;
+  /** Ends its process in good order; the place is released when that is done. */
+  evict(): void;
+}
+
+/** The right to run one process. */
+export interface Place {
+  /** Its process is on its way out. */
+  leaving: boolean;
+  release(): void;
+}
+
+export interface Waiting {
+  /** What waits, for messages. */
+  name: string;
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** Bounds the number of processes that run at a time. */
+export interface Places {
+  /**
+   * Resolves when the lodger has been admitted. Where there is no place left, the idle process that was used least recently makes room; while all are in
+   * use, lodgers wait in the order in which they came.
+   * @throws TOOL_FAILED when the time is up; the reason of the signal when it aborts.
+   */
+  wait(lodger: Lodger, waiting: Waiting): Promise<void>;
+  /** A process is no longer in use. */
+  look(): void;
+  /** Fails whatever waits for a lodger. */
+  dismiss(lodger: Lodger, why: string): void;
+}
+
+interface Waiter {
+  lodger: Lodger;
+  name: string;
+  settle: (error?: Error) => void;
+}
+
+export function createPlaces(limit: number): Places {
+  const taken = new Map<Place, Lodger>();
+  let queue: Waiter[] = [];
+  const admit = (lodger: Lodger): void => {
+    const place: Place = {
+      leaving: false,
+      release() {
+        if (taken.delete(place)) look();
+      },
+    };
+    taken.set(place, lodger);
+    lodger.admit(place);
+    const admitted = queue.filter((waiter) => waiter.lodger === lodger);
+    queue = queue.filter((waiter) => waiter.lodger !== lodger);
+    for (const { settle } of admitted) settle();
+  };
+  const look = (): void => {
+    for (let first = queue[0]; first && taken.size < limit; first = queue[0]) admit(first.lodger);
+    if (queue.length === 0) return;
+    const wanted = new Set(queue.map(({ lodger }) => lodger)).size;
+    const leaving = [...taken.keys()].filter((place) => place.leaving).length;
+    const idle = [...taken].filter(([place, lodger]) => !place.leaving && lodger.isIdle()).map(([, lodger]) => lodger);
+    const oldest = idle.toSorted((one, other) => one.usedAt() - other.usedAt());
+    for (const lodger of oldest.slice(0, Math.max(0, wanted - leaving))) lodger.evict();
+  };
+  return {
+    look,
+    async wait(lodger, { name, timeoutMs, signal }) {
+      signal?.throwIfAborted();
+      const problem = `it waited ${Math.ceil(timeoutMs)} ms for a process; all ${limit} that LONGSHORE_PLUGIN_PROCESSES allows are in use`;
+      await new Promise<void>((resolve, reject) => {
+        const give = (error: Error): void => {
+          queue = queue.filter((each) => each !== waiter);
+          waiter.settle(error);
+        };
+        const timer = setTimeout(() => give(failure('TOOL_FAILED', { tool: name, problem })), timeoutMs);
+        const abort = (): void => give(signal?.reason as Error);
+        const settle = (error?: Error): void => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', abort);
+          if (error) reject(error);
+          else resolve();
+        };
+        const waiter = { lodger, name, settle };
+        signal?.addEventListener('abort', abort, { once: true });
+        queue.push(waiter);
+        look();
+      });
+    },
+    dismiss(lodger, why) {
+      const dismissed = queue.filter((waiter) => waiter.lodger === lodger);
+      queue = queue.filter((waiter) => waiter.lodger !== lodger);
+      for (const { name, settle } of dismissed) settle(failure('PLUGIN_ENDED', { tool: name, why }));
+    },
+  };
+}
