@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
 import { loadConfig } from '../../../src/config.ts';
+import { isAlive } from '../../../src/dev/lock.ts';
 import { createSandboxes, registerSandboxBackend } from '../../../src/sandbox/backends.ts';
 import { createLocalSandboxes, type LocalSandboxesOptions } from '../../../src/sandbox/local/sandboxes.ts';
 import type { Sandboxes } from '../../../src/sandbox/sandbox.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
-import { output } from '../docker/support.ts';
+import { output, until } from '../docker/support.ts';
 
 const silent = pino({ level: 'silent' });
 let home: string;
@@ -140,7 +141,9 @@ describe('the local backend', () => {
     await handle.writeFile('kept', 'yes');
     const seconds = `4321.${process.pid}`;
     await handle.start(`sleep ${seconds}`, { timeoutMs: 0 });
-    process.kill(await pidOf(owner.sandboxId), 'SIGKILL');
+    const supervisor = await pidOf(owner.sandboxId);
+    process.kill(supervisor, 'SIGKILL');
+    await until(async () => !isAlive(supervisor), 'the supervisor has ended');
     expect(await worker().reap()).toMatchObject({ lost: [owner.sandboxId] });
     const again = await sandboxes.open(owner, {});
     expect(again.lost).toContain(`\`sleep ${seconds}\``);

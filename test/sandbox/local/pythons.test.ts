@@ -14,6 +14,7 @@ import { output } from '../docker/support.ts';
 const log = pino({ level: 'silent' });
 /** The oldest that is supported, and those in which modules of Python's own have other names than in the sandbox image. */
 const VERSIONS = ['3.9', '3.12', '3.13', '3.14'];
+const OTHER_USER = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'];
 
 const found: [version: string, program: string][] = [];
 for (const version of VERSIONS) {
@@ -28,7 +29,9 @@ async function programOf(version: string): Promise<string | undefined> {
   const beside = join(process.env['PYENV_ROOT'] ?? join(homedir(), '.pyenv'), 'versions');
   const names = (await readdir(beside).catch(() => [])).filter((name) => name.startsWith(`${version}.`));
   for (const command of [`python${version}`, ...names.map((name) => join(beside, name, 'bin/python3'))]) {
-    const answer = await promisify(execFile)(command, ['-c', 'import sys; print(sys.executable)']).catch(() => undefined);
+    // Sandboxes of root run as another user, who has to reach the program.
+    const [program = '', ...args] = [...(process.getuid?.() === 0 ? OTHER_USER : []), command, '-c', 'import sys; print(sys.executable)'];
+    const answer = await promisify(execFile)(program, args).catch(() => undefined);
     if (answer) return answer.stdout.trim();
   }
   return undefined;
