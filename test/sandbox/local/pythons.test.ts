@@ -30,7 +30,7 @@ async function programOf(version: string): Promise<string | undefined> {
   const names = (await readdir(beside).catch(() => [])).filter((name) => name.startsWith(`${version}.`));
   for (const command of [`python${version}`, ...names.map((name) => join(beside, name, 'bin/python3'))]) {
     // Sandboxes of root run as another user, who has to reach the program.
-    const [program = '', ...args] = [...(process.getuid?.() === 0 ? OTHER_USER : []), command, '-c', 'import sys; print(sys.executable)'];
+    const [program, ...args] = [...(process.getuid?.() === 0 ? OTHER_USER : []), command, '-c', 'import sys; print(sys.executable)'];
     const answer = await promisify(execFile)(program, args).catch(() => undefined);
     if (answer) return answer.stdout.trim();
   }
