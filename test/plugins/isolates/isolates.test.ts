@@ -2,7 +2,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deferred } from '../../../src/deferred.ts';
 import { until } from '../../e2e/support.ts';
-import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
+import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
 beforeAll(async () => {
@@ -297,17 +297,4 @@ test('a plugin that was replaced is loaded in its new process as it was before, 
   expect(await run(plugin, 'state')).toEqual([2]);
   await problemOf(run(plugin, 'flood'));
   expect(await run(plugin, 'state')).toEqual([2]);
-});
-
-test('no process and no file is left when the isolates are disposed of', async () => {
-  const own = await openWorkbench();
-  const plugin = await own.load('last', sourceOf('last', { wait: 'await new Promise(() => 0)' }));
-  const pids = await childrenOf(process.pid);
-  const inFlight = problemOf(run(plugin, 'wait'));
-  await own[Symbol.asyncDispose]();
-  expect(await inFlight).toBe('last:wait failed: its process was ended: the plugin was closed');
-  const left = (await childrenOf(process.pid)).filter((pid) => !pids.includes(pid));
-  expect(left).toEqual([]);
-  expect(pids.length).toBeGreaterThan(1);
-  expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
 });

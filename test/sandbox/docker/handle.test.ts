@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import type { DockerContext } from '../../../src/sandbox/docker/context.ts';
 import { createWakingHandle } from '../../../src/sandbox/docker/handle.ts';
+import { createWork, type Work } from '../../../src/sandbox/docker/work.ts';
 
 const DIRECTORY = { path: '/', type: 'directory', size: 0 };
 
@@ -10,7 +11,7 @@ function handleOf(answered: (looked: Promise<void>) => Promise<void>) {
   let tell = () => {};
   const looked = new Promise<void>((resolve) => (tell = resolve));
   const connection = { fileInfo: () => answered(looked).then(() => DIRECTORY) };
-  const context = {
+  const context: Record<string, unknown> & { work: Work } = {
     connections: { isOpen: () => true, use: (_target: unknown, operation: (given: typeof connection) => Promise<unknown>) => operation(connection) },
     rows: {
       touch: async () => {},
@@ -21,6 +22,7 @@ function handleOf(answered: (looked: Promise<void>) => Promise<void>) {
       },
     },
     log: pino({ level: 'silent' }),
+    work: createWork(() => context as unknown as DockerContext),
   };
   // Only what the handle uses of them.
   const handle = createWakingHandle(context as unknown as DockerContext, { sandboxId: 'sbx_1', containerName: 'one' });
