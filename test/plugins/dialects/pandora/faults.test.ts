@@ -65,9 +65,10 @@ test('does not lose its tools to a resolveTools that takes too long, and does no
   expect(await attempt('hang')).toBe(unresolved('hanging.load failed: it took longer than 500 ms and was aborted'));
   expect([await run(plugin, 'late'), await run(plugin, 'still')]).toEqual(['resolved', 'static']);
   expect(await attempt('loop')).toContain('its tools could not be resolved (hanging.load failed: ');
-  for (let more = 0; more < 3; more += 1) await attempt('hang');
-  const left = expect.stringMatching(/its process was ended too often; it is tried again in \d+ s/) as unknown;
-  expect([await problemOf(plugin.updateConfig!('self', {}, '2')), await problemOf(run(plugin, 'still'))]).toEqual([left, left]);
+  for (let more = 0; more < 4; more += 1) await attempt('hang');
+  expect(await problemOf(plugin.updateConfig!('self', {}, '2'))).toMatch(/its process was ended too often; it is tried again in \d+ s/);
+  // Configuration is read in a process of its own; that of the tenant had no failure.
+  expect([await run(plugin, 'late'), await run(plugin, 'still')]).toEqual(['resolved', 'static']);
   expect(plugin.tools.map(({ id }) => id)).toEqual(['still', 'late']);
   expect(plugin.alerts.map(({ level }) => level)).toEqual(['error']);
 });
