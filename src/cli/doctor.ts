@@ -149,10 +149,11 @@ async function fenceLine({ DOCKER_HOST: engine }: Config): Promise<DoctorLine> {
   const line = { name: 'Plugin fence', found: describeFence(fence) };
   if (fence.level === 'A') return { ...line, ok: 'ok' };
   if (fence.level === 'B') return { ...line, ok: 'ok', todo: 'Optional, for level A: run workers as root on Linux' };
-  const todo =
-    'Third-party plugins are refused. On Linux with perl: let workers make namespaces (root with SYS_ADMIN, or user namespaces) or reach a Docker engine; or name plugins that you trust in LONGSHORE_WEAKLY_FENCED_PLUGINS';
-  return { ...line, ok: 'warning', todo };
+  return { ...line, ok: 'warning', todo: `${REFUSED_AT_C}. Why it is no better here: ${(fence.obstacles ?? []).join('; ')}` };
 }
+
+const REFUSED_AT_C =
+  'Third-party plugins are refused. On Linux with perl: let workers make namespaces (root with SYS_ADMIN, or user namespaces) or reach a Docker engine; or name plugins that you trust in LONGSHORE_WEAKLY_FENCED_PLUGINS';
 
 async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<DoctorLine> {
   const state = await sandboxImageState(image);

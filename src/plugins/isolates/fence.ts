@@ -5,7 +5,7 @@ import { readEnvironment } from '../../config.ts';
 import { judge, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
 import { findControlGroups } from './launcher/control-groups.ts';
 import { launchings, type Launching } from './launcher/launcher.ts';
-import { measure, measureStarted, probeWords } from './launcher/measure.ts';
+import { measure, measureStarted, probeWords, type Obstacle } from './launcher/measure.ts';
 import { siblings, type Sibling } from './launcher/sibling.ts';
 import { BOUNDS, MEMORY_BYTES, PROCESSES } from './limits.ts';
 import { OWN_USER } from './own-user.ts';
@@ -21,6 +21,8 @@ export interface Fence {
   /** Its parts, in words. */
   has: string[];
   missing: string[];
+  /** Of level C: each better way that was tried, and why it does not work here. */
+  obstacles?: string[];
   /** The command that runs a script inside. The process that it becomes ends with the script, and takes it along when it is killed. */
   command(script: string): [program: string, ...args: string[]];
   /** Starts it where that takes more than the command. */
@@ -38,6 +40,7 @@ export interface FenceOptions {
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
 const HEAP_MEGABYTES = 128;
+const NOT_MADE_FOR = `Node at ${process.execPath} on ${process.arch} is none of which the files are known that it needs`;
 
 /**
  * Tries what this machine offers: each candidate from inside, by doing what must not be possible. Takes some ten milliseconds.
@@ -45,9 +48,13 @@ const HEAP_MEGABYTES = 128;
  */
 export async function probeFence(folders: string[] = FOLDERS, options: FenceOptions = {}): Promise<Fence> {
   const isRoot = process.getuid?.() === 0;
-  const perl = process.platform === 'linux' ? await find('perl', folders) : undefined;
-  if (perl === undefined) return weakFence(folders, isRoot);
-  return (await probeLauncher(perl, isRoot)) ?? (await probeSiblings(perl, options)) ?? weakFence(folders, isRoot);
+  if (process.platform !== 'linux') return weakFence(folders, isRoot, ['namespaces and containers for plugins: only on Linux']);
+  const perl = await find('perl', folders);
+  if (perl === undefined) return weakFence(folders, isRoot, ['namespaces and containers for plugins: perl is not installed']);
+  const launched = await probeLauncher(perl, isRoot);
+  if ('level' in launched) return launched;
+  const beside = await probeSiblings(perl, options);
+  return 'level' in beside ? beside : weakFence(folders, isRoot, [`namespaces: ${launched.obstacle}`, `a container beside the worker: ${beside.obstacle}`]);
 }
 
 /** For the log and the doctor: `level A (no network, …)`. */
@@ -56,14 +63,16 @@ export function describeFence({ level, has, missing }: Pick<Fence, 'level' | 'ha
 }
 
 /** The first way whose measure holds the machine apart. */
-async function probeLauncher(perl: string, isRoot: boolean): Promise<Fence | undefined> {
+async function probeLauncher(perl: string, isRoot: boolean): Promise<Fence | Obstacle> {
+  const obstacles = new Set<string>();
   const groups = isRoot ? await findControlGroups({ memoryBytes: MEMORY_BYTES, processes: PROCESSES }) : undefined;
   for (const launching of await launchings({ perl, groups, isRoot })) {
     const measured = await measure([...launching.words([]), ...probeWords(engineSocket())], async (pid) => launching.groups?.remove(pid));
-    const judged = measured && judge(measured, launching.user, launching.groups !== undefined);
-    if (judged && judged.level !== 'C') return launchedFence(launching, judged);
+    const judged = 'obstacle' in measured ? measured : judge(measured, launching.user, launching.groups !== undefined);
+    if ('level' in judged && judged.level !== 'C') return launchedFence(launching, judged);
+    obstacles.add('level' in judged ? `missing: ${judged.missing.join(', ')}` : judged.obstacle);
   }
-  return undefined;
+  return { obstacle: [...obstacles].join('; ') || NOT_MADE_FOR };
 }
 
 function launchedFence(launching: Launching, judged: Judged): Fence {
@@ -77,20 +86,22 @@ function launchedFence(launching: Launching, judged: Judged): Fence {
 }
 
 /** Where the worker may make no namespaces, an engine may make a container beside it. */
-export async function probeSiblings(perl: string, { script, engine = readEnvironment('DOCKER_HOST') }: FenceOptions): Promise<Fence | undefined> {
+export async function probeSiblings(perl: string, { script, engine = readEnvironment('DOCKER_HOST') }: FenceOptions): Promise<Fence | Obstacle> {
   const { PluginContainers } = await import('../../sandbox/docker/plugin-containers.ts');
   const containers = new PluginContainers(engine);
-  const reachable = await containers.sweep().then(
-    () => true,
-    () => false,
+  const unreachable = await containers.sweep().then(
+    () => undefined,
+    (error: unknown) => error as Error,
   );
-  if (!reachable) return undefined;
+  if (unreachable) return { obstacle: `the Docker engine cannot be used: ${unreachable.message}` };
+  const obstacles = new Set<string>();
   for (const sibling of await siblings(perl, containers)) {
     const measured = await measureStarted(sibling.start(probeWords(engineSocket()), script));
-    const judged = measured && judge(measured, sibling.user, true);
-    if (judged && judged.level !== 'C') return siblingFence(sibling, judged);
+    const judged = 'obstacle' in measured ? measured : judge(measured, sibling.user, true);
+    if ('level' in judged && judged.level !== 'C') return siblingFence(sibling, judged);
+    obstacles.add('level' in judged ? `missing: ${judged.missing.join(', ')}` : judged.obstacle);
   }
-  return undefined;
+  return { obstacle: [...obstacles].join('; ') || NOT_MADE_FOR };
 }
 
 function siblingFence(sibling: Sibling, judged: Judged): Fence {
@@ -104,7 +115,7 @@ function siblingFence(sibling: Sibling, judged: Judged): Fence {
   };
 }
 
-async function weakFence(folders: string[], isRoot: boolean): Promise<Fence> {
+async function weakFence(folders: string[], isRoot: boolean, obstacles: string[]): Promise<Fence> {
   const [unshare, prlimit, sh, setpriv] = await Promise.all(['unshare', 'prlimit', 'sh', 'setpriv'].map((name) => find(name, folders)));
   const parts = await weakParts({ unshare, prlimit, sh, setpriv }, isRoot);
   const has = parts.map(({ gives }) => gives);
@@ -112,6 +123,7 @@ async function weakFence(folders: string[], isRoot: boolean): Promise<Fence> {
     level: 'C',
     has: [...has, MODEL],
     missing: ['files, sockets and processes of its own', ...[NETWORK, BOUNDS, OWN_USER].filter((name) => !has.includes(name))],
+    obstacles,
     command(script) {
       const [program, ...args] = [...parts.flatMap(({ words }) => words), process.execPath, ...nodeFlags(script), script];
       return [program ?? process.execPath, ...args];

@@ -65,7 +65,7 @@ export async function openIsolates(options: IsolatesOptions): Promise<Isolates> 
   const places = createPlaces(maxProcesses);
   const listeners = new Set<() => void>();
   const start = ({ name, code, permissions = {} }: IsolatedCode) => {
-    if (processes.level === 'C' && weaklyFenced !== 'all' && !weaklyFenced.includes(name)) throw tooWeak(name, processes.fence);
+    if (processes.level === 'C' && weaklyFenced !== 'all' && !weaklyFenced.includes(name)) throw tooWeak(name, processes.fence, weaklyFenced);
     return createIsolate({
       plugin: name,
       code,
@@ -93,11 +93,11 @@ export async function openIsolates(options: IsolatesOptions): Promise<Isolates> 
   };
 }
 
-function tooWeak(name: string, fence: string): Error {
+function tooWeak(name: string, fence: string, weaklyFenced: string[]): Error {
   return failure('PLUGIN_INVALID', {
     plugin: JSON.stringify(name),
-    problem: `this machine cannot shut it in: the fence is ${fence}, so code that breaks out of it has what the worker has, its Docker engine too`,
-    fix: `Give the worker a better fence (longshore doctor tells how), or, if you trust this plugin, set LONGSHORE_WEAKLY_FENCED_PLUGINS=${name} (several are parted by commas)`,
+    problem: `it is refused at this level of the plugin fence: ${fence}. Code that breaks out of its compartment there can do what the worker can do, with its Docker engine too`,
+    fix: `Give the worker a better fence (longshore doctor says what stands against it); or, if you trust this plugin, set LONGSHORE_WEAKLY_FENCED_PLUGINS=${[...weaklyFenced, name].join(',')}`,
   });
 }
 

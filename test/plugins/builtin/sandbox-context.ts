@@ -24,7 +24,7 @@ export async function createToolBench(): Promise<ToolBench> {
     handle,
     async call(name, input, callId = `call-${(calls += 1)}`) {
       const tool = registry.get(name)!;
-      expect(tool.problemsOf(input)).toEqual([]);
+      expect(await tool.problemsOf(input)).toEqual([]);
       return tool.execute(input, contextOf(handle, callId));
     },
     shell: async (command) => (await handle.run(command)).stdout.text,

@@ -8,8 +8,9 @@ import { readDocComment } from './doc-comment.ts';
 import { commentWithin, type MethodSource } from './keep-comments.ts';
 import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
-import { headOf, PYTHON_WORDS, readSignature, writtenParameters } from './signature.ts';
+import { headOf, readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
+import { takenBy } from './taken-names.ts';
 
 export { message, type AgentCtx, type NekroStore };
 
@@ -245,7 +246,8 @@ function readMethod(method: SandboxMethod, title: string, { name: id = method.na
   if (typeof method !== 'function') throw new Error(`what is mounted as "${title}" is no function; write async function name(ctx, …)`);
   const at = `the method "${id || title}"`;
   if (!NAME.test(id)) throw new Error(`${at} has no usable name; code calls it by that, so write async function name(ctx, …)`);
-  if (PYTHON_WORDS.has(id)) throw new Error(`${at} cannot be called from Python, where ${id} is a word of the language; give it another name`);
+  const by = takenBy(id);
+  if (by !== undefined) throw new Error(`${at} cannot be called by its name: ${by}. Give it another name`);
   if (Object.prototype.toString.call(method) !== '[object AsyncFunction]') {
     throw new Error(`${at} is not asynchronous; write async function ${id}(ctx, …)`);
   }

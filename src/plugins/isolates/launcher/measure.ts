@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FencedProcess } from '../fence.ts';
 
@@ -8,9 +9,16 @@ export interface Measured {
   user: number;
 }
 
+/** Why a fence could not be measured: the way in which it is made does not work on this machine. */
+export interface Obstacle {
+  obstacle: string;
+}
+
 const TIMEOUT_MS = 10_000;
 /** The engine may have to be given an image first. */
 const START_TIMEOUT_MS = 60_000;
+const MAX_SAID = 100_000;
+const MAX_LINE = 300;
 export const PROBE = fileURLToPath(new URL('./probe.pl', import.meta.url));
 /** One that every worker can read. */
 const SECRET = fileURLToPath(import.meta.url);
@@ -23,39 +31,58 @@ export function probeWords(engine: string | undefined): string[] {
   return [`--probe=${PROBE}`, `--worker=${process.pid}`, `--secrets=${SECRET}`, ...(engine === undefined ? [] : [`--sockets=${engine}`])];
 }
 
-/** Runs a launcher with these words. Undefined when it does not work on this machine. `clean` is told its process id when it has ended. */
-export async function measure([program = '', ...args]: string[], clean: (pid: number) => Promise<void>): Promise<Measured | undefined> {
+/** Runs a launcher with these words. `clean` is told its process id when it has ended. */
+export async function measure([program = '', ...args]: string[], clean: (pid: number) => Promise<void>): Promise<Measured | Obstacle> {
   let pid: number | undefined;
-  const said = await new Promise<string | undefined>((resolve) => {
+  const found = await new Promise<Measured | Obstacle>((resolve) => {
     const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', env: {}, cwd: '/' } as const;
-    ({ pid } = execFile(program, args, options, (error, stdout) => resolve(error === null ? stdout : undefined)));
+    const end = (error: ExecFileException | null, stdout: string, stderr: string) => {
+      if (error?.killed === true) resolve({ obstacle: `it did not start within ${TIMEOUT_MS} ms` });
+      else resolve(error === null ? readMeasured(stdout, stderr) : { obstacle: lastLineOf(stderr) ?? error.message });
+    };
+    ({ pid } = execFile(program, args, options, end));
   });
   if (pid !== undefined) await clean(pid);
-  return said === undefined ? undefined : readMeasured(said);
+  return found;
 }
 
 /** The same for a process that has been started so. */
-export async function measureStarted(child: FencedProcess): Promise<Measured | undefined> {
-  let said = '';
-  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  child.stderr.resume();
+export async function measureStarted(child: FencedProcess): Promise<Measured | Obstacle> {
+  const [said, complained] = [collect(child.stdout), collect(child.stderr)];
   return new Promise((resolve) => {
-    const timer = setTimeout(() => child.kill(), START_TIMEOUT_MS);
-    const end = () => {
+    const end = (found: Measured | Obstacle) => {
       clearTimeout(timer);
-      resolve(readMeasured(said));
+      resolve(found);
     };
-    child.once('error', end);
-    child.once('close', end);
+    const timer = setTimeout(() => {
+      child.kill();
+      end({ obstacle: `it did not start within ${START_TIMEOUT_MS} ms` });
+    }, START_TIMEOUT_MS);
+    child.once('error', ({ message }: Error) => end({ obstacle: message }));
+    child.once('close', () => end(readMeasured(said(), complained())));
   });
 }
 
-function readMeasured(said: string): Measured | undefined {
+/** Text of a stream until now; of very much the beginning. */
+function collect(stream: Readable): () => string {
+  let text = '';
+  stream.on('data', (chunk: Buffer) => {
+    if (text.length < MAX_SAID) text += chunk.toString();
+  });
+  return () => text;
+}
+
+function readMeasured(said: string, complained: string): Measured | Obstacle {
   const lines = said.split('\n').flatMap((line): [string, string][] => {
     const [name, ...rest] = line.split('=');
     return name === undefined || rest.length === 0 ? [] : [[name, rest.join('=')]];
   });
   const { user, ...found } = Object.fromEntries(lines);
-  if (user === undefined) return undefined;
+  if (user === undefined) return { obstacle: lastLineOf(complained) ?? 'it ended without having measured anything' };
   return { user: Number(user), open: new Map(Object.entries(found).map(([name, value]) => [name, value === 'held' ? '' : value.replace(/^open /, '')])) };
+}
+
+function lastLineOf(text: string): string | undefined {
+  const line = text.trim().split('\n').at(-1)?.slice(0, MAX_LINE);
+  return line === '' ? undefined : line;
 }

@@ -76,7 +76,17 @@ describe('signatures', () => {
   test.each([
     ['5', 'what is mounted as "shown" is no function; write async function name(ctx, …)'],
     ['async (ctx) => 1', 'the method "shown" has no usable name; code calls it by that, so write async function name(ctx, …)'],
-    ['async function lambda(ctx) {}', 'the method "lambda" cannot be called from Python, where lambda is a word of the language; give it another name'],
+    ['async function lambda(ctx) {}', 'the method "lambda" cannot be called by its name: in Python it is a word of the language. Give it another name'],
+    ['({ async delete(ctx) {} }).delete', 'the method "delete" cannot be called by its name: in JavaScript it is a word of the language. Give it another name'],
+    ['async function print(ctx) {}', 'the method "print" cannot be called by its name: in Python it means what is built in. Give it another name'],
+    ['async function fetch(ctx) {}', 'the method "fetch" cannot be called by its name: in JavaScript it means what is built in. Give it another name'],
+    ['async function toString(ctx) {}', 'the method "toString" cannot be called by its name: in JavaScript it means what is built in. Give it another name'],
+    ['async function events(ctx) {}', `the method "events" cannot be called by its name: in JavaScript it means Node's module. Give it another name`],
+    ['async function tools(ctx) {}', 'the method "tools" cannot be called by its name: it means all tools. Give it another name'],
+    [
+      'async function __name__(ctx) {}',
+      'the method "__name__" cannot be called by its name: names with __ at both ends belong to Python. Give it another name',
+    ],
     ['async function go(ctx, from: number) {}', '"go" has the parameter from, which is a word of Python; give it another name'],
     ['async function go(ctx, { to }) {}', '"go" has the parameter { to }; only plain names can be called from Python'],
   ])('what code could not call is an error when it is mounted: %s', async (method, problem) => {
