@@ -96,7 +96,11 @@ interface Loading {
 
 function tellFence(isolates: Isolates, log: Logger): void {
   const { fence } = isolates;
-  if (isolates.health().level === 'C') log.warn({ fence }, 'plugins are refused at level C of the fence, other than those of LONGSHORE_WEAKLY_FENCED_PLUGINS; longshore doctor says why and what to do');
+  if (isolates.health().level === 'C')
+    log.warn(
+      { fence },
+      'plugins are refused at level C of the fence, other than those of LONGSHORE_WEAKLY_FENCED_PLUGINS; longshore doctor says why and what to do',
+    );
   else log.info({ fence }, 'plugins run in fenced processes');
 }
 
