@@ -13,6 +13,7 @@ import { createDockerSandboxes } from '../../src/sandbox/docker/sandboxes.ts';
 import type { Sandboxes } from '../../src/sandbox/sandbox.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { builtWorker } from '../support/built-worker.ts';
 import { createTestDatabase, testInstallation } from '../support/databases.ts';
 import { endSandboxes } from '../support/end-sandboxes.ts';
 
@@ -81,6 +82,7 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
     LONGSHORE_LOG_LEVEL: 'info',
   };
   const workers = new Set<WorkerProcess>();
+  const program = await builtWorker();
   const longshore = await connect({ databaseUrl: database.url, taskQueue: name, agents });
   const store = await openStore({ url: database.url, log: pino({ level: 'silent' }), poolSize: 2 });
   return {
@@ -89,7 +91,7 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
     store,
     environment,
     startWorker() {
-      const worker = startWorker(environment);
+      const worker = startWorker(program, environment);
       workers.add(worker);
       return worker;
     },
@@ -114,8 +116,8 @@ function workerOf(store: Store, installation: string, hostId: string): Sandboxes
   return createDockerSandboxes({ config, store, log: pino({ level: 'silent' }), reapGraceMs: LONG_AGO_MS });
 }
 
-function startWorker(environment: NodeJS.ProcessEnv): WorkerProcess {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/worker-main.ts'], { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
+function startWorker(program: string, environment: NodeJS.ProcessEnv): WorkerProcess {
+  const child = spawn(process.execPath, [program], { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = once(child, 'exit');
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);

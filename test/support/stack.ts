@@ -13,6 +13,7 @@ import { ensureSandboxImage } from '../../src/dev/sandbox-image.ts';
 import { endProcess } from '../../src/dev/server-process.ts';
 import { ensureTemporalCli } from '../../src/dev/temporal-cli.ts';
 import { startTemporal } from '../../src/dev/temporal.ts';
+import { builtDirectory } from './built-worker.ts';
 import { orphanCheckpoints, removeLeftovers, type Census } from './leftovers.ts';
 
 const RUNS = join(tmpdir(), 'longshore-test-runs');
@@ -32,7 +33,7 @@ export async function startTestStack(): Promise<TestStack> {
   const directory = join(RUNS, run);
   await mkdir(directory, { recursive: true, mode: 0o755 });
   await writeFile(join(directory, 'pid'), String(process.pid));
-  const stops: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })];
+  const stops: (() => Promise<void>)[] = [() => removeFilesOf(run)];
   const stop = async () => {
     for (const step of stops.toReversed()) await step();
   };
@@ -60,7 +61,7 @@ export async function startTestStack(): Promise<TestStack> {
     const image = config.LONGSHORE_SANDBOX_IMAGE;
     const [address, url] = await settleAll([temporal(), postgres(), ensureSandboxImage({ image, log })]);
     await announceGvisor(log);
-    Object.assign(process.env, { TEMPORAL_ADDRESS: address, DATABASE_URL: url, LONGSHORE_TEST_IMAGE: image, LONGSHORE_TEST_RUN: run });
+    Object.assign(process.env, { TEMPORAL_ADDRESS: address, DATABASE_URL: url, LONGSHORE_TEST_IMAGE: image, LONGSHORE_TEST_RUN: run, LONGSHORE_TEST_DIRECTORY: directory });
   } catch (error) {
     await stop();
     throw error;
@@ -95,8 +96,13 @@ async function endDeadRuns(): Promise<void> {
       await endProcess(state.pid, 'SIGINT');
     }
     await removeLeftovers(run);
-    await rm(directory, { recursive: true, force: true });
+    await removeFilesOf(run);
   }
+}
+
+async function removeFilesOf(run: string): Promise<void> {
+  const built = builtDirectory(run);
+  for (const directory of [built, `${built}-unfinished`, join(RUNS, run)]) await rm(directory, { recursive: true, force: true });
 }
 
 async function listRuns(): Promise<{ run: string; pid: number }[]> {
