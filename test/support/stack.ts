@@ -61,7 +61,13 @@ export async function startTestStack(): Promise<TestStack> {
     const image = config.LONGSHORE_SANDBOX_IMAGE;
     const [address, url] = await settleAll([temporal(), postgres(), ensureSandboxImage({ image, log })]);
     await announceGvisor(log);
-    Object.assign(process.env, { TEMPORAL_ADDRESS: address, DATABASE_URL: url, LONGSHORE_TEST_IMAGE: image, LONGSHORE_TEST_RUN: run, LONGSHORE_TEST_DIRECTORY: directory });
+    Object.assign(process.env, {
+      TEMPORAL_ADDRESS: address,
+      DATABASE_URL: url,
+      LONGSHORE_TEST_IMAGE: image,
+      LONGSHORE_TEST_RUN: run,
+      LONGSHORE_TEST_DIRECTORY: directory,
+    });
   } catch (error) {
     await stop();
     throw error;
