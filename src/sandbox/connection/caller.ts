@@ -106,7 +106,11 @@ export class Caller {
       if (this.wouldStartAgain(open)) return open.settle({ error: this.lost() });
       const isFirst = open.sentTo === undefined;
       open.sentTo ??= this.supervisorId;
-      this.link.send(open, isFirst);
+      try {
+        this.link.send(open, isFirst);
+      } catch (error) {
+        open.settle({ error });
+      }
       this.watchSilence();
       return;
     }
@@ -238,11 +242,19 @@ export class Caller {
       open.attempts += 1;
       if (open.call.operation === 'ping') open.settle({ end: {} });
       else if (open.call.once === true || open.attempts > MAX_ATTEMPTS) open.settle({ error: this.unreachable(end.problem) });
-      else {
-        open.call.onRepeat?.();
-        this.send(open);
-      }
+      else this.repeat(open);
     }
+  }
+
+  /** What a caller's function throws ends its own call and no other. */
+  private repeat(open: OpenCall): void {
+    try {
+      open.call.onRepeat?.();
+    } catch (error) {
+      open.settle({ error });
+      return;
+    }
+    this.send(open);
   }
 }
 

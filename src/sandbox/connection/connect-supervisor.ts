@@ -14,7 +14,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
   const caller = new Caller(options);
   const ask = (operation: Call['operation'], fields: JsonObject): Promise<JsonObject> => caller.call({ operation, fields: () => fields });
   return {
-    ...createFileCalls(caller, options.sandboxId),
+    ...createFileCalls(caller),
     ...createPartCalls(caller),
     run: (spec, follow) => callAndFollow(caller, 'run', spec.execId, execFields(spec), follow),
     start: async (spec) => (await ask('start', execFields(spec))) as unknown as ExecRecord,
@@ -25,7 +25,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
     },
     signal: async (execId, signal) => (await ask('signal', { execId, signal }))['signalled'] === true,
     async list() {
-      return (await parseLines(caller, 'list', {}, options.sandboxId)).lines as unknown as ExecRecord[];
+      return (await parseLines(caller, 'list', {})).lines as unknown as ExecRecord[];
     },
     info: async (execId) => (await ask('info', { execId })) as unknown as ExecRecord,
     async forget(execId) {

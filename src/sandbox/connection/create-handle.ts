@@ -1,4 +1,4 @@
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { toRun } from '../operations/command-words.ts';
 import { createServerOperations } from '../operations/call-server.ts';
@@ -17,6 +17,8 @@ import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOpti
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_PREVIEW_BYTES = 16 * 1024;
+
+type Input = NonNullable<RunOptions['stdin']>;
 
 /** Makes a sandbox handle of a connection. It wakes nothing: whoever owns the container does that before. */
 export function createHandle(direct: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): SandboxHandle {
@@ -40,12 +42,13 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
       const follow = toFollow(run, previewBytes);
       const ended = followCalls(connection, spec.execId, run, connection.run(spec, follow));
       if (run.stdin === undefined) return toResult(spec.execId, await ended);
+      const source = observed(run.stdin);
       try {
-        const [end] = await Promise.all([ended, giveInput(connection, spec.execId, run.stdin, ended)]);
+        const [end] = await Promise.all([ended, giveInput(connection, spec.execId, source.stdin, ended)]);
         return toResult(spec.execId, end);
       } catch (error) {
-        // What is an error of the source leaves the command waiting for the rest of its input.
-        if (!isFailure(error)) await connection.signal(spec.execId, 'SIGKILL').catch(() => undefined);
+        // The command would wait for the rest of its input.
+        if (source.failed()) await connection.signal(spec.execId, 'SIGKILL').catch(() => undefined);
         throw error;
       }
     },
@@ -78,8 +81,23 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
   };
 }
 
+/** The input, and whether its source threw: the error alone does not tell, as a source may be another sandbox. */
+function observed(stdin: Input): { stdin: Input; failed: () => boolean } {
+  if (typeof stdin === 'string' || stdin instanceof Uint8Array) return { stdin, failed: () => false };
+  let failed = false;
+  async function* pieces(source: Exclude<Input, string | Uint8Array>) {
+    try {
+      yield* source;
+    } catch (error) {
+      failed = true;
+      throw error;
+    }
+  }
+  return { stdin: pieces(stdin), failed: () => failed };
+}
+
 /** The command may end without reading all of its input, and a follower that lets go stops feeding too. */
-async function giveInput(connection: WorkingConnection, execId: string, stdin: NonNullable<RunOptions['stdin']>, ended: Promise<ExecEnd>): Promise<void> {
+async function giveInput(connection: WorkingConnection, execId: string, stdin: Input, ended: Promise<ExecEnd>): Promise<void> {
   const given = feed(connection, execId, stdin);
   const outcome = await Promise.race([
     given.then(() => 'given' as const),
@@ -99,14 +117,14 @@ async function writeStdin(connection: WorkingConnection, execId: string, bytes: 
 }
 
 /** The command runs on meanwhile. One whose input cannot be given whole must not take what it has for all of it, so it is ended. */
-function feedInBackground(connection: WorkingConnection, execId: string, stdin: NonNullable<RunOptions['stdin']>, onError: StartOptions['onStdinError']): void {
+function feedInBackground(connection: WorkingConnection, execId: string, stdin: Input, onError: StartOptions['onStdinError']): void {
   feed(connection, execId, stdin).catch(async (error: unknown) => {
     await connection.signal(execId, 'SIGKILL').catch(() => undefined);
     onError?.(error);
   });
 }
 
-async function feed(connection: WorkingConnection, execId: string, stdin: NonNullable<RunOptions['stdin']>): Promise<void> {
+async function feed(connection: WorkingConnection, execId: string, stdin: Input): Promise<void> {
   if (typeof stdin === 'string' || stdin instanceof Uint8Array) return connection.input(execId, toBytes(stdin), { end: true });
   for await (const piece of stdin) await connection.input(execId, toBytes(piece), { end: false });
   await connection.input(execId, new Uint8Array(), { end: true });

@@ -2,8 +2,9 @@ import { failure, isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { FileInfo } from '../files.ts';
 import type { Caller } from './caller.ts';
-import type { SupervisorConnection, TransferEnd, WatchLine } from './supervisor-connection.ts';
 import { createLineReader, parseLines } from './lines.ts';
+import { ProtocolBreach } from './protocol-breach.ts';
+import type { SupervisorConnection, TransferEnd, WatchLine } from './supervisor-connection.ts';
 
 type FileCalls = Pick<
   SupervisorConnection,
@@ -11,7 +12,7 @@ type FileCalls = Pick<
 >;
 
 /** The operations on files; each is safe to send twice, so that a broken stream can be replaced at any moment. */
-export function createFileCalls(caller: Caller, sandboxId: string): FileCalls {
+export function createFileCalls(caller: Caller): FileCalls {
   const fileInfo = async (path: string): Promise<FileInfo | undefined> => {
     const { info } = await caller.call({ operation: 'fileInfo', fields: () => ({ path }) });
     return info as unknown as FileInfo | undefined;
@@ -29,11 +30,11 @@ export function createFileCalls(caller: Caller, sandboxId: string): FileCalls {
     },
     watch: (path, options) => watch(caller, path, options),
     async listFiles(path, options) {
-      const { lines, end } = await parseLines(caller, 'listFiles', { path, ...options }, sandboxId);
+      const { lines, end } = await parseLines(caller, 'listFiles', { path, ...options });
       return { files: lines as unknown as FileInfo[], truncated: end['truncated'] === true };
     },
     async glob(pattern, options) {
-      const { lines, end } = await parseLines(caller, 'glob', { pattern, ...options }, sandboxId);
+      const { lines, end } = await parseLines(caller, 'glob', { pattern, ...options });
       return { paths: (lines as unknown as { path: string }[]).map(({ path }) => path), truncated: end['truncated'] === true };
     },
     removeFile: (path, { recursive }) => repeatable(caller, 'removeFile', { path, recursive }, () => Promise.resolve(true)),
@@ -88,7 +89,7 @@ async function readFile(
     fields: () => ({ path, maxBytes, offset }),
     onData(chunk) {
       size += chunk.length;
-      if (size > maxBytes) throw new RangeError('more of a file than was asked for');
+      if (size > maxBytes) throw new ProtocolBreach('more of a file than was asked for');
       chunks.push(chunk);
     },
     onRepeat() {

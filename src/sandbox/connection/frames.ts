@@ -1,4 +1,5 @@
 import protocol from '../supervisor/protocol.json' with { type: 'json' };
+import { ProtocolBreach } from './protocol-breach.ts';
 
 export const PROTOCOL_VERSION = protocol.version;
 export const LIMITS = protocol.limits;
@@ -46,7 +47,7 @@ export class FrameReader {
     this.onFrame = onFrame;
   }
 
-  /** Throws a `RangeError` on a length that the protocol does not allow. */
+  /** Throws a `ProtocolBreach` on a length that the protocol does not allow. */
   push(chunk: Buffer): void {
     this.pending.push(chunk);
     this.pendingBytes += chunk.length;
@@ -56,7 +57,7 @@ export class FrameReader {
     this.needed = HEADER_BYTES;
     while (buffer.length - position >= HEADER_BYTES) {
       const length = buffer.readUInt32BE(position);
-      if (length < HEADER_BYTES - LENGTH_BYTES || length > LIMITS.frameBytes) throw new RangeError(`a frame of ${length} bytes`);
+      if (length < HEADER_BYTES - LENGTH_BYTES || length > LIMITS.frameBytes) throw new ProtocolBreach(`a frame of ${length} bytes`);
       const end = position + LENGTH_BYTES + length;
       if (end > buffer.length) {
         this.needed = end - position;

@@ -1,37 +1,30 @@
-import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Caller } from './caller.ts';
 import { LIMITS } from './frames.ts';
+import { ProtocolBreach } from './protocol-breach.ts';
 import { parseMessage, type Operation } from './validate.ts';
 
 /** Makes a call whose data are lines of JSON, each checked against the operation's `lines`. */
-export async function parseLines(
-  caller: Caller,
-  operation: Operation,
-  fields: JsonObject,
-  sandboxId: string,
-): Promise<{ lines: JsonObject[]; end: JsonObject }> {
-  let chunks: Buffer[] = [];
+export async function parseLines(caller: Caller, operation: Operation, fields: JsonObject): Promise<{ lines: JsonObject[]; end: JsonObject }> {
+  let lines: JsonObject[] = [];
   let size = 0;
+  const begin = () => createLineReader(operation, (line) => lines.push(line));
+  let read = begin();
   const end = await caller.call({
     operation,
     fields: () => fields,
     onData(chunk) {
       size += chunk.length;
-      if (size > LIMITS.listedBytes) throw new RangeError('a list without end');
-      chunks.push(chunk);
+      if (size > LIMITS.listedBytes) throw new ProtocolBreach('a list without end');
+      read(chunk);
     },
     onRepeat() {
-      chunks = [];
+      lines = [];
       size = 0;
+      read = begin();
     },
   });
-  try {
-    return { lines: splitLines(Buffer.concat(chunks)).map((line) => parseMessage(operation, 'lines', line)), end };
-  } catch (error) {
-    if (error instanceof RangeError) throw failure('SANDBOX_PROTOCOL', { sandboxId, problem: error.message }, error);
-    throw error;
-  }
+  return { lines, end };
 }
 
 /** Takes the chunks of a stream of lines without end and gives each line, checked against the operation's `lines`. */
@@ -39,20 +32,13 @@ export function createLineReader(operation: Operation, onLine: (line: JsonObject
   let pending: Buffer = Buffer.alloc(0);
   return (chunk) => {
     const buffer = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
-    const end = buffer.lastIndexOf(10) + 1;
-    pending = buffer.subarray(end);
-    if (pending.length > LIMITS.frameBytes) throw new RangeError('a line without end');
-    for (const line of splitLines(buffer.subarray(0, end))) onLine(parseMessage(operation, 'lines', line));
+    let start = 0;
+    for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, start)) {
+      const line = buffer.subarray(start, end);
+      start = end + 1;
+      onLine(parseMessage(operation, 'lines', line));
+    }
+    pending = buffer.subarray(start);
+    if (pending.length > LIMITS.frameBytes) throw new ProtocolBreach('a line without end');
   };
-}
-
-function splitLines(buffer: Buffer): Buffer[] {
-  const lines: Buffer[] = [];
-  for (let start = 0; start < buffer.length;) {
-    const newline = buffer.indexOf(10, start);
-    const end = newline < 0 ? buffer.length : newline;
-    lines.push(buffer.subarray(start, end));
-    start = end + 1;
-  }
-  return lines;
 }

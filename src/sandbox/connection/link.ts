@@ -4,6 +4,7 @@ import { findProblem, parseFailure, parseMessage } from './validate.ts';
 import type { OpenCall, StreamName } from './call.ts';
 import { failure } from '../../contracts/errors.ts';
 import { translateFailure } from './failures.ts';
+import { ProtocolBreach } from './protocol-breach.ts';
 import { Feed } from './feed.ts';
 
 /** A copy of so many bytes takes longer than a second write. */
@@ -58,7 +59,7 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
     try {
       reader.push(chunk);
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
+      if (!(error instanceof ProtocolBreach)) throw error;
       end({ reason: 'breach', problem: error.message });
     }
   });
@@ -119,9 +120,19 @@ function takeFrame(frame: Frame, taking: Taking): void {
   if (open === undefined) {
     // We let go of it while the frame was on its way.
     if (frame.channel > 0 && frame.channel < taking.highest) return;
-    throw new RangeError('a frame on a channel that was never opened');
+    throw new ProtocolBreach('a frame on a channel that was never opened');
   }
   open.attempts = 0;
+  try {
+    dispatch(frame, open, taking);
+  } catch (error) {
+    if (error instanceof ProtocolBreach) throw error;
+    // A function of the caller threw: that concerns this call alone.
+    abandon(frame.channel, open, error, taking);
+  }
+}
+
+function dispatch(frame: Frame, open: OpenCall, taking: Taking): void {
   const { operation } = open.call;
   switch (frame.type) {
     case FRAMES.data:
@@ -143,7 +154,7 @@ function takeFrame(frame: Frame, taking: Taking): void {
       return open.settle({ error: translateFailure(refused, open.call.fields(), taking.sandboxId) });
     }
     default:
-      throw new RangeError(`a frame of unknown type ${frame.type}`);
+      throw new ProtocolBreach(`a frame of unknown type ${frame.type}`);
   }
 }
 
@@ -156,7 +167,7 @@ function takeReply(frame: Frame, open: OpenCall, taking: Taking): void {
 }
 
 function takeCredit(frame: Frame, open: OpenCall, taking: Taking): void {
-  if (frame.payload.length !== 4) throw new RangeError('a credit that is not a number');
+  if (frame.payload.length !== 4) throw new ProtocolBreach('a credit that is not a number');
   open.credit = Math.min(open.credit + frame.payload.readUInt32BE(0), LIMITS.windowBytes);
   open.feed?.advance();
   return sendUpload(frame.channel, open, taking);
@@ -165,7 +176,7 @@ function takeCredit(frame: Frame, open: OpenCall, taking: Taking): void {
 function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taking): void {
   const size = frame.payload.length;
   open.window -= size;
-  if (open.window < 0 || size > LIMITS.chunkBytes || !open.call.onData) throw new RangeError('data that was not asked for');
+  if (open.window < 0 || size > LIMITS.chunkBytes || !open.call.onData) throw new ProtocolBreach('data that was not asked for');
   const giveCredit = (): void => {
     if (taking.calls.get(frame.channel) !== open) return;
     open.owed += size;
@@ -176,19 +187,15 @@ function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taki
     open.owed = 0;
     taking.write(FRAMES.credit, frame.channel, credit);
   };
-  const fail = (error: unknown): void => {
-    if (taking.calls.delete(frame.channel)) taking.write(FRAMES.cancel, frame.channel, '');
-    open.settle({ error });
-  };
-  try {
-    const taken = open.call.onData(frame.payload, stream);
-    if (isPromise(taken)) taken.then(giveCredit, fail);
-    else giveCredit();
-  } catch (error) {
-    // A breach found in the data is the supervisor's fault; anything else is its reader's.
-    if (error instanceof RangeError) throw error;
-    fail(error);
-  }
+  const taken = open.call.onData(frame.payload, stream);
+  if (isPromise(taken)) taken.then(giveCredit, (error: unknown) => abandon(frame.channel, open, error, taking));
+  else giveCredit();
+}
+
+/** Ends one call on our side, with an error that is not the supervisor's. */
+function abandon(channel: number, open: OpenCall, error: unknown, taking: Pick<Taking, 'calls' | 'write'>): void {
+  if (taking.calls.delete(channel)) taking.write(FRAMES.cancel, channel, '');
+  open.settle({ error });
 }
 
 function sendUpload(channel: number, open: OpenCall, taking: Pick<Taking, 'write'>): void {
@@ -210,10 +217,7 @@ function startFeed(channel: number, source: AsyncIterable<Uint8Array>, open: Ope
       open.credit -= chunk.byteLength;
       taking.write(FRAMES.data, channel, chunk);
     },
-    fail(error) {
-      if (taking.calls.delete(channel)) taking.write(FRAMES.cancel, channel, '');
-      open.settle({ error });
-    },
+    fail: (error) => abandon(channel, open, error, taking),
   });
 }
 

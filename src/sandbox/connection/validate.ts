@@ -1,6 +1,7 @@
 import { showValue } from '../options/show-value.ts';
 import protocol from '../supervisor/protocol.json' with { type: 'json' };
 import { isObject, type JsonObject } from '../../contracts/json.ts';
+import { ProtocolBreach } from './protocol-breach.ts';
 
 interface Field {
   type: string;
@@ -40,11 +41,11 @@ export function findProblem(operation: Operation, part: Part, message: JsonObjec
   return table ? check(table, message, operation) : `${operation} has no ${part}`;
 }
 
-/** Parses what the supervisor sent, trusting nothing; throws a `RangeError` that says what was wrong. */
+/** Parses what the supervisor sent, trusting nothing; throws a `ProtocolBreach` that says what was wrong. */
 export function parseMessage(operation: Operation, part: Part, payload: Buffer): JsonObject {
   const message = parseJson(payload);
   const problem = findProblem(operation, part, message);
-  if (problem !== undefined) throw new RangeError(problem);
+  if (problem !== undefined) throw new ProtocolBreach(problem);
   return message;
 }
 
@@ -52,7 +53,7 @@ export function parseMessage(operation: Operation, part: Part, payload: Buffer):
 export function parseFailure(payload: Buffer): { code: string; problem: string } {
   const message = parseJson(payload);
   const problem = check(FAILURE, message, 'error');
-  if (problem !== undefined) throw new RangeError(problem);
+  if (problem !== undefined) throw new ProtocolBreach(problem);
   return message as { code: string; problem: string };
 }
 
@@ -61,9 +62,9 @@ function parseJson(payload: Buffer): JsonObject {
   try {
     message = JSON.parse(payload.toString('utf8'));
   } catch {
-    throw new RangeError('a message that is not JSON');
+    throw new ProtocolBreach('a message that is not JSON');
   }
-  if (typeof message !== 'object' || message === null || Array.isArray(message)) throw new RangeError('a message that is not an object');
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) throw new ProtocolBreach('a message that is not an object');
   return message as JsonObject;
 }
 

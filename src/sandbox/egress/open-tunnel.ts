@@ -24,6 +24,7 @@ interface Tunnel {
 }
 
 const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n';
+const LATE = new Error('nothing was said in time');
 /** TLS 1.0, alert, fatal, unrecognized_name. */
 const NAME_ALERT = Buffer.from('15030100020270', 'hex');
 
@@ -70,8 +71,8 @@ async function passThrough(parts: EgressParts, tunnel: Tunnel): Promise<void> {
 /** What is spoken in a tunnel; undefined when it was refused. */
 async function look({ decisions, patience }: EgressParts, { guest, target }: Tunnel): Promise<Exclude<Recognized, { kind: 'refused' }> | undefined> {
   const late = { kind: 'refused', tls: false, why: `nothing that is TLS or HTTP was said within ${patience.helloMs / 1000} s` } as const;
-  const found = await inTime(recognize(guest.reader, target.host), patience.helloMs, () => new Error('late')).catch((error: Error) => {
-    if (error.message === 'late') return late;
+  const found = await inTime(recognize(guest.reader, target.host), patience.helloMs, () => LATE).catch((error: Error) => {
+    if (error === LATE) return late;
     throw error;
   });
   if (found.kind !== 'refused') return found;

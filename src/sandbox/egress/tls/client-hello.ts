@@ -56,7 +56,7 @@ function parseHello(message: Buffer): Hello {
     fields.vector(1);
     return fields.isEmpty ? { serverName: undefined } : nameIn(new Fields(fields.vector(2)));
   } catch (error) {
-    if (error instanceof RangeError) return { problem: NO_HELLO };
+    if (error instanceof Malformed) return { problem: NO_HELLO };
     throw error;
   }
 }
@@ -71,12 +71,14 @@ function nameIn(extensions: Fields): Hello {
       if (list.number(1) !== HOST_NAME) return { problem: 'it asks for a name of an unknown kind' };
       names.push(list.vector(2).toString('latin1'));
     }
-    if (!content.isEmpty) throw new RangeError('something behind the names');
+    if (!content.isEmpty) throw new Malformed('something behind the names');
   }
   return names.length > 1 ? { problem: 'it asks for more than one name' } : { serverName: names[0] };
 }
 
-/** Reads numbers and vectors one after the other; throws a RangeError where there is no more. */
+class Malformed extends Error {}
+
+/** Reads numbers and vectors one after the other; throws `Malformed` where there is no more. */
 class Fields {
   #at = 0;
   readonly #bytes: Buffer;
@@ -90,13 +92,13 @@ class Fields {
   }
 
   number(size: number): number {
-    const value = this.#bytes.readUIntBE(this.#at, size);
-    this.#at += size;
-    return value;
+    const start = this.#at;
+    this.skip(size);
+    return this.#bytes.readUIntBE(start, size);
   }
 
   skip(count: number): void {
-    if (this.#at + count > this.#bytes.length) throw new RangeError('too short');
+    if (this.#at + count > this.#bytes.length) throw new Malformed('too short');
     this.#at += count;
   }
 
