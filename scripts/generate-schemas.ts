@@ -1,17 +1,20 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format, resolveConfig } from 'prettier';
 import { agentJsonSchema } from '../src/agents/agent-schema.ts';
+import { PROTOCOL } from '../src/sandbox/connection/protocol.ts';
 import { templateJsonSchema } from '../src/templates/template-schema.ts';
 import { errorTable } from './error-table.ts';
 
-/** Writes what is derived from the sources: the JSON Schemas of agents and templates and the table of docs/errors.md. Tests say when it has to be run. */
+/** Writes what is derived from the sources: the JSON Schemas of agents and templates, the protocol as the supervisor reads it, and the table of docs/errors.md. Tests say when it has to be run. */
 const schema = new URL('../schemas/agent.schema.json', import.meta.url);
 const templates = new URL('../schemas/template.schema.json', import.meta.url);
+const protocol = new URL('../src/sandbox/supervisor/protocol.json', import.meta.url);
 const errors = new URL('../docs/errors.md', import.meta.url);
 
 await mkdir(new URL('.', schema), { recursive: true });
 await writeFormatted(schema, JSON.stringify(agentJsonSchema()), 'json');
 await writeFormatted(templates, JSON.stringify(templateJsonSchema()), 'json');
+await writeFormatted(protocol, JSON.stringify(PROTOCOL), 'json');
 
 const [intro = ''] = (await readFile(errors, 'utf8')).split(/^\|/m);
 await writeFormatted(errors, `${intro}${errorTable().join('\n')}\n`, 'markdown');

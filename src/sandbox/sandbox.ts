@@ -93,7 +93,11 @@ export interface ExecInfo {
   command: string;
   /** `lost`: it was running when its container died; what it wrote until then is kept. */
   state: 'running' | 'ended' | 'lost';
-  result?: Pick<CommandResult, 'status' | 'exitCode' | 'signal' | 'limit' | 'durationMs' | 'concludedBy'>;
+  /** `failed`: it could not be started, for the reason in `problem`. */
+  result?: Pick<CommandResult, 'exitCode' | 'signal' | 'limit' | 'durationMs' | 'concludedBy'> & {
+    status: CommandResult['status'] | 'failed';
+    problem?: string;
+  };
   stdoutBytes: number;
   stderrBytes: number;
   /** Where all of its output is, inside the sandbox. Absent where the sandbox was made by an earlier version. */

@@ -42,7 +42,7 @@ function list(cli: Cli, execs: ExecInfo[], { json }: LogsOptions): void {
   const lines = execs.map((exec) => [
     exec.execId,
     exec.state,
-    exec.result ? String(codeOf(exec.result)) : '-',
+    codeText(exec.result),
     exec.result ? `${(exec.result.durationMs / 1000).toFixed(1)} s` : '-',
     String(exec.stdoutBytes),
     String(exec.stderrBytes),
@@ -50,6 +50,12 @@ function list(cli: Cli, execs: ExecInfo[], { json }: LogsOptions): void {
     shortCommand(exec.command),
   ]);
   return printTable(cli, ['EXEC', 'STATE', 'CODE', 'TIME', 'OUT', 'ERR', 'STARTED', 'COMMAND'], lines);
+}
+
+function codeText(result: ExecInfo['result']): string {
+  if (result === undefined) return '-';
+  const { status, ...rest } = result;
+  return status === 'failed' ? 'not started' : String(codeOf({ status, ...rest }));
 }
 
 function shortCommand(command: string): string {

@@ -1,13 +1,18 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Feed } from './feed.ts';
-import type { Operation } from './validate.ts';
+import type { Operation, RequestOf } from './protocol-types.ts';
 
 export type StreamName = 'stdout' | 'stderr';
 
 /** One operation asked of the supervisor. It outlives the streams it travels on: when one breaks, it is sent again on the next. */
-export interface Call {
-  operation: Operation;
+export interface Call<O extends Operation> extends AnyCall {
+  operation: O;
   /** The request's fields as they are now; a repeated request asks for what is still missing. */
+  fields(): RequestOf<O>;
+}
+
+export interface AnyCall {
+  operation: Operation;
   fields(): JsonObject;
   /** Bytes that follow the request, once the supervisor has said how many it has already; a source is opened anew for each request. */
   upload?: Uint8Array | (() => AsyncIterable<Uint8Array>);
@@ -27,8 +32,10 @@ export interface Call {
 
 /** A call in progress. */
 export interface OpenCall {
-  call: Call;
-  settle(outcome: { end: JsonObject } | { error: unknown }): void;
+  call: AnyCall;
+  /** Takes the operation's end; throws a `ProtocolBreach`, and leaves the call open, when it is none. */
+  finish(end: Buffer): void;
+  fail(error: unknown): void;
   /** Id of the supervisor it was sent to first. */
   sentTo?: string;
   /** Times it was sent without an answer since the last progress. */

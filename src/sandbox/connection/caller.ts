@@ -1,11 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
-import type { JsonObject } from '../../contracts/json.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Call, OpenCall } from './call.ts';
+import type { AnyCall, Call, OpenCall } from './call.ts';
 import { PROTOCOL_VERSION } from './frames.ts';
 import { openLink, type Link, type LinkEnd } from './link.ts';
+import type { EndOf, Operation } from './protocol-types.ts';
+import { parseMessage } from './validate.ts';
 
 export interface CallerOptions {
   /**
@@ -43,6 +44,8 @@ export class Caller {
   private opening: AbortController | undefined;
   private watch: NodeJS.Timeout | undefined;
   private pingedAt = 0;
+  /** The ping that only listens for a sign of life. */
+  private probe: OpenCall | undefined;
   /** Why there will be no further stream. */
   private over: Error | undefined;
   /** The error with which it was closed. */
@@ -54,24 +57,26 @@ export class Caller {
   }
 
   /** Resolves with the operation's checked end. */
-  call(call: Call): Promise<JsonObject> {
+  call<O extends Operation>(call: Call<O>): Promise<EndOf<O>> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => this.letGo(open);
       const open: OpenCall = {
-        call,
-        attempts: 0,
-        owed: 0,
-        window: 0,
-        position: -1,
-        credit: 0,
-        settle: (outcome) => {
-          call.signal?.removeEventListener('abort', onAbort);
-          open.feed?.stop();
-          if ('end' in outcome) resolve(outcome.end);
-          else reject(outcome.error instanceof Error ? outcome.error : failure('INTERNAL', { problem: String(outcome.error) }));
+        ...unsent(call),
+        finish(payload) {
+          const end = parseMessage(call.operation, 'end', payload);
+          release();
+          resolve(end);
+        },
+        fail(error) {
+          release();
+          reject(error instanceof Error ? error : failure('INTERNAL', { problem: String(error) }));
         },
       };
-      if (call.signal?.aborted === true) return open.settle({ error: this.letGoError(call) });
+      const release = (): void => {
+        call.signal?.removeEventListener('abort', onAbort);
+        open.feed?.stop();
+      };
+      if (call.signal?.aborted === true) return open.fail(this.letGoError(call));
       // One signal may end any number of commands.
       if (call.signal) setMaxListeners(0, call.signal);
       call.signal?.addEventListener('abort', onAbort, { once: true });
@@ -101,15 +106,15 @@ export class Caller {
   }
 
   private send(open: OpenCall): void {
-    if (this.over) return open.settle({ error: this.over });
+    if (this.over) return open.fail(this.over);
     if (this.link) {
-      if (this.wouldStartAgain(open)) return open.settle({ error: this.lost() });
+      if (this.wouldStartAgain(open)) return open.fail(this.lost());
       const isFirst = open.sentTo === undefined;
       open.sentTo ??= this.supervisorId;
       try {
         this.link.send(open, isFirst);
       } catch (error) {
-        open.settle({ error });
+        open.fail(error);
       }
       this.watchSilence();
       return;
@@ -132,13 +137,13 @@ export class Caller {
   private letGo(open: OpenCall): void {
     this.link?.cancel(open);
     this.waiting = this.waiting.filter((other) => other !== open);
-    open.settle({ error: this.letGoError(open.call) });
+    open.fail(this.letGoError(open.call));
     if (this.waiting.length > 0) return;
     this.opening?.abort();
     this.opening = undefined;
   }
 
-  private letGoError(call: Call): Error {
+  private letGoError(call: AnyCall): Error {
     return this.why ?? call.letGo?.() ?? this.over ?? this.unreachable(`${call.operation} was given up`);
   }
 
@@ -160,7 +165,7 @@ export class Caller {
     const error = isFailure(last) ? last : this.unreachable(last instanceof Error ? last.message : String(last));
     if (isFailure(error, 'SANDBOX_PROTOCOL')) this.over = error;
     this.opening = undefined;
-    for (const open of this.waiting.splice(0)) open.settle({ error });
+    for (const open of this.waiting.splice(0)) open.fail(error);
   }
 
   private async tryOpen(signal: AbortSignal): Promise<void> {
@@ -168,7 +173,7 @@ export class Caller {
     let link: Link | undefined;
     let patience: NodeJS.Timeout | undefined;
     try {
-      const theirs = await new Promise<JsonObject>((resolve, reject) => {
+      const theirs = await new Promise<EndOf<'hello'>>((resolve, reject) => {
         if (signal.aborted) return reject(failure('INTERNAL', { problem: 'nobody waits any more' }));
         signal.addEventListener('abort', () => reject(failure('INTERNAL', { problem: 'nobody waits any more' })), { once: true });
         link = openLink({
@@ -184,10 +189,10 @@ export class Caller {
         patience = setTimeout(() => reject(this.unreachable('it does not answer')), this.silenceMs);
         return undefined;
       });
-      if (theirs['version'] !== PROTOCOL_VERSION) {
-        throw failure('SANDBOX_VERSION', { theirs: Number(theirs['version']), ours: PROTOCOL_VERSION });
+      if (theirs.version !== PROTOCOL_VERSION) {
+        throw failure('SANDBOX_VERSION', { theirs: theirs.version, ours: PROTOCOL_VERSION });
       }
-      this.supervisorId = JSON.stringify(theirs['supervisorId']);
+      this.supervisorId = theirs.supervisorId;
     } catch (error) {
       link?.close('the greeting failed');
       stream.destroy();
@@ -217,7 +222,8 @@ export class Caller {
     }
     if (!pinged && now - link.heardAt() >= this.silenceMs * 0.9) {
       this.pingedAt = now;
-      link.send({ call: { operation: 'ping', fields: () => ({}) }, settle: () => undefined, attempts: 0, owed: 0, window: 0, position: -1, credit: 0 });
+      this.probe = { ...unsent({ operation: 'ping', fields: () => ({}) }), finish: () => undefined, fail: () => undefined };
+      link.send(this.probe);
     }
     this.watchSilence();
   }
@@ -235,13 +241,13 @@ export class Caller {
     if (end.reason === 'breach') {
       this.over = this.breach(end.problem);
       this.options.log.error({ sandboxId: this.options.sandboxId, problem: end.problem }, 'the supervisor broke the protocol');
-      for (const open of [...calls, ...this.waiting.splice(0)]) open.settle({ error: this.over });
+      for (const open of [...calls, ...this.waiting.splice(0)]) open.fail(this.over);
       return;
     }
     for (const open of calls) {
       open.attempts += 1;
-      if (open.call.operation === 'ping') open.settle({ end: {} });
-      else if (open.call.once === true || open.attempts > MAX_ATTEMPTS) open.settle({ error: this.unreachable(end.problem) });
+      if (open === this.probe) continue;
+      if (open.call.once === true || open.attempts > MAX_ATTEMPTS) open.fail(this.unreachable(end.problem));
       else this.repeat(open);
     }
   }
@@ -251,21 +257,21 @@ export class Caller {
     try {
       open.call.onRepeat?.();
     } catch (error) {
-      open.settle({ error });
+      open.fail(error);
       return;
     }
     this.send(open);
   }
 }
 
-function greeting(terms: SandboxTerms, resolve: (end: JsonObject) => void, reject: (error: unknown) => void): OpenCall {
+function greeting(terms: SandboxTerms, resolve: (end: EndOf<'hello'>) => void, reject: (error: unknown) => void): OpenCall {
   return {
-    call: { operation: 'hello', fields: () => ({ version: PROTOCOL_VERSION, ...terms }) },
-    settle: (outcome) => ('end' in outcome ? resolve(outcome.end) : reject(outcome.error)),
-    attempts: 0,
-    owed: 0,
-    window: 0,
-    position: -1,
-    credit: 0,
+    ...unsent({ operation: 'hello', fields: () => ({ version: PROTOCOL_VERSION, ...terms }) }),
+    finish: (end) => resolve(parseMessage('hello', 'end', end)),
+    fail: reject,
   };
+}
+
+function unsent(call: AnyCall): Omit<OpenCall, 'finish' | 'fail'> {
+  return { call, attempts: 0, owed: 0, window: 0, position: -1, credit: 0 };
 }

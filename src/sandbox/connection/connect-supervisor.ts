@@ -1,33 +1,31 @@
 import { randomBytes } from 'node:crypto';
 import { failure, isFailure, type LongshoreError } from '../../contracts/errors.ts';
-import type { JsonObject } from '../../contracts/json.ts';
-import type { Call, StreamName } from './call.ts';
+import type { StreamName } from './call.ts';
 import { Caller, type CallerOptions } from './caller.ts';
 import { createFileCalls, createPartCalls } from './file-calls.ts';
 import { parseLines } from './lines.ts';
 import { createMethodCalls } from './method-calls.ts';
+import type { EndOf, Operation, RecordOf, RequestOf } from './protocol-types.ts';
 import { serveTunnels } from './serve-tunnels.ts';
-import type { ExecEnd, ExecRecord, ExecSpec, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
+import type { ExecEnd, ExecSpec, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
 
 /** Talks to the supervisor behind `openStream`; the first stream is opened by the first call. */
 export function connectSupervisor(options: CallerOptions): SupervisorConnection {
   const caller = new Caller(options);
-  const ask = (operation: Call['operation'], fields: JsonObject): Promise<JsonObject> => caller.call({ operation, fields: () => fields });
+  const ask = <O extends Operation>(operation: O, fields: RequestOf<O>): Promise<EndOf<O>> => caller.call({ operation, fields: () => fields });
   return {
     ...createFileCalls(caller),
     ...createPartCalls(caller),
-    run: (spec, follow) => callAndFollow(caller, 'run', spec.execId, execFields(spec), follow),
-    start: async (spec) => (await ask('start', execFields(spec))) as unknown as ExecRecord,
-    attach: (execId, follow) => callAndFollow(caller, 'attach', execId, { execId }, follow),
+    run: (spec, follow) => callAndFollow(caller, 'run', spec.execId, follow, (from) => ({ ...execFields(spec), ...from })),
+    start: (spec) => ask('start', execFields(spec)),
+    attach: (execId, follow) => callAndFollow(caller, 'attach', execId, follow, (from) => ({ execId, ...from })),
     async input(execId, bytes, { end }) {
       const inputId = randomBytes(8).toString('hex');
       await caller.call({ operation: 'input', fields: () => ({ execId, inputId, size: bytes.byteLength, end }), upload: bytes, isUploadAhead: true });
     },
-    signal: async (execId, signal) => (await ask('signal', { execId, signal }))['signalled'] === true,
-    async list() {
-      return (await parseLines(caller, 'list', {})).lines as unknown as ExecRecord[];
-    },
-    info: async (execId) => (await ask('info', { execId })) as unknown as ExecRecord,
+    signal: async (execId, signal) => (await ask('signal', { execId, signal })).signalled,
+    list: async () => (await parseLines(caller, 'list', {})).lines,
+    info: (execId) => ask('info', { execId }),
     async forget(execId) {
       let repeated = false;
       try {
@@ -52,13 +50,19 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
   };
 }
 
-async function callAndFollow(caller: Caller, operation: 'run' | 'attach', execId: string, fields: JsonObject, follow: FollowOptions): Promise<ExecEnd> {
+async function callAndFollow<O extends 'run' | 'attach'>(
+  caller: Caller,
+  operation: O,
+  execId: string,
+  follow: FollowOptions,
+  request: (from: RecordOf<'follow'>) => RequestOf<O>,
+): Promise<ExecEnd> {
   const delivered = follow.from ? { ...follow.from } : { stdout: 0, stderr: 0 };
   const sinks = { stdout: follow.onStdout, stderr: follow.onStderr };
   const stream = sinks.stdout !== undefined || sinks.stderr !== undefined;
-  const end = await caller.call({
+  return caller.call({
     operation,
-    fields: () => ({ ...fields, stream, stdoutOffset: delivered.stdout, stderrOffset: delivered.stderr, previewBytes: follow.previewBytes }),
+    fields: () => request({ stream, stdoutOffset: delivered.stdout, stderrOffset: delivered.stderr, previewBytes: follow.previewBytes }),
     ...(stream && {
       onData: (chunk: Buffer, name: StreamName) => {
         delivered[name] += chunk.length;
@@ -68,9 +72,8 @@ async function callAndFollow(caller: Caller, operation: 'run' | 'attach', execId
     letGo: (): LongshoreError => failure('DETACHED', { execId }),
     ...(follow.signal && { signal: follow.signal }),
   });
-  return end as unknown as ExecEnd;
 }
 
-function execFields({ run, ...rest }: ExecSpec): JsonObject {
+function execFields({ run, ...rest }: ExecSpec): RecordOf<'exec'> {
   return { ...rest, ...run };
 }

@@ -3,6 +3,7 @@ import { makeId } from '../../contracts/ids.ts';
 import { toRun } from '../operations/command-words.ts';
 import { createServerOperations } from '../operations/call-server.ts';
 import { createFileOperations } from '../operations/files.ts';
+import { exitOf } from '../operations/exit-of.ts';
 import { followCalls } from '../operations/follow-calls.ts';
 import { createCodeOperations } from '../operations/run-code.ts';
 import { runTool } from '../operations/run-tool.ts';
@@ -25,13 +26,13 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
   const connection = whenThereIsRoom(direct);
   const previewBytes = options.previewBytes ?? DEFAULT_PREVIEW_BYTES;
   const toResult = (execId: string, end: ExecEnd): CommandResult => {
-    if (end.exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
+    const exit = exitOf(end, sandboxId, `"${execId}" was running`);
     return {
       execId,
-      ...outcome(end.exit),
-      status: end.exit.status,
-      stdout: toPreview(end.stdout, end.exit.stdoutBytes, end.exit.stdoutKept),
-      stderr: toPreview(end.stderr, end.exit.stderrBytes, end.exit.stderrKept),
+      ...outcome(exit),
+      status: exit.status,
+      stdout: toPreview(end.stdout, exit.stdoutBytes, exit.stdoutKept),
+      stderr: toPreview(end.stderr, exit.stderrBytes, exit.stderrKept),
     };
   };
   const files = createFileOperations(connection);
@@ -157,7 +158,8 @@ function toFollow(run: Pick<RunOptions, 'onStdout' | 'onStderr' | 'signal'>, pre
 }
 
 function toInfo({ exit, past: _past, ...info }: ExecRecord): ExecInfo {
-  return exit && exit.status !== 'lost' ? { ...info, result: { ...outcome(exit), status: exit.status } } : info;
+  if (!exit || exit.status === 'lost') return info;
+  return { ...info, result: { ...outcome(exit), status: exit.status, ...(exit.problem !== undefined && { problem: exit.problem }) } };
 }
 
 function outcome(exit: ExitRecord): Pick<CommandResult, 'durationMs' | 'exitCode' | 'signal' | 'limit' | 'concludedBy'> {

@@ -1,8 +1,9 @@
 import { failure, type LongshoreError } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import type { RecordOf } from './protocol-types.ts';
 
 /** Turns a refusal of the supervisor into an error of the table; `fields` are those of the request. */
-export function translateFailure(refused: { code: string; problem: string }, fields: JsonObject, sandboxId: string): LongshoreError {
+export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObject, sandboxId: string): LongshoreError {
   const { code, problem } = refused;
   const execId = textOf(fields['execId']);
   const path = textOf(fields['path'] ?? fields['from']);
@@ -26,6 +27,7 @@ export function translateFailure(refused: { code: string; problem: string }, fie
     case 'INVALID_ARGUMENT':
       return failure('INVALID_ARGUMENT', { what: 'The sandbox refused the request', problem, fix: 'Correct the argument' });
     default:
+      code satisfies 'INTERNAL';
       return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
   }
 }

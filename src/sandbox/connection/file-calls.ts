@@ -1,10 +1,10 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { JsonObject } from '../../contracts/json.ts';
 import type { FileInfo } from '../files.ts';
 import type { Caller } from './caller.ts';
 import { createLineReader, parseLines } from './lines.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
-import type { SupervisorConnection, TransferEnd, WatchLine } from './supervisor-connection.ts';
+import type { RequestOf } from './protocol-types.ts';
+import type { SupervisorConnection } from './supervisor-connection.ts';
 
 type FileCalls = Pick<
   SupervisorConnection,
@@ -15,27 +15,22 @@ type FileCalls = Pick<
 export function createFileCalls(caller: Caller): FileCalls {
   const fileInfo = async (path: string): Promise<FileInfo | undefined> => {
     const { info } = await caller.call({ operation: 'fileInfo', fields: () => ({ path }) });
-    return info as unknown as FileInfo | undefined;
+    return info;
   };
   return {
     fileInfo,
     readFile: (path, maxBytes, offset = 0) => readFile(caller, { path, maxBytes, offset }),
     writeFile: (path, bytes, options = {}) => writeFile(caller, path, bytes, options),
-    async packDirectory(path, sink) {
-      const end = await caller.call({ operation: 'packDirectory', fields: () => ({ path }), onData: sink.onData, onRepeat: sink.onRepeat });
-      return end as unknown as TransferEnd;
-    },
-    async unpackDirectory(path, open) {
-      return (await caller.call({ operation: 'unpackDirectory', fields: () => ({ path }), upload: open })) as unknown as TransferEnd;
-    },
+    packDirectory: (path, sink) => caller.call({ operation: 'packDirectory', fields: () => ({ path }), onData: sink.onData, onRepeat: sink.onRepeat }),
+    unpackDirectory: (path, open) => caller.call({ operation: 'unpackDirectory', fields: () => ({ path }), upload: open }),
     watch: (path, options) => watch(caller, path, options),
     async listFiles(path, options) {
       const { lines, end } = await parseLines(caller, 'listFiles', { path, ...options });
-      return { files: lines as unknown as FileInfo[], truncated: end['truncated'] === true };
+      return { files: lines, truncated: end.truncated };
     },
     async glob(pattern, options) {
       const { lines, end } = await parseLines(caller, 'glob', { pattern, ...options });
-      return { paths: (lines as unknown as { path: string }[]).map(({ path }) => path), truncated: end['truncated'] === true };
+      return { paths: lines.map(({ path }) => path), truncated: end.truncated };
     },
     removeFile: (path, { recursive }) => repeatable(caller, 'removeFile', { path, recursive }, () => Promise.resolve(true)),
     async createDirectory(path, { parents }) {
@@ -64,13 +59,13 @@ async function writeFile(caller: Caller, path: string, bytes: Uint8Array, option
 }
 
 async function watch(caller: Caller, path: string, { recursive, signal, onEvent, onRepeat }: Parameters<SupervisorConnection['watch']>[1]): Promise<void> {
-  let reader = createLineReader('watch', (line) => onEvent(line as unknown as WatchLine));
+  let reader = createLineReader('watch', onEvent);
   await caller.call({
     operation: 'watch',
     fields: () => ({ path, recursive }),
     onData: (chunk) => reader(chunk),
     onRepeat() {
-      reader = createLineReader('watch', (line) => onEvent(line as unknown as WatchLine));
+      reader = createLineReader('watch', onEvent);
       onRepeat();
     },
     signal,
@@ -97,7 +92,7 @@ async function readFile(
       size = 0;
     },
   });
-  return { bytes: Buffer.concat(chunks, size), size: Number(end['size']), version: end['version'] as string };
+  return { bytes: Buffer.concat(chunks, size), size: end.size, version: end.version };
 }
 
 /** Each piece says where it belongs, so that it can be sent twice; a commit that was done already finds no pieces any more. */
@@ -114,10 +109,10 @@ export function createPartCalls(caller: Caller): Pick<SupervisorConnection, 'wri
 }
 
 /** When the stream broke and the second request finds nothing to do, the first may have done it; `wasDone` tells. */
-async function repeatable(
+async function repeatable<O extends 'removeFile' | 'rename' | 'commitParts'>(
   caller: Caller,
-  operation: 'removeFile' | 'rename' | 'commitParts',
-  fields: JsonObject,
+  operation: O,
+  fields: RequestOf<O>,
   wasDone: () => Promise<boolean>,
 ): Promise<void> {
   let repeated = false;

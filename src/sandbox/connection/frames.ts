@@ -1,9 +1,9 @@
-import protocol from '../supervisor/protocol.json' with { type: 'json' };
+import { PROTOCOL } from './protocol.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
 
-export const PROTOCOL_VERSION = protocol.version;
-export const LIMITS = protocol.limits;
-export const FRAMES = protocol.frames;
+export const PROTOCOL_VERSION = PROTOCOL.version;
+export const LIMITS = PROTOCOL.limits;
+export const FRAMES = PROTOCOL.frames;
 
 const HEADER_BYTES = 9;
 const LENGTH_BYTES = 4;

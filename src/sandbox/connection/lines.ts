@@ -1,12 +1,12 @@
-import type { JsonObject } from '../../contracts/json.ts';
 import type { Caller } from './caller.ts';
 import { LIMITS } from './frames.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
-import { parseMessage, type Operation } from './validate.ts';
+import type { EndOf, LineOf, LineOperation, RequestOf } from './protocol-types.ts';
+import { parseMessage } from './validate.ts';
 
 /** Makes a call whose data are lines of JSON, each checked against the operation's `lines`. */
-export async function parseLines(caller: Caller, operation: Operation, fields: JsonObject): Promise<{ lines: JsonObject[]; end: JsonObject }> {
-  let lines: JsonObject[] = [];
+export async function parseLines<O extends LineOperation>(caller: Caller, operation: O, fields: RequestOf<O>): Promise<{ lines: LineOf<O>[]; end: EndOf<O> }> {
+  let lines: LineOf<O>[] = [];
   let size = 0;
   const begin = () => createLineReader(operation, (line) => lines.push(line));
   let read = begin();
@@ -28,7 +28,7 @@ export async function parseLines(caller: Caller, operation: Operation, fields: J
 }
 
 /** Takes the chunks of a stream of lines without end and gives each line, checked against the operation's `lines`. */
-export function createLineReader(operation: Operation, onLine: (line: JsonObject) => void): (chunk: Buffer) => void {
+export function createLineReader<O extends LineOperation>(operation: O, onLine: (line: LineOf<O>) => void): (chunk: Buffer) => void {
   let pending: Buffer = Buffer.alloc(0);
   return (chunk) => {
     const buffer = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);

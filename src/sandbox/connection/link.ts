@@ -76,7 +76,7 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       const request = JSON.stringify({ operation: open.call.operation, ...fields });
       const problem = findProblem(open.call.operation, 'request', fields) ?? (request.length > LIMITS.frameBytes / 3 ? findSizeProblem(request) : undefined);
       if (problem !== undefined) {
-        open.settle({ error: failure('INVALID_ARGUMENT', { what: 'The request to the sandbox', problem, fix: 'Correct the argument' }) });
+        open.fail(failure('INVALID_ARGUMENT', { what: 'The request to the sandbox', problem, fix: 'Correct the argument' }));
         return;
       }
       const channel = nextChannel++;
@@ -133,7 +133,6 @@ function takeFrame(frame: Frame, taking: Taking): void {
 }
 
 function dispatch(frame: Frame, open: OpenCall, taking: Taking): void {
-  const { operation } = open.call;
   switch (frame.type) {
     case FRAMES.data:
       return takeData(frame, open, 'stdout', taking);
@@ -144,14 +143,14 @@ function dispatch(frame: Frame, open: OpenCall, taking: Taking): void {
     case FRAMES.credit:
       return takeCredit(frame, open, taking);
     case FRAMES.end: {
-      const message = parseMessage(operation, 'end', frame.payload);
+      open.finish(frame.payload);
       taking.calls.delete(frame.channel);
-      return open.settle({ end: message });
+      return undefined;
     }
     case FRAMES.error: {
       const refused = parseFailure(frame.payload);
       taking.calls.delete(frame.channel);
-      return open.settle({ error: translateFailure(refused, open.call.fields(), taking.sandboxId) });
+      return open.fail(translateFailure(refused, open.call.fields(), taking.sandboxId));
     }
     default:
       throw new ProtocolBreach(`a frame of unknown type ${frame.type}`);
@@ -162,7 +161,7 @@ function takeReply(frame: Frame, open: OpenCall, taking: Taking): void {
   const { operation, upload } = open.call;
   const reply = parseMessage(operation, 'reply', frame.payload);
   if (typeof upload === 'function') return startFeed(frame.channel, upload(), open, taking);
-  if (upload) open.position = Math.max(open.position, Math.min(Number(reply['accepted']), upload.byteLength));
+  if (upload && 'accepted' in reply) open.position = Math.max(open.position, Math.min(reply.accepted, upload.byteLength));
   return sendUpload(frame.channel, open, taking);
 }
 
@@ -195,7 +194,7 @@ function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taki
 /** Ends one call on our side, with an error that is not the supervisor's. */
 function abandon(channel: number, open: OpenCall, error: unknown, taking: Pick<Taking, 'calls' | 'write'>): void {
   if (taking.calls.delete(channel)) taking.write(FRAMES.cancel, channel, '');
-  open.settle({ error });
+  open.fail(error);
 }
 
 function sendUpload(channel: number, open: OpenCall, taking: Pick<Taking, 'write'>): void {

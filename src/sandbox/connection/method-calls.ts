@@ -1,13 +1,13 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Caller } from './caller.ts';
 import { createLineReader } from './lines.ts';
-import type { MethodLine, SupervisorConnection } from './supervisor-connection.ts';
+import type { SupervisorConnection } from './supervisor-connection.ts';
 
 /** The calls that concern tools called by an exec's code. */
 export function createMethodCalls(caller: Caller): Pick<SupervisorConnection, 'calls' | 'hold' | 'answer' | 'conclude'> {
   return {
     async calls(execId, { onCall, signal }) {
-      const newReader = () => createLineReader('calls', (line) => onCall(line as unknown as MethodLine));
+      const newReader = () => createLineReader('calls', onCall);
       let read = newReader();
       await caller.call({
         operation: 'calls',
@@ -21,7 +21,7 @@ export function createMethodCalls(caller: Caller): Pick<SupervisorConnection, 'c
         ...(signal && { signal }),
       });
     },
-    hold: async (execId, number) => Number((await caller.call({ operation: 'hold', fields: () => ({ execId, number }) }))['held']),
+    hold: async (execId, number) => (await caller.call({ operation: 'hold', fields: () => ({ execId, number }) })).held,
     async answer(execId, number, answer) {
       const upload = Buffer.from(answer);
       await caller.call({ operation: 'answer', fields: () => ({ execId, number, size: upload.byteLength }), upload, isUploadAhead: true });

@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import { failure } from '../../contracts/errors.ts';
-import type { JsonObject } from '../../contracts/json.ts';
 import type { Caller } from './caller.ts';
 import { createLineReader } from './lines.ts';
 import { TunnelStream } from './tunnel-stream.ts';
@@ -17,9 +16,9 @@ export interface ServeTunnelsOptions {
 
 /** Takes the guest's connections until it is aborted (rejecting with `INTERRUPTED`); goes on by itself on the next stream when one breaks. */
 export async function serveTunnels(caller: Caller, { port, certificate, signal, onTunnel }: ServeTunnelsOptions): Promise<void> {
-  const read = (): ((chunk: Buffer) => void) => createLineReader('tunnel.serve', ({ tunnelId }) => onTunnel(accept(caller, tunnelId as string)));
+  const read = (): ((chunk: Buffer) => void) => createLineReader('tunnel.serve', ({ tunnelId }) => onTunnel(accept(caller, tunnelId)));
   let reader = read();
-  const fields: JsonObject = { port, ...(certificate !== undefined && { certificate }) };
+  const fields = { port, ...(certificate !== undefined && { certificate }) };
   await caller.call({
     operation: 'tunnel.serve',
     fields: () => fields,

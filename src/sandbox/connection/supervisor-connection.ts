@@ -1,24 +1,13 @@
-import type { JsonObject } from '../../contracts/json.ts';
 import type { FileInfo } from '../files.ts';
 import type { ExecSignal } from '../sandbox.ts';
+import type { LineOf, RecordOf } from './protocol-types.ts';
 import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 
-export interface ExecSpec {
-  execId: string;
-  /** A bash command, or a program with its arguments; `program` is one of the supervisor's own that run as the guest. */
-  run: { command: string } | { argv: string[] } | { program: 'terminal' | 'python' | 'javascript' | 'call' | 'mcp' | 'mcp-call' | 'tool'; argv?: string[] };
-  /** Relative paths start at the user's home. */
-  cwd: string;
-  env: Record<string, string>;
-  /** Milliseconds not frozen; 0 never. */
-  timeoutMs: number;
-  /** Per stream. */
-  maxOutputBytes: number;
-  stdin: 'empty' | 'open';
-  /** Its code may call the tools of the conversation; whoever follows its `calls` answers them. */
-  methods?: boolean;
-  /** One that the image declares, instead of the sandbox's own. */
-  user?: string;
+type Exec = RecordOf<'exec'>;
+
+/** A command to start; see the record `exec` of the protocol. */
+export interface ExecSpec extends Omit<Exec, 'command' | 'argv' | 'program'> {
+  run: { command: string } | { argv: string[] } | { program: NonNullable<Exec['program']>; argv?: string[] };
 }
 
 export interface FollowOptions {
@@ -33,70 +22,14 @@ export interface FollowOptions {
   signal?: AbortSignal;
 }
 
-/** How an exec ended. `lost`: its container died before it did. */
-export interface ExitRecord {
-  status: 'exited' | 'timeout' | 'killed' | 'concluded' | 'lost';
-  /** Number of the call at which it was ended; goes with `concluded`. */
-  concludedBy?: number;
-  exitCode?: number;
-  signal?: string;
-  /** The limit of the sandbox that it ran into. */
-  limit?: 'memory' | 'disk';
-  durationMs: number;
-  stdoutBytes: number;
-  stderrBytes: number;
-  stdoutKept: number;
-  stderrKept: number;
-}
-export interface ExecPreview {
-  head: string;
-  /** Empty when `head` is all that was kept. */
-  tail: string;
-  leftOut: number;
-  path: string;
-}
-export interface ExecEnd {
-  exit: ExitRecord;
-  stdout: ExecPreview;
-  stderr: ExecPreview;
-}
-export interface ExecRecord {
-  execId: string;
-  /** The first 1000 characters. */
-  command: string;
-  state: 'running' | 'ended' | 'lost';
-  /** It was lost before the processes began that were the last to end: whoever was told of their end was told of others. */
-  past?: boolean;
-  startedAt: string;
-  stdoutBytes: number;
-  stderrBytes: number;
-  stdoutPath?: string;
-  stderrPath?: string;
-  exit?: ExitRecord;
-}
-
-/** A call of a tool by an exec's code. What it says is the guest's and checked by nobody yet. */
-export interface MethodLine {
-  /** The n-th call of its exec, for ever. */
-  number: number;
-  tool: string;
-  arguments: JsonObject;
-  /** A worker was told of it before, this one or another, and may have acted on it. */
-  repeated: boolean;
-}
-
-export interface WatchLine {
-  type: 'ready' | 'created' | 'changed' | 'removed' | 'overflow';
-  path: string;
-}
-/** `paths` and `problems` go together and tell the first of the failures. */
-export interface TransferEnd {
-  files: number;
-  bytes: number;
-  failed: number;
-  paths?: string[];
-  problems?: string[];
-}
+export type ExitRecord = RecordOf<'exit'>;
+export type ExecPreview = RecordOf<'preview'>;
+export type ExecEnd = RecordOf<'ended'>;
+export type ExecRecord = RecordOf<'execInfo'>;
+/** A call of a tool by an exec's code. What it says is the guest's and not checked yet. */
+export type MethodLine = LineOf<'calls'>;
+export type WatchLine = LineOf<'watch'>;
+export type TransferEnd = RecordOf<'transfer'>;
 
 /** A typed conversation with one sandbox's supervisor. Cuts of its stream are not felt; all errors are of the error table. */
 export interface SupervisorConnection {

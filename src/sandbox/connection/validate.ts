@@ -1,39 +1,22 @@
 import { showValue } from '../options/show-value.ts';
-import protocol from '../supervisor/protocol.json' with { type: 'json' };
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
+import { PROTOCOL, type Field, type Fields, type OperationFields } from './protocol.ts';
+import type { Message, Operation, Part, RecordOf } from './protocol-types.ts';
 
-interface Field {
-  type: string;
-  optional?: boolean;
-  min?: number;
-  max?: number;
-  maxLength?: number;
-  maxItems?: number;
-  values?: string[];
-  record?: string;
-}
-type Table = Map<string, Field>;
-/** As in protocol.json: `...` spreads records. */
-type Fields = Record<string, Field | string[]>;
-interface OperationFields {
-  request: Fields;
-  reply?: Fields;
-  lines?: Fields;
-  end: Fields;
-}
+type Table = ReadonlyMap<string, Field>;
 
-const RECORDS = protocol.records as unknown as Record<string, Fields>;
-export type Operation = keyof typeof protocol.operations;
-export type Part = keyof OperationFields;
-
-const ID = idPattern(protocol.id);
+const RECORDS: Record<string, Fields> = PROTOCOL.records;
+const OPERATIONS: Record<string, OperationFields> = PROTOCOL.operations;
+/** Lone surrogates, but for U+DC80 to U+DCFF. */
+const HALF_CHARACTER = /[\u{D800}-\u{DC7F}\u{DD00}-\u{DFFF}]/u;
+const ID = idPattern(PROTOCOL.id);
 const TABLES = new Map(
-  Object.entries(protocol.operations as unknown as Record<string, OperationFields>).flatMap(([operation, parts]) =>
-    Object.entries(parts).map(([part, fields]) => [`${operation}.${part}`, spread(fields as Fields)] as const),
+  Object.entries(OPERATIONS).flatMap(([operation, parts]) =>
+    Object.entries(parts).map(([part, fields]: [string, Fields]) => [`${operation}.${part}`, spread(fields)] as const),
   ),
 );
-const FAILURE = spread(RECORDS['failure'] ?? {});
+const FAILURE = spread(PROTOCOL.records.failure);
 
 /** Says what is wrong with a message that we are about to send; undefined when nothing is. */
 export function findProblem(operation: Operation, part: Part, message: JsonObject): string | undefined {
@@ -42,19 +25,20 @@ export function findProblem(operation: Operation, part: Part, message: JsonObjec
 }
 
 /** Parses what the supervisor sent, trusting nothing; throws a `ProtocolBreach` that says what was wrong. */
-export function parseMessage(operation: Operation, part: Part, payload: Buffer): JsonObject {
+export function parseMessage<O extends Operation, P extends Part>(operation: O, part: P, payload: Buffer): Message<O, P> {
   const message = parseJson(payload);
-  const problem = findProblem(operation, part, message);
-  if (problem !== undefined) throw new ProtocolBreach(problem);
-  return message;
+  let problem: string | undefined;
+  const fits = (_given: unknown): _given is Message<O, P> => (problem = findProblem(operation, part, message)) === undefined;
+  if (fits(message)) return message;
+  throw new ProtocolBreach(problem);
 }
 
 /** The same for an error frame. */
-export function parseFailure(payload: Buffer): { code: string; problem: string } {
+export function parseFailure(payload: Buffer): RecordOf<'failure'> {
   const message = parseJson(payload);
   const problem = check(FAILURE, message, 'error');
   if (problem !== undefined) throw new ProtocolBreach(problem);
-  return message as { code: string; problem: string };
+  return message as RecordOf<'failure'>;
 }
 
 function parseJson(payload: Buffer): JsonObject {
@@ -69,15 +53,15 @@ function parseJson(payload: Buffer): JsonObject {
 }
 
 /** Letters and digits, and marks behind the first of them. */
-function idPattern({ marks, maxLength }: typeof protocol.id): RegExp {
+function idPattern({ marks, maxLength }: { marks: string; maxLength: number }): RegExp {
   const escaped = marks.replaceAll(/[\\\]^-]/g, String.raw`\$&`);
   return new RegExp(`^[A-Za-z0-9][A-Za-z0-9${escaped}]{0,${maxLength - 1}}$`);
 }
 
 function spread(fields: Fields): Table {
-  const table: Table = new Map();
+  const table = new Map<string, Field>();
   for (const [name, field] of Object.entries(fields)) {
-    if (!Array.isArray(field)) table.set(name, field);
+    if ('type' in field) table.set(name, field);
     else for (const record of field) for (const entry of spread(RECORDS[record] ?? {})) table.set(...entry);
   }
   return table;
@@ -96,7 +80,7 @@ function check(table: Table, message: JsonObject, where: string): string | undef
 /** What the protocol takes, in words. */
 function describe({ type, min = 0, max = Number.MAX_SAFE_INTEGER, maxLength = 0, maxItems = 0, values = [], record = '' }: Field): string {
   const words: Record<string, string> = {
-    id: `an id: a letter or digit, then letters, digits or ${protocol.id.marks}, ${protocol.id.maxLength} characters at most`,
+    id: `an id: a letter or digit, then letters, digits or ${PROTOCOL.id.marks}, ${PROTOCOL.id.maxLength} characters at most`,
     text: `a text of at most ${maxLength} characters, without NUL`,
     integer: `a whole number from ${min} to ${max}`,
     boolean: 'true or false',
@@ -128,6 +112,8 @@ const CHECKS: Record<string, (value: unknown, field: Field) => boolean> = {
   record: (value, { record = '' }) => isObject(value) && check(spread(RECORDS[record] ?? {}), value, record) === undefined,
 };
 
+/** Characters are counted as Python does, and half of one is allowed where it stands for an odd byte of a file name. */
 function isText(value: unknown, { maxLength = 0 }: Field): boolean {
-  return typeof value === 'string' && value.length <= maxLength && !value.includes('\0');
+  if (typeof value !== 'string' || value.length > 2 * maxLength || value.includes('\0') || HALF_CHARACTER.test(value)) return false;
+  return value.length <= maxLength || Array.from(value).length <= maxLength;
 }

@@ -4,6 +4,7 @@ import type { ExecRecord, ExecSpec, WorkingConnection } from '../connection/supe
 import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../sandbox.ts';
 import { createServerReader } from './server-reader.ts';
 import { serverExec, serverOfExec } from './server-names.ts';
+import { exitOf } from './exit-of.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** Above what a server's keeper lets through, with the progress it tells. */
@@ -67,8 +68,7 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
   // The line before it ends what an earlier worker may have been cut off in.
   const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...request })}\n`), { end: true });
   given.catch(() => undefined);
-  const { exit } = await running;
-  if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
+  const exit = exitOf(await running, sandboxId, `"${execId}" was running`);
   if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };
   if (restart !== undefined) await onRestart?.(restart);
   return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };

@@ -1,12 +1,13 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { asUser } from '../connection/as-user.ts';
-import type { ExecEnd, ExecRecord, ExecSpec, ExitRecord, WorkingConnection } from '../connection/supervisor-connection.ts';
+import type { ExecEnd, ExecRecord, ExecSpec, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
 import { toRun } from './command-words.ts';
 import { contextExec, contextInfo, contextName, programOf } from './context-names.ts';
 import { followCalls } from './follow-calls.ts';
+import { exitOf, type Exit } from './exit-of.ts';
 
 type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;
 
@@ -125,12 +126,12 @@ async function runInterpreted(connection: WorkingConnection, sandboxId: string, 
   // The program may end without having read its input, and whoever lets go stops feeding it.
   const fed = connection.input(spec.execId, Buffer.from(`${JSON.stringify(request)}\n`), { end: true });
   fed.catch(() => undefined);
-  const { exit, stderr } = await running;
-  if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${spec.execId}" was running` });
-  return toResult(reader, exit, stderr.head, { execId: spec.execId, contextId: options.contextId });
+  const end = await running;
+  const exit = exitOf(end, sandboxId, `"${spec.execId}" was running`);
+  return toResult(reader, exit, end.stderr.head, { execId: spec.execId, contextId: options.contextId });
 }
 
-function toResult(reader: CodeReader, exit: ExitRecord, problem: string, { execId, contextId }: { execId: string; contextId: string | undefined }): CodeResult {
+function toResult(reader: CodeReader, exit: Exit, problem: string, { execId, contextId }: { execId: string; contextId: string | undefined }): CodeResult {
   const { ended, executionCount, ...told } = reader.end();
   const gone = ended === undefined;
   const error = ended?.error ?? (gone && exit.status === 'exited' ? { type: 'Gone', message: 'the process of the code ended', traceback: problem } : undefined);
@@ -146,7 +147,7 @@ function toResult(reader: CodeReader, exit: ExitRecord, problem: string, { execI
   };
 }
 
-function statusOf(exit: ExitRecord, gone: boolean, errorType: string | undefined): CodeResult['status'] {
+function statusOf(exit: Exit, gone: boolean, errorType: string | undefined): CodeResult['status'] {
   if (exit.status === 'timeout' || exit.status === 'concluded') return exit.status;
   if (exit.status === 'killed') return gone && exit.signal === 'SIGKILL' ? 'gone' : 'interrupted';
   if (gone) return 'gone';
@@ -173,11 +174,10 @@ async function runBash(
   const spec: ExecSpec = { ...started, run: toRun(code), maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' };
   const running = options.asStarted ? connection.attach(execId, following) : connection.run(spec, following);
   const end = await followCalls(connection, execId, options, running);
-  if (end.exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while "${execId}" was running` });
-  return resultOfBash(execId, end);
+  return resultOfBash(execId, exitOf(end, sandboxId, `"${execId}" was running`), end);
 }
 
-function resultOfBash(execId: string, { exit, stdout, stderr }: ExecEnd): CodeResult {
+function resultOfBash(execId: string, exit: Exit, { stdout, stderr }: ExecEnd): CodeResult {
   const failed = exit.status === 'exited' && exit.exitCode !== 0;
   const status =
     exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';

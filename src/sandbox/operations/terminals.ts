@@ -3,6 +3,7 @@ import { makeId } from '../../contracts/ids.ts';
 import { asUser } from '../connection/as-user.ts';
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { Pty, PtyFollow, PtyOptions } from '../terminals.ts';
+import { exitOf } from './exit-of.ts';
 
 /** A terminal's output is journalled like any other; what it shows beyond this is not. */
 const MAX_OUTPUT_BYTES = 1024 ** 3;
@@ -50,8 +51,8 @@ function follow(connection: WorkingConnection, sandboxId: string, ptyId: string,
         return onData(chunk);
       },
     })
-    .then(({ exit }) => {
-      if (exit.status === 'lost') throw failure('SANDBOX_LOST', { sandboxId, problem: `it ended while terminal "${ptyId}" was open` });
+    .then((end) => {
+      const exit = exitOf(end, sandboxId, `terminal "${ptyId}" was open`);
       return {
         status: exit.status,
         ...(exit.exitCode !== undefined && { exitCode: exit.exitCode }),

@@ -5,7 +5,7 @@ import type { ExecSpec, WorkingConnection } from '../connection/supervisor-conne
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 /** As the supervisor says it; what else keeps a command from starting is an error. */
-const FULL = /\d+ commands run already$/;
+const FULL = /^\d+ commands run already$/;
 
 /** The same connection, on which commands that are too many at once for a sandbox wait until others have ended; the first that waits is the first to try again. */
 export function whenThereIsRoom(connection: WorkingConnection): WorkingConnection {

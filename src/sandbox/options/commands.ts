@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import protocol from '../supervisor/protocol.json' with { type: 'json' };
+import { PROTOCOL } from '../connection/protocol.ts';
 import type { RunOptions, SandboxHandle, StartOptions } from '../sandbox.ts';
 import { content, piece } from './content.ts';
 import { options, type Parameters } from './parse.ts';
 import { abortSignal, bytes, callback, environment, execId, flag, oneOf, path, text, user, whole } from './values.ts';
 
-const { timeoutMs: timeout, maxOutputBytes: output } = protocol.records.exec;
+const { timeoutMs: timeout, maxOutputBytes: output } = PROTOCOL.records.exec;
 
 /** Longer ones do not fit into a request. */
 const MAX_COMMAND_CHARACTERS = 900_000;
-const SIGNALS = protocol.operations.signal.request.signal.values;
+const SIGNALS = PROTOCOL.operations.signal.request.signal.values;
 
 export const command = text({ kind: 'a command', maxLength: MAX_COMMAND_CHARACTERS, minLength: 0 });
 export const timeoutMs = whole({ ...timeout, unit: 'milliseconds', fix: `Give whole milliseconds, ${timeout.max} (31 days) at most; 0 sets no limit` });

@@ -1,10 +1,10 @@
-import protocol from '../supervisor/protocol.json' with { type: 'json' };
+import { PROTOCOL } from '../connection/protocol.ts';
 import type { SandboxHandle } from '../sandbox.ts';
 import { content } from './content.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
 import { bytes, callback, flag, isWellFormed, list, localPath, mode, notWellFormed, path, pattern, text, whole } from './values.ts';
 
-const { max: maxEntries } = protocol.operations.listFiles.request.maxEntries;
+const { max: maxEntries } = PROTOCOL.operations.listFiles.request.maxEntries;
 
 const MAX_FILES = 10_000;
 const encoding = text({ kind: 'an encoding', maxLength: 40 });

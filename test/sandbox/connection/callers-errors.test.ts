@@ -100,6 +100,19 @@ test('an error of a function that is called between two streams ends its own cal
   }
 });
 
+test('a ping is answered by a supervisor, and not by the end of the stream', async () => {
+  const streams: number[] = [];
+  using supervisor = new ScriptedSupervisor(
+    () => undefined,
+    (stream, cut) => {
+      streams.push(stream);
+      if (stream < 3) cut();
+    },
+  );
+  await supervisor.connection.ping();
+  expect(streams).toEqual([1, 2, 3]);
+});
+
 test('a line that breaks the protocol ends the connection for good, in a list as in a stream', async () => {
   for (const lines of ['{"no":"exec"}\n', 'no JSON\n', '\n', '[]\n', `"${'x'.repeat(100)}"\n`]) {
     using supervisor = new ScriptedSupervisor(({ send }) => {

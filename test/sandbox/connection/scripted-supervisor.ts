@@ -1,5 +1,4 @@
-import { Duplex } from 'node:stream';
-import { duplexPair } from 'node:stream';
+import { type Duplex, duplexPair } from 'node:stream';
 import { pino } from 'pino';
 import { connectSupervisor } from '../../../src/sandbox/connection/connect-supervisor.ts';
 import { encodeFrame, FRAMES, FrameReader, PROTOCOL_VERSION } from '../../../src/sandbox/connection/frames.ts';
@@ -9,9 +8,9 @@ import type { SupervisorConnection } from '../../../src/sandbox/connection/super
 export interface Asked {
   operation: string;
   fields: Record<string, unknown>;
-  send(type: keyof typeof FRAMES, payload: object | string | Uint8Array): void;
+  send: (type: keyof typeof FRAMES, payload: object | string | Uint8Array) => void;
   /** Breaks the stream. */
-  cut(): void;
+  cut: () => void;
 }
 
 export const EXIT = { status: 'exited', exitCode: 0, durationMs: 1, stdoutBytes: 0, stderrBytes: 0, stdoutKept: 0, stderrKept: 0 };
@@ -25,9 +24,12 @@ export class ScriptedSupervisor implements Disposable {
   readonly cancelled: number[] = [];
   streams = 0;
   readonly #answer: (asked: Asked) => void;
+  readonly #onPing: (stream: number, cut: () => void) => void;
 
-  constructor(answer: (asked: Asked) => void) {
+  /** `onPing` is called before a ping is answered, with the number of the stream. */
+  constructor(answer: (asked: Asked) => void, onPing: (stream: number, cut: () => void) => void = () => undefined) {
     this.#answer = answer;
+    this.#onPing = onPing;
     const openStream = () => Promise.resolve(this.#open());
     this.connection = connectSupervisor({ openStream, sandboxId: 'sbx_scripted', log: pino({ level: 'silent' }) });
   }
@@ -37,8 +39,9 @@ export class ScriptedSupervisor implements Disposable {
   }
 
   #open(): Duplex {
-    this.streams += 1;
+    const stream = (this.streams += 1);
     const [ours, theirs] = duplexPair();
+    const cut = () => void theirs.destroy();
     const reader = new FrameReader(({ type, channel, payload }) => {
       if (type === FRAMES.cancel) this.cancelled.push(channel);
       if (type !== FRAMES.request) return;
@@ -48,8 +51,10 @@ export class ScriptedSupervisor implements Disposable {
         if (!ours.destroyed) ours.write(encodeFrame(FRAMES[kind], channel, bytes));
       };
       if (operation === 'hello') send('end', { version: PROTOCOL_VERSION, supervisorId: 'scripted', bootedAt: 'now' });
-      else if (operation === 'ping') send('end', {});
-      else this.#answer({ operation, fields, send, cut: () => ours.destroy() });
+      else if (operation === 'ping') {
+        this.#onPing(stream, cut);
+        send('end', {});
+      } else this.#answer({ operation, fields, send, cut });
     });
     ours.on('data', (chunk: Buffer) => reader.push(chunk));
     ours.on('error', () => undefined);

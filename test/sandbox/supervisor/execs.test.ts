@@ -54,6 +54,8 @@ describe('starting once', () => {
       await expect(started).rejects.toMatchObject({ code: 'EXEC_FAILED', message: expect.stringContaining('No such file or directory') as string });
       expect(attempt).toBeGreaterThan(0);
     }
+    const result = { status: 'failed', problem: expect.stringContaining('No such file or directory') as string };
+    expect(await supervisor.handle.execs()).toMatchObject([{ execId: 'nowhere', state: 'ended', result }]);
   });
 
   test('a helper that the kernel killed for memory is replaced, and what it started lives on', async () => {
