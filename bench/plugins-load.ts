@@ -11,7 +11,7 @@ import { openPluginManager, type PluginManager } from '../src/plugins/manager/pl
 import { createRegistry, type Registry } from '../src/plugins/registry.ts';
 import { compare, timed, type BenchmarkResult, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
-import { isHidden, proportionalSetSizeMib } from './process-memory.ts';
+import { childrenOf, isHidden, proportionalSetSizeMib, treeOf } from './process-memory.ts';
 
 const PLUGINS = 100;
 const TOOLS = 10;
@@ -40,7 +40,7 @@ export async function measurePluginsLoad({ store, log }: BenchParts): Promise<Be
       const parts = { store: store.plugins, hostId: 'bench', hostPlugins: [], environment: () => undefined, isolates, log };
       times.subject.push(await timed(async () => (manager = await openPluginManager({ ...parts, sources, directory, builtins }))));
       if (!manager) throw new Error('no plugins were loaded');
-      memory.subject.push((await memoryOf(await guestProcesses())) + (process.memoryUsage().rss - before) / 2 ** 20);
+      memory.subject.push((await memoryOf(await processesOfPlugins())) + (process.memoryUsage().rss - before) / 2 ** 20);
       prompts = measurePrompts(manager.registry, names);
       await manager[Symbol.asyncDispose]();
       const bare: ChildProcess[] = [];
@@ -136,9 +136,10 @@ async function memoryOf(pids: string[]): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Ids of the processes that plugins run in; the bundler is a child as well. */
-async function guestProcesses(): Promise<string[]> {
-  const children = (await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')).trim().split(' ');
+/** Ids of the processes that plugins run in and of their launchers, which are children of this one, as the bundler is. */
+async function processesOfPlugins(): Promise<string[]> {
+  const children = await childrenOf(process.pid);
   const commands = await Promise.all(children.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  return children.filter((_, index) => commands[index]?.includes('guest.cjs'));
+  const launched = children.filter((_, index) => commands[index]?.includes('guest.cjs'));
+  return (await Promise.all(launched.map(treeOf))).flat();
 }

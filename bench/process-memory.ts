@@ -6,6 +6,18 @@ export async function proportionalSetSizeMib(pid: number | string): Promise<numb
   return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1024;
 }
 
+/** Ids of the processes that a process has started and that still run. */
+export async function childrenOf(pid: number | string): Promise<string[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  return children.split(' ').filter((child) => child.trim() !== '');
+}
+
+/** The id of a process and those of all below it. */
+export async function treeOf(pid: string): Promise<string[]> {
+  const below = await Promise.all((await childrenOf(pid)).map(treeOf));
+  return [pid, ...below.flat()];
+}
+
 /** Whether memory could not be read for want of rights, or of Linux. */
 export function isHidden(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
