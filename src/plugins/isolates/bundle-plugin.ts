@@ -4,6 +4,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
+import { withBundler } from '../bundle/bundler.ts';
+import { evadeCensor } from '../bundle/evade-censor.ts';
 import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts';
 import { pluginSources } from '../bundle/plugin-sources.ts';
 import { isBelow, territoryOf, type Territory } from '../bundle/territory.ts';
@@ -27,9 +29,6 @@ const NAMED = /\bplugin:([^":]*?)(?:\?\.m[jt]s)?(?=[":]|$)/g;
 const GLOBAL = 'longshorePlugin';
 /** What may be a module of Node. */
 const BUILTIN = /^(node:)?[a-z_]+(\/[a-z_]+)*$/;
-/** What a compartment refuses to evaluate, wherever it stands: in strings and comments too. */
-const REFUSED = /\bimport\s*(?:\(|\/[/*])|<!--|-->|(?<![.\w$])eval\s*\(/;
-
 /** A plugin's code with all that it imports, in the forms in which it runs. */
 export interface PluginBundle {
   /** A script whose value is an object with the plugin's exports; for a compartment. */
@@ -84,16 +83,11 @@ async function bundleForCompartment(place: Place, start: string | undefined, bui
     conditions: CONDITIONS,
     plugins: [resolveOwn, leaveOutTranslations, builtins],
   });
-  if (!REFUSED.test(bundled)) return bundled;
-  // Comments are gone by now; what is left stands in strings, where it can be split, or is code that a compartment cannot run.
-  // It brings a whole parser, which most workers never need.
-  const { evadeCensorSync } = await import('@endo/evasive-transform');
-  const { code } = evadeCensorSync(bundled, { sourceType: 'script' });
-  const [found] = REFUSED.exec(code) ?? [];
-  if (found === undefined) return code;
+  const evaded = await withBundler(() => evadeCensor(bundled));
+  if ('code' in evaded) return evaded.code;
   throw invalid(
     place.name,
-    `${place.entry} or what it imports uses ${found.trim()}…, which a compartment does not have`,
+    `${place.entry} or what it imports uses ${evaded.refused}…, which a compartment does not have`,
     'Import what it needs by a fixed name; do without eval',
   );
 }
@@ -132,7 +126,7 @@ async function bundle(
 ): Promise<string> {
   const resolveImport = createImportResolver(territory, conditions, tsconfig !== undefined);
   const sources = pluginSources({ territory, resolveImport, entry, start, isOwn: (path) => isBelow(path, OWN_CODE) });
-  const built = await build({
+  const building: BuildOptions = {
     entryPoints: ['start'],
     absWorkingDir: OWN_CODE,
     bundle: true,
@@ -149,7 +143,8 @@ async function bundle(
     tsconfigRaw: tsconfig ?? '{}',
     ...options,
     plugins: [...plugins, sources],
-  }).catch((error: { errors?: Message[] } & Error) => {
+  };
+  const built = await withBundler(() => build(building)).catch((error: { errors?: Message[] } & Error) => {
     // A module of Node may be what its tools in the sandbox need; a file that leads out is wrong in any case.
     const message = error.errors?.find(({ detail }) => detail !== undefined) ?? error.errors?.[0];
     const { problem, fix } = (message?.detail as Refusal | undefined) ?? refusalOf((message?.text ?? error.message).replaceAll(NAMED, '$1'));

@@ -3,7 +3,8 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, type BuildOptions } from 'esbuild';
+import { withBundler } from '../bundle/bundler.ts';
 
 export interface GuestScript extends AsyncDisposable {
   path: string;
@@ -15,7 +16,7 @@ const SOURCE = fileURLToPath(new URL(`./guest/guest${import.meta.url.endsWith('.
 
 /** Bundles the program of plugins' processes to one file: a process that reads one small file starts in half the time, and may be forbidden all others. */
 export async function writeGuestScript(place = tmpdir()): Promise<GuestScript> {
-  const { outputFiles } = await build({
+  const options = {
     entryPoints: [SOURCE],
     bundle: true,
     write: false,
@@ -30,7 +31,8 @@ export async function writeGuestScript(place = tmpdir()): Promise<GuestScript> {
     minifySyntax: true,
     legalComments: 'none',
     logLevel: 'silent',
-  });
+  } as const satisfies BuildOptions;
+  const { outputFiles } = await withBundler(() => build(options));
   return putInPlace(place, Buffer.from(outputFiles[0]?.contents ?? ''));
 }
 

@@ -9,9 +9,15 @@ beforeAll(async () => {
 });
 afterAll(() => bench[Symbol.asyncDispose]());
 
-async function untilAsleep(plugin: Plugin | undefined): Promise<void> {
-  while (plugin?.isAsleep?.() === false) await new Promise((resolve) => setTimeout(resolve, 2));
+async function soon(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`waited too long until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
 }
+
+const untilAsleep = (plugin: Plugin | undefined) => soon(() => plugin?.isAsleep?.() !== false, 'it sleeps');
 
 /** Lines of the log about a plugin, in their order. */
 const linesOf = (name: string) => bench.logged.filter((line) => line.includes(`"plugin":"${name}"`)).map((line) => line.split(' {')[0]);
@@ -33,7 +39,7 @@ test('a plugin that nobody uses unloads and has no process; its tools stay liste
   await untilAsleep(plugin);
   expect(plugin.tools.map(({ id }) => id)).toEqual(['state', 'ping']);
   // The next one in advance is begun only later.
-  while ((await childrenOf(process.pid)).length > before || linesOf('sleeper').length < 3) await new Promise((resolve) => setTimeout(resolve, 2));
+  await soon(async () => (await childrenOf(process.pid)).length <= before && linesOf('sleeper').length >= 3, 'its process has ended');
   // Once for each of its compartments.
   expect(linesOf('sleeper')).toEqual([SLEEPS, 'unloads', 'unloads']);
   expect(await run(plugin, 'state')).toEqual([1, [1, 'v']]);
@@ -100,7 +106,7 @@ test('the manager reports who sleeps, and stops without waking anybody', async (
   await managed.write('p/index.ts', sourceOf('managed', { run: 'return 1' }).replace('definePlugin({', `definePlugin({ ${hooks}`));
   const manager = await managed.open(['./p']);
   const report = async (asleep: boolean) => {
-    while (managed.states.written.get('./p')?.asleep !== (asleep ? true : undefined)) await new Promise((resolve) => setTimeout(resolve, 2));
+    await soon(() => managed.states.written.get('./p')?.asleep === (asleep ? true : undefined), 'it is reported');
     return managed.states.written.get('./p');
   };
   expect(await report(true)).toMatchObject({ health: 'loaded', tools: ['run'], asleep: true });

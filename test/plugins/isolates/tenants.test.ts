@@ -21,6 +21,16 @@ const TOOLS = {
 const HOOKS = `load: async ({ config }: any) => { configured = config.size; },
   updateConfig: async (_scope: string, config: any) => { if (config.size > 9) throw new Error('too large'); configured = config.size; },
   unload: async () => console.log('unloads'), promptText: async ({ tenantId }: any) => tenantId + ' ' + configured,`;
+/** Refuses a change in the compartments where it was told to. */
+const STUBBORN = sourceOf(
+  'stubborn',
+  { configured: 'return configured;', refuse: 'refuses = true;' },
+  { top: 'let configured: unknown; let refuses = false;' },
+).replace(
+  'definePlugin({',
+  `definePlugin({ load: async ({ config }: any) => { configured = config.size; },
+  updateConfig: async (_scope: string, config: any) => { if (refuses) throw new Error('not here'); configured = config.size; },`,
+);
 const load = (on: Workbench, id: string): Promise<Plugin> =>
   on.load(id, sourceOf(id, TOOLS, { top: 'let configured: unknown;' }).replace('definePlugin({', `definePlugin({ ${HOOKS}`));
 const of = (tenantId: string, more: Partial<ToolContext> = {}) => contextOf(`conv-of-${tenantId}`, { tenantId, ...more });
@@ -105,6 +115,35 @@ test('a change of the configuration is taken or refused by a process without a t
   expect(statesOf(bench, 'changed')).toHaveLength(4);
   await problemOf(run(plugin, 'flood', {}, of('one')));
   expect(await seen(['one'])).toEqual([2]);
+});
+
+test('a process that does not take a change which its plugin took is ended, and the next one begins with it', async () => {
+  const plugin = await bench.load('stubborn', STUBBORN);
+  await plugin.load!(hostOf({ size: 1 }));
+  const seen = (tenant: string) => run(plugin, 'configured', {}, of(tenant));
+  await run(plugin, 'refuse', {}, of('one'));
+  expect([await seen('one'), await seen('two')]).toEqual([1, 1]);
+  await plugin.updateConfig!('self', { size: 2 }, '2');
+  await until(async () => bench.logged.some((line) => line.includes('it did not take a change that its plugin took')), 'its process has ended');
+  expect([await seen('one'), await seen('two')]).toEqual([2, 2]);
+  const lines = bench.logged.filter((line) => line.includes('"plugin":"stubborn"') && line.startsWith('the process of a plugin was ended'));
+  expect(lines).toEqual([expect.stringContaining('"tenant":"one"')]);
+});
+
+test('of idle processes the one that was used least recently makes room', async () => {
+  await using small = await openWorkbench({ maxProcesses: 2 });
+  const source = (id: string) => sourceOf(id, { count: 'calls += 1; return calls;' }, { top: 'let calls = 0;' });
+  const [first, second, third] = [
+    await small.load('first', source('first')),
+    await small.load('second', source('second')),
+    await small.load('third', source('third')),
+  ];
+  await run(first, 'count', {}, of('one'));
+  await run(second, 'count', {}, of('one'));
+  // From here on the second is the one that was used least recently.
+  expect(await run(first, 'count', {}, of('one'))).toBe(2);
+  expect(await run(third, 'count', {}, of('one'))).toBe(1);
+  expect([await run(first, 'count', {}, of('one')), await run(second, 'count', {}, of('one'))]).toEqual([3, 1]);
 });
 
 test('where as many processes run as may, the idle one that was used least recently makes room, and calls wait in their order for those in use', async () => {
