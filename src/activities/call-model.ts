@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { CallModelArgs, CallModelResult, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
+import { callOfStep } from '../contracts/call-ids.ts';
 import type { Usage } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
@@ -146,12 +147,11 @@ function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry |
 
 /** Gives each tool call its id: the step's, numbered; and its tool's full id, also where it was not shown. */
 function nameCalls(parts: AssistantPart[], stepId: string, registry: Registry): AssistantPart[] {
-  const base = stepId.replace(/^step_/, 'call_');
-  let index = 0;
+  let position = 0;
   const named = (part: CallPart): CallPart => ({
     ...bounded(part),
     tool: registry.fromAlias(part.tool) ?? part.tool,
-    callId: `${base}${String(index++).padStart(2, '0')}`,
+    callId: callOfStep(stepId, position++),
   });
   return parts.map((part) => (part.type === 'tool-call' ? named(part) : part));
 }

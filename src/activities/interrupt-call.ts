@@ -1,4 +1,5 @@
 import type { InterruptCallArgs } from '../contracts/activities.ts';
+import { execOf, isDirectExecOf, isExecOf } from '../contracts/call-ids.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { SandboxHandle } from '../sandbox/sandbox.ts';
 import type { ToolCallRow } from '../store/store.ts';
@@ -43,8 +44,8 @@ async function killCommandsOf(handle: SandboxHandle, callId: string): Promise<vo
   for (;;) {
     const commands = (await handle.execs()).filter(({ execId }) => isExecOf(callId, execId));
     await Promise.all(commands.filter(({ state }) => state === 'running').map(({ execId }) => handle.kill(execId, 'SIGTERM')));
-    const begun = commands.filter(({ execId }) => !isWithin(callId, execId)).length;
-    if (await barNextCommand(handle, `${callId}-${begun + 1}`)) return;
+    const begun = commands.filter(({ execId }) => isDirectExecOf(callId, execId)).length;
+    if (await barNextCommand(handle, execOf(callId, begun + 1))) return;
   }
 }
 
@@ -56,13 +57,4 @@ async function barNextCommand(handle: SandboxHandle, execId: string): Promise<bo
     if (isFailure(error, 'EXEC_MISMATCH')) return false;
     throw error;
   }
-}
-
-/** True for the commands named after a call: its n-th, and those that a tool in the sandbox asked for while it ran as the n-th. */
-export function isExecOf(callId: string, execId: string): boolean {
-  return execId.startsWith(`${callId}-`) && /^\d+(-\d+)?$/.test(execId.slice(callId.length + 1));
-}
-
-function isWithin(callId: string, execId: string): boolean {
-  return execId.slice(callId.length + 1).includes('-');
 }

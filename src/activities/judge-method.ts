@@ -1,4 +1,5 @@
 import type { ExecuteToolArgs, ProposedCall } from '../contracts/activities.ts';
+import { depthOfCall } from '../contracts/call-ids.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { judgeCalls } from '../plugins/judge-calls.ts';
@@ -6,7 +7,7 @@ import type { RegisteredTool, Registry } from '../plugins/registry.ts';
 import type { MethodAnswer, MethodCall } from '../sandbox/sandbox.ts';
 import type { ToolCallRow } from '../store/store.ts';
 import { describeTools, LIST_TOOLS } from './describe-tools.ts';
-import { methodDepth, refusal } from './method-answer.ts';
+import { refusal } from './method-answer.ts';
 
 /** What is to be done about a call of code. `at-once`: it only reads and needs no approval. `durable`: it is the workflow's. */
 export type MethodVerdict = { next: 'answer'; answer: MethodAnswer } | { next: 'deny' | 'at-once' | 'durable'; proposed: ProposedCall; accepted: JsonObject };
@@ -31,7 +32,7 @@ export async function judgeMethod(
   const agent = agents.get(args.agentId);
   if (!agent) return refused('TOOL_NOT_FOUND', `Agent "${args.agentId}" is not known here.`);
   if (call.tool === LIST_TOOLS) return { next: 'answer', answer: { ok: describeTools(available, registry) } };
-  if (methodDepth(callId) > MAX_DEPTH) return refused('TOO_DEEP', `Code that was called by code may call tools ${MAX_DEPTH} levels deep, not deeper.`);
+  if (depthOfCall(callId) > MAX_DEPTH) return refused('TOO_DEEP', `Code that was called by code may call tools ${MAX_DEPTH} levels deep, not deeper.`);
   const calls = [{ callId, tool: call.tool, arguments: row?.arguments ?? call.arguments }];
   const {
     proposed: [proposed],

@@ -7,16 +7,6 @@ import { textOf } from './tool-result.ts';
 /** Largest value given to code, in bytes of JSON. */
 export const MAX_VALUE_BYTES = 1_000_000;
 
-/** Id of the n-th call of an exec's code; the supervisor numbers them, so it is the same for whoever asks. */
-export function methodCallId(execId: string, number: number): string {
-  return `${execId}m${number}`;
-}
-
-/** How deep in code that was called by code a call is: 0 for the model's. */
-export function methodDepth(callId: string): number {
-  return callId.match(/-\d+m\d+/g)?.length ?? 0;
-}
-
 /** What code is given for a tool's result: the value itself; a text for content that is a text, else the parts. Undefined for what is too large. */
 export function toValue(result: unknown): Json | undefined {
   const content = (result as { content?: unknown } | null)?.content;

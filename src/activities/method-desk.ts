@@ -1,5 +1,6 @@
 import type { ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
+import { callOfCode } from '../contracts/call-ids.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry.ts';
@@ -8,7 +9,7 @@ import type { CallResult, NewEvent, NewMethodCall, Store, ToolCallRow } from '..
 import { deferred } from '../deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from './offer-tools.ts';
-import { answerOf, methodCallId, refusal } from './method-answer.ts';
+import { answerOf, refusal } from './method-answer.ts';
 import { shownArguments } from './shown-arguments.ts';
 import { createSettleCall } from './settle-call.ts';
 import type { RunOutcome } from './tool-run.ts';
@@ -86,7 +87,7 @@ export class MethodDesk implements Disposable {
 
   take(handle: SandboxHandle, call: MethodCall): void {
     this.stir();
-    void this.work(() => this.serve({ handle, call, callId: methodCallId(call.execId, call.number) }));
+    void this.work(() => this.serve({ handle, call, callId: callOfCode(call.execId, call.number) }));
   }
 
   /** The code has given a sign of life. */

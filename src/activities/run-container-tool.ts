@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
+import { isExecOf } from '../contracts/call-ids.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { ExecInfo, SandboxHandle } from '../sandbox/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../deferred.ts';
-import { isExecOf } from './interrupt-call.ts';
 import { contextFor } from './tool-context.ts';
 import { contentOf } from './tool-result.ts';
 import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';

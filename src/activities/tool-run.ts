@@ -1,4 +1,5 @@
 import type { ExecuteToolArgs, ProposedCall } from '../contracts/activities.ts';
+import { isExecOf } from '../contracts/call-ids.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
@@ -9,7 +10,6 @@ import type { ClaimResult, Store } from '../store/store.ts';
 import type { AwaitedResults, MethodDesk } from './method-desk.ts';
 import type { OutputEvents } from './output-events.ts';
 import type { Progress } from './progress.ts';
-import { isExecOf } from './interrupt-call.ts';
 import { redact } from './redact.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 import { createCallSandbox, type CallSandbox } from './tool-sandbox.ts';

@@ -1,10 +1,10 @@
 import type { ExecuteToolArgs } from '../contracts/activities.ts';
+import { callOfCode, execOf, isUnderExec } from '../contracts/call-ids.ts';
 import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { ToolSandbox } from '../plugins/define-plugin.ts';
 import type { CodeResult, CommandResult, ExecInfo, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../sandbox/sandbox.ts';
 import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
 import { INTERRUPTED_MARK } from './interrupt-call.ts';
-import { methodCallId } from './method-answer.ts';
 
 /** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
 export type Ending =
@@ -67,7 +67,7 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
   const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, over: new Set(), awaited: new Map() };
   let named = 0;
   let busy = 0;
-  const nextId = () => `${callId}-${++named}`;
+  const nextId = () => execOf(callId, ++named);
   return {
     handle: () => guarded(async (handle) => handle),
     ...commands(nextId),
@@ -77,7 +77,7 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
     },
     runTool(run) {
       const execId = nextId();
-      return guarded((handle) => runToolOnce(hold, handle, execId, { ...run, commandsOf: (number) => commands(() => `${execId}-${number}`) }));
+      return guarded((handle) => runToolOnce(hold, handle, execId, { ...run, commandsOf: (number) => commands(() => execOf(execId, number)) }));
     },
     ending: fate.ending,
     concludedBy: () => hold.concludedBy,
@@ -155,7 +155,7 @@ async function runOnce(
     return attached;
   });
   if (result.status === 'killed') throw killed(hold, execId, result);
-  if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
+  if (result.concludedBy !== undefined) hold.concludedBy = callOfCode(execId, result.concludedBy);
   return result;
 }
 
@@ -174,7 +174,7 @@ async function runCodeOnce(
   const given = { timeoutMs, ...options, ...follow, execId, onAbort: 'detach' as const };
   const result = await orAttached(hold, handle, execId, handle.runCode(code, given), () => handle.runCode(code, { ...given, asStarted: true }));
   if (result.status === 'interrupted') throw killed(hold, execId);
-  if (result.concludedBy !== undefined) hold.concludedBy = methodCallId(execId, result.concludedBy);
+  if (result.concludedBy !== undefined) hold.concludedBy = callOfCode(execId, result.concludedBy);
   return result;
 }
 
@@ -211,12 +211,12 @@ async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, ru
 
 /** A killed command was interrupted on request, unless its tool was over by then: its time limit, too, ends what it had started. */
 function killed({ fate, over }: Hold, execId: string, result?: CommandResult): unknown {
-  const isOver = [...over].some((toolId) => execId.startsWith(`${toolId}-`));
+  const isOver = [...over].some((toolId) => isUnderExec(toolId, execId));
   return isOver ? failure('DETACHED', { execId }) : fate.end({ kind: 'interrupted', ...(result && { result }) });
 }
 
 async function endCommandsOf(handle: SandboxHandle, execId: string): Promise<void> {
-  const running = (await handle.execs()).filter((exec) => exec.state === 'running' && exec.execId.startsWith(`${execId}-`));
+  const running = (await handle.execs()).filter((exec) => exec.state === 'running' && isUnderExec(execId, exec.execId));
   await Promise.all(running.map((exec) => handle.kill(exec.execId)));
 }
 

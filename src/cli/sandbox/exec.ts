@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { parseDuration } from '../../agents/duration.ts';
 import { failure } from '../../contracts/errors.ts';
-import { makeId } from '../../contracts/ids.ts';
+import { freeExec } from '../../contracts/call-ids.ts';
 import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/sandbox.ts';
 import { printError, EXIT, printLine, type Cli } from '../cli.ts';
 import { quoted } from '../../contracts/quoted.ts';
@@ -67,7 +67,7 @@ async function begin(cli: Cli, handle: SandboxHandle, command: string, options: 
 }
 
 async function follow(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<number> {
-  const execId = makeId('call', Date.now(), Math.random);
+  const execId = freeExec();
   const escape = options.raw ? 'never' : 'on-terminal';
   const [stdout, stderr] = [cli.out.program(escape), cli.err.program(escape)];
   let interrupts = 0;

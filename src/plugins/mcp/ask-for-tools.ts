@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { makeId } from '../../contracts/ids.ts';
+import { freeExec } from '../../contracts/call-ids.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer, ServerRequestOptions } from '../../sandbox/sandbox.ts';
 import type { ServerSandbox } from '../plugin-details.ts';
@@ -22,7 +22,7 @@ export async function askForTools(sandbox: Pick<ServerSandbox, 'callServer' | 'f
   let version = '0';
   let params: JsonObject = {};
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const execId = makeId('call', Date.now(), Math.random);
+    const execId = freeExec();
     const answer = await sandbox.callServer(server, { method: 'tools/list', params }, { ...asking, execId });
     // Nobody comes back for it.
     await sandbox.forget(execId).catch(() => undefined);

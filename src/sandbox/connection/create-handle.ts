@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import { makeId } from '../../contracts/ids.ts';
+import { freeExec } from '../../contracts/call-ids.ts';
 import { toRun } from '../operations/command-words.ts';
 import { createServerOperations } from '../operations/call-server.ts';
 import { createFileOperations } from '../operations/files.ts';
@@ -133,7 +133,7 @@ async function feed(connection: WorkingConnection, execId: string, stdin: Input)
 
 function toSpec(command: string, run: RunOptions): ExecSpec {
   return {
-    execId: run.execId ?? makeId('call', Date.now(), Math.random),
+    execId: run.execId ?? freeExec(),
     run: toRun(command),
     cwd: run.cwd ?? '.',
     ...asUser(run.user),

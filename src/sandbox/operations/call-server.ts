@@ -1,5 +1,5 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
-import { makeId } from '../../contracts/ids.ts';
+import { freeExec } from '../../contracts/call-ids.ts';
 import type { ExecRecord, ExecSpec, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../sandbox.ts';
 import { createServerReader } from './server-reader.ts';
@@ -21,7 +21,7 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
 export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<SandboxHandle, 'callServer' | 'serverMark' | 'endServers'> {
   return {
     async callServer(server, request, options = {}) {
-      const execId = options.execId ?? makeId('call', Date.now(), Math.random);
+      const execId = options.execId ?? freeExec();
       // Whatever became of its server: a request that was made is only followed.
       if (!(await find(connection, execId))) await ensureServer(connection, server, options.onRestart);
       return follow(connection, { sandboxId, execId, name: server.name, request, options });

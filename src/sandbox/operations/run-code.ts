@@ -1,5 +1,5 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
-import { makeId } from '../../contracts/ids.ts';
+import { freeExec } from '../../contracts/call-ids.ts';
 import { asUser } from '../connection/as-user.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
@@ -43,7 +43,7 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
   };
   return {
     async runCode(code, given: RunCodeOptions) {
-      const execId = given.execId ?? makeId('call', Date.now(), Math.random);
+      const execId = given.execId ?? freeExec();
       return interruptible(connection, execId, given, (options) => runOnce(code, options, execId));
     },
     async interruptCode(context) {

@@ -1,5 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
-import { makeId } from '../../contracts/ids.ts';
+import { freeExec } from '../../contracts/call-ids.ts';
 import { asUser } from '../connection/as-user.ts';
 import type { WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { Pty, PtyFollow, PtyOptions } from '../terminals.ts';
@@ -16,7 +16,7 @@ const MAX_FRAME_BYTES = 512 * 1024;
 export async function openPty(connection: WorkingConnection, sandboxId: string, options: PtyOptions & PtyFollow): Promise<Pty> {
   const { columns = 80, rows = 24, command } = options;
   for (const size of [columns, rows]) checkSize(size);
-  const ptyId = options.ptyId ?? makeId('call', Date.now(), Math.random);
+  const ptyId = options.ptyId ?? freeExec();
   const argv = command === undefined ? ['/bin/bash', '-l'] : ['/bin/bash', '-c', command];
   await connection.start({
     execId: ptyId,
