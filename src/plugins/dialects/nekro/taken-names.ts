@@ -40,20 +40,18 @@ const NODE_MODULES = words(`
   assert async_hooks buffer child_process cluster constants dgram diagnostics_channel dns domain events fs http http2 https inspector net os path perf_hooks punycode
   querystring readline repl sea sqlite stream string_decoder sys test timers tls trace_events tty url util v8 vm wasi worker_threads zlib`);
 
-/** By what each name is taken; the first that has it. */
+/** By what each name is taken: the last in this list that has it. */
 const TAKEN = new Map<string, string>(
   (
     [
-      ['in Python it is a word of the language', PYTHON_WORDS],
-      ['in JavaScript it is a word of the language', JAVASCRIPT_WORDS],
-      ['in Python it means what is built in', PYTHON_BUILTINS],
-      ['in JavaScript it means what is built in', JAVASCRIPT_GLOBALS],
-      ["in JavaScript it means Node's module", NODE_MODULES],
       ['it means all tools', ['tools', 'longshore']],
+      ["in JavaScript it means Node's module", NODE_MODULES],
+      ['in JavaScript it means what is built in', JAVASCRIPT_GLOBALS],
+      ['in Python it means what is built in', PYTHON_BUILTINS],
+      ['in JavaScript it is a word of the language', JAVASCRIPT_WORDS],
+      ['in Python it is a word of the language', PYTHON_WORDS],
     ] as const
-  )
-    .toReversed()
-    .flatMap(([by, names]) => [...names].map((name): [string, string] => [name, by])),
+  ).flatMap(([by, names]) => [...names].map((name): [string, string] => [name, by])),
 );
 
 /**
