@@ -75,6 +75,7 @@ async function open({ store, sandboxes, tenantId }: OpenParts, template: Sandbox
   const { sandboxId } = opened.handle;
   try {
     if (known !== undefined) await store.sandboxes.prolong(sandboxId, ttlMs);
+    if (wished.workDirectory !== undefined) await opened.handle.createDirectory(wished.workDirectory);
     if (assets) await uploadAssets(opened.handle, assets);
     return opened;
   } catch (error) {

@@ -134,13 +134,18 @@ describe('a refused option', () => {
 });
 
 test('environment, metadata and work directory hold for all that it does, and for whoever opens it again', async () => {
-  const first = await open({ env: { GREETING: 'hi', MORE: '1' }, metadata: { order: 7 }, workDirectory: 'work', diskMb: 100 });
-  await first.createDirectory('work');
+  const first = await open({ env: { GREETING: 'hi', MORE: '1' }, metadata: { order: 7 }, workDirectory: 'in/work', diskMb: 100 });
   expect(await output(first, 'echo $GREETING $MORE; basename "$PWD"', { env: { MORE: '2' } })).toBe('hi 2\nwork');
   await first.release();
   await using again = await open({ sandboxId: first.sandboxId });
   expect((await again.runCode("import os; print(os.environ['GREETING'], os.path.basename(os.getcwd()))", { language: 'python' })).stdout).toBe('hi work\n');
   expect(await again.info()).toMatchObject({ metadata: { order: 7 }, diskMb: 100, tier: 'running', onTtl: 'destroy' });
+});
+
+test('a work directory that cannot be made is an error, and leaves no sandbox', async () => {
+  const before = (await sandboxes.list(where)).length;
+  await expect(open({ workDirectory: '/etc/work' })).rejects.toMatchObject({ code: 'FILE_FAILED', message: expect.stringContaining('/etc/work') as unknown });
+  expect(await sandboxes.list(where)).toHaveLength(before);
 });
 
 test('one that is to be stopped when its time is over keeps its files', async () => {
