@@ -1,7 +1,7 @@
 import type { AcceptMessageArgs } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
 import type { NewEvent, Store } from '../store/store.ts';
-import { withoutAppended } from './append-once.ts';
+import { onceEach } from './once-each.ts';
 
 /** Puts a user's message into the transcript, once, and starts its turn unless it joins a running one. */
 export function createAcceptMessage({ store }: { store: Store }) {
@@ -11,6 +11,6 @@ export function createAcceptMessage({ store }: { store: Store }) {
     await store.transcript.append(conversationId, turnId, undefined, messageId, { role: 'user', content: [{ type: 'text', text }] });
     const received: NewEvent = { type: 'message.received', turnId, data: { messageId, text, steers } };
     const events: NewEvent[] = steers ? [received] : [received, { type: 'turn.started', turnId, data: {} }];
-    await store.conversations.saveStatus(status, await withoutAppended(store, conversationId, events));
+    await store.conversations.saveStatus(status, onceEach(events));
   };
 }

@@ -33,11 +33,6 @@ export interface CallModelDependencies {
 }
 type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 type CallPart = AssistantPart & { type: 'tool-call' };
-/** An answer as stored; `isNew` when this attempt stored it. */
-interface Answer {
-  entry: AssistantEntry;
-  isNew: boolean;
-}
 
 const HEARTBEAT_MS = 500;
 /** The pauses after failures grow from half a second to a minute; so many failures outlast a bad quarter of an hour. */
@@ -70,7 +65,7 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       }
       const dependencies = { ...parts, registry: await registryInConversation(parts.registry, agent, args) };
       const offer = await offerTools(dependencies, args, agent);
-      const answer = stored ? { entry: stored, isNew: false } : await askModel(dependencies, args, offer, transcript);
+      const answer = stored ?? (await askModel(dependencies, args, offer, transcript));
       return await proposeCalls(dependencies, args, offer, answer);
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: redact(error.message) };
@@ -119,7 +114,12 @@ function classifyAbort(error: unknown): unknown {
   return abandoned ? failure('INTERNAL', { problem: 'the worker let go of a model call' }, error) : error;
 }
 
-async function askModel({ store, registry, models }: CallModelDependencies, args: CallModelArgs, offer: Offer, transcript: StoredEntry[]): Promise<Answer> {
+async function askModel(
+  { store, registry, models }: CallModelDependencies,
+  args: CallModelArgs,
+  offer: Offer,
+  transcript: StoredEntry[],
+): Promise<AssistantEntry> {
   const { conversationId, turnId, stepId, step } = args;
   const { info, cancellationSignal } = Context.current();
   const model = models.get(offer.agent);
@@ -134,10 +134,9 @@ async function askModel({ store, registry, models }: CallModelDependencies, args
   });
   await deltas.flush();
   const entry: AssistantEntry = { role: 'assistant', parts: nameCalls(answer.parts, stepId, registry), usage: answer.usage };
-  if (await store.transcript.append(conversationId, turnId, stepId, stepId, entry)) return { entry, isNew: true };
+  if (await store.transcript.append(conversationId, turnId, stepId, stepId, entry)) return entry;
   // An attempt thought dead was faster: its answer counts.
-  const stored = findAnswer(await store.transcript.read(conversationId), stepId);
-  return { entry: stored ?? entry, isNew: false };
+  return findAnswer(await store.transcript.read(conversationId), stepId) ?? entry;
 }
 
 function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {
@@ -164,7 +163,7 @@ function bounded(part: CallPart): CallPart {
   return { ...part, arguments: {}, unreadable };
 }
 
-async function proposeCalls({ store, registry }: CallModelDependencies, args: CallModelArgs, offer: Offer, { entry, isNew }: Answer): Promise<CallModelResult> {
+async function proposeCalls({ store, registry }: CallModelDependencies, args: CallModelArgs, offer: Offer, entry: AssistantEntry): Promise<CallModelResult> {
   const { conversationId, turnId, stepId } = args;
   const usage = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
   const parts = entry.parts.filter((part) => part.type === 'tool-call');
@@ -183,9 +182,7 @@ async function proposeCalls({ store, registry }: CallModelDependencies, args: Ca
       })),
     );
   }
-  if (isNew || !(await hasFinished(store, conversationId, stepId))) {
-    await store.events.append(conversationId, describeStep(args, accepted, calls, usage));
-  }
+  await store.events.append(conversationId, describeStep(args, accepted, calls, usage));
   for (const [callId, text] of refusals) await refuse(store, args, parts, callId, text);
   const spoke = entry.parts.some((part) => part.type === 'text' && part.text.trim() !== '');
   return { outcome: 'answered', calls, usage, spoke };
@@ -204,21 +201,11 @@ async function judge(registry: Registry, { agent, available }: Offer, parts: Cal
   return { calls, accepted: judged.accepted, refusals: new Map([...judged.refusals.map(({ callId, text }) => [callId, text] as const), ...unreadable]) };
 }
 
-/** An earlier attempt may have stored the answer and died before it announced it. */
-async function hasFinished(store: Pick<Store, 'events'>, conversationId: string, stepId: string): Promise<boolean> {
-  for (let afterSeq = 0; ;) {
-    const page = await store.events.read(conversationId, afterSeq);
-    if (page.some((event) => event.type === 'step.finished' && event.stepId === stepId)) return true;
-    const last = page.at(-1);
-    if (!last) return false;
-    afterSeq = last.seq;
-  }
-}
-
 function describeStep({ turnId, stepId }: CallModelArgs, accepted: JsonObject[], calls: ProposedCall[], usage: Usage): NewEvent[] {
-  const finished: NewEvent = { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } } };
+  const finished: NewEvent = { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } }, key: `step.finished/${stepId}` };
   const requested = calls.map(({ callId, tool, decision, why }, index): NewEvent => {
-    return { type: 'tool.requested', turnId, stepId, data: { callId, tool, ...shownArguments(accepted[index] ?? {}), decision, why } };
+    const data = { callId, tool, ...shownArguments(accepted[index] ?? {}), decision, why };
+    return { type: 'tool.requested', turnId, stepId, data, key: `tool.requested/${callId}` };
   });
   return [finished, ...requested];
 }

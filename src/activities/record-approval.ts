@@ -1,12 +1,11 @@
 import type { ApprovalEventArgs } from '../contracts/activities.ts';
 import type { NewEvent, Store } from '../store/store.ts';
-import { withoutAppended } from './append-once.ts';
+import { onceEach } from './once-each.ts';
 
 /** Tells readers of the events that a person is asked, and what the answer was. */
 export function createRecordApproval({ store }: { store: Store }) {
   return async function recordApproval(args: ApprovalEventArgs): Promise<void> {
-    const events = await withoutAppended(store, args.conversationId, [await toEvent(args)]);
-    if (events.length > 0) await store.events.append(args.conversationId, events);
+    await store.events.append(args.conversationId, onceEach([await toEvent(args)]));
   };
 
   async function toEvent({ turnId, callId, tool, hash, event }: ApprovalEventArgs): Promise<NewEvent> {

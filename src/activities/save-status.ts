@@ -1,10 +1,10 @@
 import type { SaveStatusArgs } from '../contracts/activities.ts';
 import type { Store } from '../store/store.ts';
-import { withoutAppended } from './append-once.ts';
+import { onceEach } from './once-each.ts';
 
 /** Projects the conversation's status to Postgres, with the events that go with it. */
 export function createSaveStatus({ store }: { store: Store }) {
   return async function saveStatus({ status, events }: SaveStatusArgs): Promise<void> {
-    await store.conversations.saveStatus(status, await withoutAppended(store, status.conversationId, events));
+    await store.conversations.saveStatus(status, onceEach(events));
   };
 }

@@ -33,18 +33,19 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Messages {
   const sendAs = async (index: number, given: string | ContentPart): Promise<void> => {
     const part: ContentPart = typeof given === 'string' ? { type: 'text', text: given } : given;
     refuseUnfit(run, signal, part, said++);
+    // Workers of earlier versions sent messages without a key.
     earlier ??= claim.attempt > 1 ? store.events.sentBy(conversationId, callId) : Promise.resolve([]);
     if (!(await earlier).includes(index)) {
-      await store.events.append(conversationId, [{ type: 'message.sent', turnId, stepId, data: { callId, tool, index, part: { ...part } } }]);
+      const data = { callId, tool, index, part: { ...part } };
+      await store.events.append(conversationId, [{ type: 'message.sent', turnId, stepId, data, key: `sent/${callId}/${index}` }]);
     }
     await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${textOf([part])}`);
   };
   const noteAs = async (index: number, text: string, wake: boolean): Promise<void> => {
     refuseUnfit(run, signal, { type: 'text', text }, said++);
     const words = `From ${tool}: ${text}`;
-    if (await tell(`noted-${callId}-${index}`, words)) {
-      await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text: words } }]);
-    }
+    await tell(`noted-${callId}-${index}`, words);
+    await store.events.append(conversationId, [{ type: 'note', turnId, stepId, data: { text: words }, key: `noted/${callId}/${index}` }]);
     if (!wake || woken) return;
     await wakeConversation(activity, run.args);
     woken = true;

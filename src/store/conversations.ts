@@ -3,7 +3,7 @@ import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './announcer.ts';
 import { createConversationBytes } from './conversation-bytes.ts';
 import type { Database, SqlValue } from './database.ts';
-import { countEvents, eventsText, insertEvents } from './event-sql.ts';
+import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
 import { toJsonText } from './json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
 import type { ConversationRow, Store } from './store.ts';
@@ -37,10 +37,10 @@ const CREATE = `with counter as (
   ), logged as (${insertEvents('$7')})
   select 1 from counter`;
 
-const SAVE_STATUS = `with counter as (
-    update conversations set state = $2, status = $3, updated_at = clock_timestamp(), ${countEvents('$4')}
+const SAVE_STATUS = `with ${newEvents('$4')}, counter as (
+    update conversations set state = $2, status = $3, updated_at = clock_timestamp(), ${countEvents(NEW_EVENTS)}
     where conversation_id = $1 returning conversation_id, event_seq
-  ), logged as (${insertEvents('$4')})
+  ), logged as (${insertEvents(NEW_EVENTS)})
   select 1 from counter`;
 
 const LIST_OPEN = `select ${COLUMNS}, extract(epoch from clock_timestamp() - updated_at)::float8 * 1000 as untouched_ms from conversations
@@ -81,7 +81,8 @@ export function createConversations({ database, announcer }: { database: Databas
       return closed.length > 0;
     },
     async saveStatus(status, events) {
-      const save = () => database.query('conversations.saveStatus', SAVE_STATUS, [status.conversationId, status.state, toJsonText(status), eventsText(events)]);
+      const values = [status.conversationId, status.state, toJsonText(status), eventsText(events)];
+      const save = () => appendingOnce(() => database.query('conversations.saveStatus', SAVE_STATUS, values));
       if ((await save()).length === 0) {
         // Started by other means than our client, such as the Temporal UI.
         await create({ ...status, status });

@@ -2,7 +2,7 @@ import { failure } from '../contracts/errors.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
-import { countEvents, EVENT_COLUMNS, eventsText, insertEvents, toEvent, type EventRow } from './event-sql.ts';
+import { appendingOnce, countEvents, EVENT_COLUMNS, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents, toEvent, type EventRow } from './event-sql.ts';
 import { followEvents } from './follow-events.ts';
 import type { Listener } from './listener.ts';
 import type { Store } from './store.ts';
@@ -14,6 +14,11 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 const APPEND = `with counter as (
     update conversations set ${countEvents('$2')} where conversation_id = $1 returning conversation_id, event_seq
   ), logged as (${insertEvents('$2')})
+  select 1 from counter`;
+
+const APPEND_ONCE = `with ${newEvents('$2')}, counter as (
+    update conversations set ${countEvents(NEW_EVENTS)} where conversation_id = $1 returning conversation_id, event_seq
+  ), logged as (${insertEvents(NEW_EVENTS)})
   select 1 from counter`;
 
 /** Measured as it is stored first, compressed, which costs nothing: only a few pages of that are then unpacked to be measured as text. */
@@ -42,7 +47,10 @@ export function createEvents({ database, announcer, listener }: { database: Data
   return {
     async append(conversationId, events) {
       if (events.length === 0) return;
-      const found = await database.query('events.append', APPEND, [conversationId, eventsText(events)]);
+      const values = [conversationId, eventsText(events)];
+      const found = haveKeys(events)
+        ? await appendingOnce(() => database.query('events.appendOnce', APPEND_ONCE, values))
+        : await database.query('events.append', APPEND, values);
       if (found.length === 0) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       announcer.announce(conversationId);
     },

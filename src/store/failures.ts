@@ -20,9 +20,10 @@ export function lacksConversation(error: unknown): boolean {
   return error instanceof Error && codeOf(error.cause) === FOREIGN_KEY_VIOLATION;
 }
 
-/** True for the failure of a change that would have given two rows what only one may have. */
-export function isDuplicate(error: unknown): boolean {
-  return error instanceof Error && codeOf(error.cause) === UNIQUE_VIOLATION;
+/** True for the failure of a change that would have given two rows what only one may have; by the given index or constraint. */
+export function isDuplicate(error: unknown, constraint?: string): boolean {
+  if (!(error instanceof Error) || codeOf(error.cause) !== UNIQUE_VIOLATION) return false;
+  return constraint === undefined || (error.cause as { constraint?: string }).constraint === constraint;
 }
 
 function isConnectionProblem(error: unknown, problem: string): boolean {

@@ -15,6 +15,8 @@ export interface NewEvent {
   stepId?: string;
   attempt?: number;
   data: JsonObject;
+  /** Of the same key a conversation has one event: `append` and `saveStatus` leave out those that are in the log. */
+  key?: string;
 }
 
 export interface ConversationRow {

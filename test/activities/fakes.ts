@@ -26,13 +26,18 @@ export const NO_SERVICES: PluginServices = {
 export function createFakeStore() {
   const calls = new Map<string, ToolCallRow>();
   const events: ConversationEvent[] = [];
+  const keys = new Set<string>();
   const transcript = new Map<string, TranscriptEntry>();
   const messages = new Map<string, string>();
   const faults = { settle: [] as Error[] };
   let sandboxState: 'none' | 'running' = 'none';
   let filesLostAt: string | undefined;
   const append = (more: NewEvent[]) => {
-    for (const event of more) events.push({ ...event, seq: events.length + 1, at: new Date().toISOString(), conversationId: 'conv_1' } as ConversationEvent);
+    for (const { key, ...event } of more) {
+      if (key !== undefined && keys.has(key)) continue;
+      if (key !== undefined) keys.add(key);
+      events.push({ ...event, seq: events.length + 1, at: new Date().toISOString(), conversationId: 'conv_1' } as ConversationEvent);
+    }
   };
   const store = {
     toolCalls: {

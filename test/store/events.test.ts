@@ -148,3 +148,55 @@ test('what the output events of a call have told is known by stream, over all at
   expect(await store.events.toldOutput(id, 'a')).toEqual({ stdout: 14, stderr: 3 });
   expect(await store.events.toldOutput(id, 'none')).toEqual({ stdout: 0, stderr: 0 });
 });
+
+describe('events with keys', () => {
+  const keyed = (text: string, key: string) => ({ ...note(text), key });
+
+  test('are logged once, with no gap in the numbers, and without the key', async () => {
+    const id = await newConversation(store);
+    await store.events.append(id, [keyed('a', 'k1'), note('free'), keyed('b', 'k2')]);
+    await store.events.append(id, [keyed('b again', 'k2'), note('free'), keyed('c', 'k3'), keyed('a again', 'k1')]);
+    await store.events.append(id, [keyed('c again', 'k3')]);
+    const events = await store.events.read(id, 1);
+    expect(events.map(({ seq, data }) => [seq, data.text])).toEqual([
+      [2, 'a'],
+      [3, 'free'],
+      [4, 'b'],
+      [5, 'free'],
+      [6, 'c'],
+    ]);
+    expect(events.some((event) => 'key' in event)).toBe(false);
+  });
+
+  test('the same key in another conversation is another event', async () => {
+    for (const id of [await newConversation(store), await newConversation(store)]) {
+      await store.events.append(id, [keyed('a', 'same')]);
+      expect(texts(await store.events.read(id, 1))).toEqual(['a']);
+    }
+  });
+
+  test('many at once: each once, in numbers without gaps, and nobody fails', async () => {
+    const id = await newConversation(store);
+    const writers = Array.from({ length: 8 }, (_, writer) =>
+      store.events.append(id, [note(`own ${writer}`), keyed('shared', 'k'), keyed('more', `k${writer % 2}`)]),
+    );
+    await Promise.all(writers);
+    const events = await store.events.read(id, 1);
+    expect(events.map(({ seq }) => seq)).toEqual(Array.from({ length: 11 }, (_, index) => index + 2));
+    const shared = events.flatMap(({ data }) => (typeof data.text === 'string' && !data.text.startsWith('own') ? [data.text] : []));
+    expect(shared.toSorted()).toEqual(['more', 'more', 'shared']);
+  });
+
+  test('rows of workers of an earlier version have no key and stay valid', async () => {
+    const id = await newConversation(store);
+    const client = new Client(url);
+    await client.connect();
+    for (const seq of [2, 3]) {
+      await client.query(`insert into events (conversation_id, seq, at, type, data) values ($1, $2, now(), 'note', '{"text":"old"}')`, [id, seq]);
+    }
+    await client.query('update conversations set event_seq = 3 where conversation_id = $1', [id]);
+    await client.end();
+    await store.events.append(id, [keyed('old', 'k')]);
+    expect(texts(await store.events.read(id, 1))).toEqual(['old', 'old', 'old']);
+  });
+});
