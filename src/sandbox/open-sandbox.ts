@@ -6,6 +6,7 @@ import { findTemplate } from '../templates/find-template.ts';
 import { loadTemplates } from '../templates/load-templates.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { destroyExpired } from './destroy-expired.ts';
+import { cleanUp } from './docker/clean-up.ts';
 import { createOpenSandbox, type OpenSandbox } from './opened-sandbox.ts';
 import { parseOpenOptions } from './options/sandbox.ts';
 import type { OpenedSandbox } from './sandbox.ts';
@@ -67,7 +68,8 @@ async function templateOf({ LONGSHORE_AGENTS, LONGSHORE_TEMPLATES }: Config, { t
   return findTemplate(await loadTemplates(directory), template, directory).options;
 }
 
-async function open({ store, sandboxes, tenantId }: OpenParts, template: SandboxOptions, options: OpenSandboxOptions): Promise<OpenedSandbox> {
+async function open(parts: OpenParts, template: SandboxOptions, options: OpenSandboxOptions): Promise<OpenedSandbox> {
+  const { store, sandboxes, tenantId } = parts;
   const { ttlMs = HOUR_MS, sandboxId: known, assets, tenantId: _tenant, backend: _backend, databaseUrl: _url, log: _log, ...wished } = options;
   if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
   const wanted = { sandboxId: known ?? makeId('sbx', Date.now(), Math.random), tenantId, ttlMs };
@@ -79,7 +81,16 @@ async function open({ store, sandboxes, tenantId }: OpenParts, template: Sandbox
     if (assets) await uploadAssets(opened.handle, assets);
     return opened;
   } catch (error) {
-    if (known === undefined) await sandboxes.destroy(sandboxId);
+    if (known === undefined) await discard(parts, sandboxId);
     throw error;
   }
+}
+
+/** A new sandbox that its caller does not get. The error of the open is the one to report; what cannot be removed expires. */
+async function discard({ store, sandboxes, log }: OpenParts, sandboxId: string): Promise<void> {
+  const remove = async () => {
+    await sandboxes.destroy(sandboxId);
+    await store.sandboxes.remove(sandboxId);
+  };
+  await cleanUp(remove, { log, what: 'a sandbox that was refused', sandboxId });
 }

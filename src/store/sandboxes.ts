@@ -46,6 +46,7 @@ const CHANGE = `with before as (
   ), logged as (${insertEvents('counter.events')})
   select ${SANDBOX_COLUMNS} from changed`;
 
+const WITHDRAW = 'delete from sandboxes where sandbox_id = $1 and generation = $2 returning sandbox_id';
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
 
 const PROLONG = `update sandboxes set expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 ms')
@@ -113,6 +114,7 @@ export function createSandboxes({ database, announcer }: { database: Database; a
     async remove(sandboxId) {
       await database.query('sandboxes.remove', 'delete from sandboxes where sandbox_id = $1', [sandboxId]);
     },
+    withdraw: async (sandboxId, generation) => (await database.query('sandboxes.withdraw', WITHDRAW, [sandboxId, generation])).length > 0,
   };
 }
 

@@ -175,6 +175,8 @@ export interface Store {
      */
     adopt(sandboxId: string, tenantId: string, conversationId?: string): Promise<SandboxRow | undefined>;
     remove(sandboxId: string): Promise<void>;
+    /** Removes the row of that generation; false when there is none, so that somebody else has changed or removed it. */
+    withdraw(sandboxId: string, generation: number): Promise<boolean>;
   };
   /** Keys and JSON values of plugins; entries whose time is over count as gone. */
   pluginStore: {

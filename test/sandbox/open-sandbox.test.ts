@@ -1,11 +1,13 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config.ts';
 import { openSandbox, sandboxes, type OpenSandboxOptions } from '../../src/sandbox.ts';
 import { createSandboxes } from '../../src/sandbox/backends.ts';
+import type { SandboxHandle } from '../../src/sandbox/sandbox.ts';
 import { destroyExpired } from '../../src/sandbox/destroy-expired.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -267,22 +269,80 @@ test('a sandbox is copied, restored and forked', async () => {
   await expect(sandboxes.removeSnapshot(snapshotId, there)).rejects.toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' });
 });
 
-test('the hosts that a running sandbox may reach are changed', async () => {
-  const server = createServer((_request, response) => response.end('from outside')).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  process.env['LONGSHORE_EGRESS_ADDRESSES'] = '127.0.0.1/32';
-  try {
+describe('the hosts that a running sandbox may reach', () => {
+  let server: Server;
+  let port: number;
+  beforeAll(async () => {
+    server = createServer((_request, response) => response.end('from outside')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    ({ port } = server.address() as AddressInfo);
+    process.env['LONGSHORE_EGRESS_ADDRESSES'] = '127.0.0.1/32';
+  });
+  afterAll(async () => {
+    delete process.env['LONGSHORE_EGRESS_ADDRESSES'];
+    server.close();
+    await once(server, 'close');
+  });
+  const ask = (sandbox: SandboxHandle) => output(sandbox, `curl -s http://127.0.0.1:${port}/ --proxy "$http_proxy" --noproxy "" || true`);
+  const nothingListed = () => `Longshore egress: 127.0.0.1:${port}: this host is not on the list of the sandbox`;
+
+  test('are changed over its handle', async () => {
     await using sandbox = await open({ backend: 'docker', egress: ['example.org'] });
-    const ask = () => output(sandbox, `curl -s http://127.0.0.1:${port}/ --proxy "$http_proxy" --noproxy "" || true`);
-    expect(await ask()).not.toContain('from outside');
+    expect(await ask(sandbox)).toBe(nothingListed());
     await sandbox.setEgress([{ host: '127.0.0.1', ports: [port] }]);
-    expect(await ask()).toBe('from outside');
+    expect(await ask(sandbox)).toBe('from outside');
     expect((await sandbox.info()).egress).toEqual([{ host: '127.0.0.1', ports: [port] }]);
     await sandbox.setEgress([]);
-    expect(await ask()).not.toContain('from outside');
-  } finally {
-    delete process.env['LONGSHORE_EGRESS_ADDRESSES'];
-    await new Promise((resolve) => server.close(resolve));
-  }
+    expect(await ask(sandbox)).toBe(nothingListed());
+  });
+
+  test('are changed by its id, and that holds for the handle of another process from the next connection on', async () => {
+    await using sandbox = await open({ backend: 'docker', egress: [] });
+    const there = { ...where, backend: 'docker' };
+    expect(await ask(sandbox)).toBe(nothingListed());
+    await sandboxes.get(sandbox.sandboxId, there).setEgress([{ host: '127.0.0.1', ports: [port] }]);
+    expect(await ask(sandbox)).toBe('from outside');
+    await sandboxes.get(sandbox.sandboxId, there).setEgress([]);
+    expect(await ask(sandbox)).toBe(nothingListed());
+    await expect(sandboxes.get(sandbox.sandboxId, there).setEgress(['a b'])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(sandboxes.get('sbx_none', there).setEgress([])).rejects.toMatchObject({ code: 'SANDBOX_NOT_FOUND' });
+  });
+
+  test('are read again by one that had none when it was opened', async () => {
+    await using sandbox = await open({ backend: 'docker' });
+    await sandboxes.get(sandbox.sandboxId, { ...where, backend: 'docker' }).setEgress([{ host: '127.0.0.1', ports: [port] }]);
+    await until(async () => (await ask(sandbox)) === 'from outside', 'the rules are read again');
+  });
+});
+
+test('a sandbox is frozen, woken and archived by its id, also while a handle has it, and any use brings it back', async () => {
+  await using sandbox = await open({ backend: 'docker' });
+  const byId = sandboxes.get(sandbox.sandboxId, { ...where, backend: 'docker' });
+  await sandbox.writeFile('kept', 'yes');
+  expect(await byId.freeze()).toBe('frozen');
+  expect(await byId.tier()).toBe('frozen');
+  expect(await byId.wake()).toBe('running');
+  expect(await byId.freeze({ mode: 'pause' })).toBe('frozen');
+  expect(await output(sandbox, 'cat kept')).toBe('yes');
+  expect(await byId.archive()).toBe('archived');
+  expect(await byId.tier()).toBe('archived');
+  expect(await output(sandbox, 'cat kept')).toBe('yes');
+  await byId.destroy();
+  await expect(byId.freeze()).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
+  await expect(byId.wake()).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
+  await expect(byId.archive()).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
+  await expect(byId.setEgress([])).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
+});
+
+test('one that is to be hibernated when its time is over is put to disk, or stopped where that cannot be', async () => {
+  await using sandbox = await open({ backend: 'docker', runtime: 'auto', ttlMs: 1, onTtl: 'hibernate' });
+  await sandbox.writeFile('kept', 'yes');
+  const config = { ...loadConfig(), LONGSHORE_SANDBOX_BACKEND: 'docker' };
+  await using worker = await createSandboxes({ config, store, log });
+  expect(await destroyExpired({ store, sandboxes: worker, log })).toEqual([]);
+  const { checkpoint } = await worker.capabilities();
+  expect(await sandbox.tier()).toBe(checkpoint ? 'hibernated' : 'stopped');
+  // Once is enough.
+  expect((await store.sandboxes.listExpired()).map(({ sandboxId }) => sandboxId)).not.toContain(sandbox.sandboxId);
+  expect(await output(sandbox, 'cat kept')).toBe('yes');
 });

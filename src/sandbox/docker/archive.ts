@@ -41,13 +41,11 @@ export async function archive(context: DockerContext, sandboxId: string, otherwi
 }
 
 async function pack(context: DockerContext, row: SandboxRow, container: ContainerState | undefined): Promise<SandboxTier> {
-  const { engine, rows, connections, log } = context;
+  const { engine, connections, log } = context;
   const { sandboxId, volumeName } = row;
   if (!(await engine.volumeExists(volumeName))) return tierOf(row.state);
   const packed = await putParts(context, row, container);
-  const now = await engine.inspect(row.containerName);
-  const isResting = now?.id === container?.id && now?.status === container?.status;
-  const archived = isResting ? await rows.change(sandboxId, row.generation, { state: 'archived', archive: packed }) : undefined;
+  const archived = await toArchived(context, row, { container, packed });
   if (archived === undefined) {
     await removeBlobs(context, packed);
     return tierOf((await ownRow(context, sandboxId)).state);
@@ -58,6 +56,24 @@ async function pack(context: DockerContext, row: SandboxRow, container: Containe
   await engine.removeVolume(volumeName);
   log.info({ sandboxId, bytes: packed.files.bytes + (packed.memory?.bytes ?? 0), memory: packed.memory !== undefined }, 'sandbox archived');
   return 'archived';
+}
+
+/** Undefined when the sandbox was changed meanwhile. */
+async function toArchived(
+  context: DockerContext,
+  { sandboxId, containerName, generation }: SandboxRow,
+  { container, packed }: { container: ContainerState | undefined; packed: SandboxArchive },
+): Promise<SandboxRow | undefined> {
+  const { engine, rows } = context;
+  try {
+    const now = await engine.inspect(containerName);
+    const isResting = now?.id === container?.id && now?.status === container?.status;
+    return isResting ? await rows.change(sandboxId, generation, { state: 'archived', archive: packed }) : undefined;
+  } catch (error) {
+    // Where the answer of the database is lost, the row may name the archive; while that cannot be read, the reaper of blobs decides.
+    if ((await rows.get(sandboxId))?.generation === generation) await removeBlobs(context, packed);
+    throw error;
+  }
 }
 
 async function putParts(context: DockerContext, { state, volumeName }: SandboxRow, container: ContainerState | undefined): Promise<SandboxArchive> {

@@ -5,15 +5,15 @@ import { applyRow } from './apply-row.ts';
 import { checkpointName } from './checkpoints.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
-import { describeDeath, describeLoss } from './describe-loss.ts';
+import { describeDeath } from './describe-loss.ts';
 import type { ContainerState } from './engine.ts';
 import { ensureHolder } from './holder.ts';
 import { discard } from './lay-out.ts';
 import { newestFiles } from './newest-files.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
-import { pause } from './pause.ts';
 import { unarchive } from './unarchive.ts';
 import { specOf, startNew } from './new-container.ts';
+import { findLoss, wasChanged } from './find-loss.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
@@ -21,9 +21,6 @@ export interface BroughtUp {
   tier: SandboxTier;
   lost?: string;
 }
-
-/** How often the row is read while a new supervisor does not answer. Milliseconds. */
-const CHANGE_POLL_MS = 500;
 
 /**
  * Makes a sandbox run, whatever its row and its container say now. The container is made to run first and the row set afterwards:
@@ -64,11 +61,6 @@ async function stepUp(context: DockerContext, row: SandboxRow, purpose: 'open' |
     default:
       return resume(context, row);
   }
-}
-
-/** What the engine refused is somebody else's doing, who has removed or changed the sandbox meanwhile. */
-async function wasChanged({ rows }: DockerContext, { sandboxId, generation }: SandboxRow): Promise<boolean> {
-  return (await rows.get(sandboxId))?.generation !== generation;
 }
 
 async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
@@ -140,15 +132,15 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  if (!hasEnded) return takeOver(context, row, before.id);
-  const loss = await findLoss(context, row, { cause, filesLost: false, expected: true });
-  return loss && settle(context, row, { containerId: before.id, ...loss });
+  // One that runs was about to be stopped.
+  const loss = hasEnded ? await findLoss(context, row, { cause, filesLost: false, expected: true }) : {};
+  return loss && settleStarted(context, row, { containerId: before.id, ...loss });
 }
 
-/** A container that was about to be stopped. The worker that stops it may have read the row before this change, and has to be made up for. */
-async function takeOver(context: DockerContext, row: SandboxRow, containerId: string): Promise<BroughtUp | undefined> {
-  const settled = await settle(context, row, { containerId });
-  if (settled === undefined || (await context.engine.inspect(containerId))?.status !== 'ended') return settled;
+/** A worker that stops the sandbox may have read the row before this change, and stopped the container after it was started. */
+async function settleStarted(context: DockerContext, row: SandboxRow, change: { containerId: string; lost?: string }): Promise<BroughtUp | undefined> {
+  const settled = await settle(context, row, change);
+  if (settled === undefined || (await context.engine.inspect(change.containerId))?.status !== 'ended') return settled;
   await context.rows.change(row.sandboxId, row.generation + 1, { state: 'stopped' });
   return undefined;
 }
@@ -177,7 +169,8 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
     if (saved !== undefined) await discard(context, saved);
     return undefined;
   }
-  connections.close(row.sandboxId);
+  // What was in progress has ended with the old container: it does not run on.
+  connections.close(row.sandboxId, failure('SANDBOX_LOST', { sandboxId: row.sandboxId, problem: cause }));
   if (before !== undefined) await engine.removeContainer(before.id);
   const containerId = await startNew(context, row);
   if (containerId === undefined) return undefined;
@@ -188,31 +181,6 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
     ...(saved !== undefined && { filesOf: saved.madeAt }),
   });
   return loss && settle(context, row, { containerId, ...loss });
-}
-
-/**
- * Asks the new supervisor's journal which commands died with the old container. Undefined when the row was changed meanwhile: another worker was faster, and
- * may have frozen it since.
- */
-async function findLoss(
-  context: DockerContext,
-  row: SandboxRow,
-  loss: { cause: string; filesLost: boolean; filesOf?: string; expected: boolean },
-): Promise<{ lost?: string } | undefined> {
-  const execs = await unlessChanged(context, row, context.connections.lostExecs(row));
-  if (execs === undefined) return undefined;
-  const lost = describeLoss({ ...loss, execs });
-  return lost === undefined ? {} : { lost };
-}
-
-async function unlessChanged<T>(context: DockerContext, row: SandboxRow, answer: Promise<T>): Promise<T | undefined> {
-  for (;;) {
-    const first = await Promise.race([answer.then((value) => ({ value })), pause(CHANGE_POLL_MS)]);
-    if (first !== undefined) return first.value;
-    if (!(await wasChanged(context, row))) continue;
-    answer.catch(() => undefined);
-    return undefined;
-  }
 }
 
 async function settle(context: DockerContext, row: SandboxRow, change: { containerId?: string; lost?: string }): Promise<BroughtUp | undefined> {

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
 import type { SandboxTerms } from '../connection/caller.ts';
 import { connectSupervisor } from '../connection/connect-supervisor.ts';
@@ -53,17 +54,22 @@ export interface Connections {
   disconnect(sandboxId: string): void;
   /** Reads again what holds for a sandbox; connections of the guest that were permitted before are closed. */
   renew(sandboxId: string): Promise<void>;
+  /** The same, where another process has changed it. */
+  refresh(sandboxId: string): Promise<void>;
   /** Closes a connection that nobody waits on; operations in flight on a frozen sandbox wait for its thaw. */
   closeUnlessUsed(sandboxId: string): void;
-  /** Resolves when nothing more happens on their behalf. */
+  /** Resolves when nothing more happens on their behalf; from then on none is opened. */
   closeAll(): Promise<void>;
+  isClosed(): boolean;
 }
 
 export function createConnections(deps: ConnectionDeps): Connections {
-  const { entries, close, closeAll } = createEntries();
+  const { entries, close, closeAll, isClosed } = createEntries();
   const find = (target: Target, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
+    // An operation that was under way when all was closed would leave a stream behind.
+    if (isClosed()) throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'this process has closed its connections to sandboxes' });
     const entry = connect(deps, target, openFirst, (change) => hold(entry, target.sandboxId, change));
     entries.set(target.sandboxId, entry);
     // Without its terms it may not be used, and the next user has another try.
@@ -96,7 +102,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
   return {
     use: (target, operation) => use(target, operation),
     begin(target, stream) {
-      if (entries.has(target.sandboxId)) return void stream.destroy();
+      if (isClosed() || entries.has(target.sandboxId)) return void stream.destroy();
       find(target).given = stream;
       return void use(target, (connection) => connection.ping()).catch((error: unknown) => tellSilence(deps, target, error));
     },
@@ -111,18 +117,18 @@ export function createConnections(deps: ConnectionDeps): Connections {
       entry?.connection.disconnect();
       entry?.stream?.destroy();
     },
-    async renew(sandboxId) {
-      const entry = entries.get(sandboxId);
-      if (entry !== undefined) await keepAnew(entry);
-    },
+    renew: (sandboxId) => keepAnew(entries.get(sandboxId)),
+    refresh: (sandboxId) => renewIfChanged(entries.get(sandboxId)),
     closeUnlessUsed,
     isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
     lostExecs: async (target) => lostLately(await use(target, (connection) => connection.list())),
     closeAll,
+    isClosed,
   };
 }
 
 function createEntries() {
+  let closed = false;
   const entries = new Map<string, Entry>();
   const farewells = new Set<Promise<void>>();
 
@@ -134,13 +140,15 @@ function createEntries() {
     farewells.add(farewell);
   };
   const closeAll = async () => {
+    closed = true;
     for (const sandboxId of entries.keys()) close(sandboxId);
     await Promise.all(farewells);
   };
-  return { entries, close, closeAll };
+  return { entries, close, closeAll, isClosed: () => closed };
 }
 
-async function keepAnew(entry: Entry): Promise<void> {
+async function keepAnew(entry: Entry | undefined): Promise<void> {
+  if (entry === undefined) return;
   const before = entry.kept;
   entry.keeping.abort();
   entry.keeping = new AbortController();
@@ -151,6 +159,24 @@ async function keepAnew(entry: Entry): Promise<void> {
       return entry.keep(AbortSignal.any([entry.keeping.signal, entry.closing.signal]));
     });
   (await entry.kept).ensureEgress();
+}
+
+/** Rules that another process has changed hold from the next connection of the guest on, and break those that were permitted before. */
+async function renewIfChanged(entry: Entry | undefined): Promise<void> {
+  if (entry === undefined) return;
+  const kept = await entry.kept;
+  if (await kept.isCurrent()) return;
+  // Unless another connection of the guest has found the same meanwhile.
+  if ((await entry.kept) === kept) await keepAnew(entry);
+}
+
+async function admit(entry: Entry, tunnel: Duplex): Promise<void> {
+  try {
+    await renewIfChanged(entry);
+    (await entry.kept).accept(tunnel);
+  } catch (error) {
+    tunnel.destroy(error instanceof Error ? error : undefined);
+  }
 }
 
 /** It may have been destroyed before it was up; whoever needs it meets the same. */
@@ -182,7 +208,7 @@ function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | un
     },
   });
   const keep = async (signal: AbortSignal): Promise<KeptTerms> => {
-    const found = await keepTerms(deps, target.sandboxId, { connection, signal, hold });
+    const found = await keepTerms(deps, target.sandboxId, { connection, signal, hold, onTunnel: (tunnel) => void admit(entry, tunnel) });
     terms = found.terms;
     return found;
   };

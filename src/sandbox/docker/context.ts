@@ -8,6 +8,7 @@ import type { SandboxCapabilities } from '../host-facts.ts';
 import type { Connections } from './connections.ts';
 import type { CopyJobs } from './copy-jobs.ts';
 import type { Engine } from './engine.ts';
+import type { Openers } from './openers.ts';
 import type { KeptPools } from './pool/kept-pools.ts';
 import type { Work } from './work.ts';
 
@@ -24,6 +25,7 @@ export interface DockerContext {
   connections: Connections;
   /** Operations in progress of this process. */
   work: Work;
+  openers: Openers;
   installation: string;
   hostId: string;
   standardImage: string;

@@ -1,17 +1,14 @@
-import { containerNameOf, spareNameOf, volumeNameOf } from './labels.ts';
+import { containerNameOf, volumeNameOf } from './labels.ts';
 import { removeBlobs } from './remove-blobs.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { ownRow, untilSettled, type DockerContext } from './context.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
-import { pause } from './pause.ts';
-
-const REMOVE_ATTEMPTS = 100;
-const REMOVE_PAUSE_MS = 100;
+import { removeContents } from './remove-contents.ts';
 
 /** Removes container, volume, archive and the snapshots without a name; the row stays and says `destroyed`. The row is set first, so that the reaper finishes what a crash cuts off. */
 export async function destroy(context: DockerContext, sandboxId: string): Promise<void> {
-  const { engine, rows, connections, installation, log } = context;
+  const { rows, connections, installation, log } = context;
   const row = await untilSettled<SandboxRow | 'none'>(sandboxId, async () => {
     try {
       const row = await ownRow(context, sandboxId);
@@ -24,18 +21,12 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
     }
   });
   connections.close(sandboxId, failure('SANDBOX_DESTROYED', { sandboxId }));
-  const container = containerNameOf(installation, sandboxId);
-  const volume = row === 'none' ? volumeNameOf(installation, sandboxId) : row.volumeName;
-  for (let attempt = 0; ; attempt += 1) {
-    await engine.removeContainer(container);
-    await engine.removeContainer(spareNameOf(container));
-    if (await engine.removeVolume(volume)) break;
-    // One that was brought back, and has not got the sandbox's name yet.
-    if (row !== 'none' && row.containerId !== undefined) await engine.removeContainer(row.containerId);
-    // A container that somebody was just creating has taken the volume.
-    if (attempt === REMOVE_ATTEMPTS) throw failure('SANDBOX_CONFLICT', { sandboxId });
-    await pause(REMOVE_PAUSE_MS);
-  }
+  await removeContents(context, {
+    sandboxId,
+    containerName: containerNameOf(installation, sandboxId),
+    volumeName: row === 'none' ? volumeNameOf(installation, sandboxId) : row.volumeName,
+    ...(row !== 'none' && row.containerId !== undefined && { containerId: row.containerId }),
+  });
   if (row !== 'none' && row.archive !== undefined) await removeBlobs(context, row.archive);
   await removeUnnamedSnapshots(context, sandboxId);
   log.info({ sandboxId }, 'sandbox destroyed');

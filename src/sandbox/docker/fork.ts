@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
+import { cleanUp } from './clean-up.ts';
 import type { DockerContext } from './context.ts';
-import { destroy } from './destroy.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { restore } from './restore.ts';
 import { takeSnapshot } from './snapshot.ts';
+import { undo } from './undo.ts';
 
 const MOST = 32;
 
@@ -24,9 +25,10 @@ export async function fork(context: DockerContext, sandboxId: string, count: num
     }
     return forks;
   } catch (error) {
-    for (const forkId of forks) await destroy(context, forkId);
+    for (const forkId of forks) await undo(context, forkId);
     throw error;
   } finally {
-    await removeSnapshot(context, source.snapshotId);
+    const about = { log: context.log, what: 'the copy that forks were made of', snapshotId: source.snapshotId };
+    await cleanUp(() => removeSnapshot(context, source.snapshotId), about);
   }
 }

@@ -5,7 +5,7 @@ import { withSecrets } from '../connection/with-secrets.ts';
 import type { SandboxHandle } from '../sandbox.ts';
 import type { DockerContext } from './context.ts';
 
-/** How often the row is told that the sandbox is in use. Milliseconds. */
+/** How often the row is told that the sandbox is in use, and asked for other rules about hosts. Milliseconds. */
 const TOUCH_MS = 5000;
 
 /** A handle that wakes its sandbox on access. */
@@ -14,13 +14,14 @@ export function createWakingHandle(
   row: Pick<SandboxRow, 'sandboxId' | 'containerName'>,
   secrets: Record<string, string> = {},
 ): SandboxHandle {
-  const { work, rows, log } = context;
+  const { work, rows, connections, log } = context;
   const { sandboxId } = row;
   let touchedAtMs = 0;
   const touch = () => {
     if (Date.now() - touchedAtMs < TOUCH_MS) return;
     touchedAtMs = Date.now();
     rows.touch(sandboxId).catch((error: unknown) => log.warn({ sandboxId, err: error }, 'the last use of a sandbox could not be noted'));
+    connections.refresh(sandboxId).catch((error: unknown) => log.debug({ sandboxId, err: error }, 'the rules of a sandbox could not be read again'));
   };
   const awake: Awake = (operation, kind = 'perform') => {
     touch();

@@ -1,12 +1,15 @@
 import { failure } from '../../contracts/errors.ts';
-import type { SandboxRow, SnapshotRow } from '../../store/sandbox-rows.ts';
+import type { SnapshotRow } from '../../store/sandbox-rows.ts';
+import type { Store } from '../../store/store.ts';
 import type { SandboxOwner } from '../sandbox.ts';
 import { specOf } from './new-container.ts';
 import { canCopyMemory } from './can-copy-memory.ts';
 import type { DockerContext } from './context.ts';
 import type { Place } from './copy-jobs.ts';
 import { containerNameOf } from './labels.ts';
-import { discard, layOut } from './lay-out.ts';
+import { discard, layOut, type LaidOut } from './lay-out.ts';
+
+type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName'>;
 
 /**
  * Makes a sandbox of a snapshot: `hibernated` when its processes came along, else `stopped`. It gets a row only when all its files are there, so nobody
@@ -34,13 +37,31 @@ export async function restore(context: DockerContext, snapshot: SnapshotRow, own
     files: (to) => jobs.copy({ volume: volumeName }, to),
     ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: Place) => jobs.copy({ volume: memoryVolume }, to) } }),
   });
-  const made: SandboxRow = await rows.ensure({ ...row, state: 'stopped', volumeName: laidOut.volumeName });
-  if (made.volumeName !== laidOut.volumeName) {
-    await discard(context, laidOut);
-    throw taken(sandboxId);
+  try {
+    await addRow(context, row, laidOut);
+  } catch (error) {
+    await takeBack(context, sandboxId, laidOut);
+    throw error;
   }
-  if (laidOut.containerId !== undefined) await rows.change(sandboxId, made.generation, { state: 'hibernated', containerId: laidOut.containerId });
   log.info({ sandboxId, snapshotId, memory: laidOut.containerId !== undefined }, 'snapshot restored');
+}
+
+async function addRow({ rows }: DockerContext, row: NewRow, { volumeName, containerId }: LaidOut): Promise<void> {
+  const made = await rows.ensure({ ...row, state: 'stopped', volumeName });
+  if (made.volumeName !== volumeName) throw taken(row.sandboxId);
+  if (containerId !== undefined) await rows.change(row.sandboxId, made.generation, { state: 'hibernated', containerId });
+}
+
+/** A row that names this volume is of this call, whether or not its answer has arrived. */
+async function takeBack(context: DockerContext, sandboxId: string, laidOut: LaidOut): Promise<void> {
+  const { rows, log } = context;
+  try {
+    const row = await rows.get(sandboxId);
+    if (row?.volumeName === laidOut.volumeName) await rows.withdraw(sandboxId, row.generation);
+  } catch (error) {
+    log.warn({ sandboxId, err: error }, 'the row of a refused restore could not be removed');
+  }
+  await discard(context, laidOut);
 }
 
 function taken(sandboxId: string): Error {

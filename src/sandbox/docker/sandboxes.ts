@@ -1,4 +1,4 @@
-import { failure } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import { readEnvironment, type Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
@@ -14,7 +14,7 @@ import { createCapabilities } from './capabilities.ts';
 import { createBoundCheck } from './disk-bound.ts';
 import { checkTier } from './check-tier.ts';
 import { createConnections } from './connections.ts';
-import type { DockerContext } from './context.ts';
+import { untilSettled, type DockerContext } from './context.ts';
 import { destroy } from './destroy.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { fork } from './fork.ts';
@@ -28,6 +28,7 @@ import { keepWarm } from './pool/keep-warm.ts';
 import { createKeptPools } from './pool/kept-pools.ts';
 import { measure } from './measure.ts';
 import { removeIdleHolder } from './holder.ts';
+import { createOpeners } from './openers.ts';
 import { reap } from './reap.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { restore } from './restore.ts';
@@ -35,6 +36,8 @@ import { setEgress } from './set-egress.ts';
 import { snapshot, toInfo } from './snapshot.ts';
 import { stop } from './stop.ts';
 import { createTurns } from './turns.ts';
+import { undo } from './undo.ts';
+import { withdraw, withdrawUnseen } from './withdraw.ts';
 import { createWork } from './work.ts';
 
 export interface DockerSandboxesOptions {
@@ -81,6 +84,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     jobs: engine.copyJobs(installation, standardImage),
     connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     work: createWork(() => context),
+    openers: createOpeners(),
     installation,
     hostId: config.LONGSHORE_HOST_ID,
     standardImage,
@@ -96,13 +100,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
 
   return {
     open: (owner, options) => open(context, owner, options),
-    async restore(snapshotId, owner) {
-      checkId(owner.sandboxId);
-      const found = await context.snapshots.get(snapshotId);
-      if (!found?.ready) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
-      await restore(context, found, owner);
-      return openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');
-    },
+    restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),
     snapshot: (sandboxId, { name } = {}) => inTurn(sandboxId, () => snapshot(context, sandboxId, { ...(name !== undefined && { name }) })),
     async snapshots(filter = {}) {
       return (await context.snapshots.list(filter)).filter(({ ready }) => ready).map(toInfo);
@@ -114,7 +112,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
-    destroy: (sandboxId) => inTurn(sandboxId, () => destroy(context, sandboxId)),
+    destroy: (sandboxId) => destroyAs(role, context, sandboxId),
     tier: (sandboxId) => checkTier(context, sandboxId),
     setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
     capabilities: () => context.capabilities(),
@@ -125,15 +123,54 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
   };
 }
 
+async function restoreAndOpen(context: DockerContext, snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox> {
+  checkId(owner.sandboxId);
+  const found = await context.snapshots.get(snapshotId);
+  if (!found?.ready) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+  await restore(context, found, owner);
+  try {
+    return await openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');
+  } catch (error) {
+    await undo(context, owner.sandboxId);
+    throw error;
+  }
+}
+
+async function destroyAs(role: 'worker' | 'visitor', context: DockerContext, sandboxId: string): Promise<void> {
+  await context.inTurn(sandboxId, () => destroy(context, sandboxId));
+  // A worker looks when it ends, and its reaper from time to time; a visitor may have removed the last sandbox that needs the holder.
+  if (role === 'visitor') await removeIdleHolder(context);
+}
+
 async function dispose(context: DockerContext, role: 'worker' | 'visitor'): Promise<void> {
   await context.connections.closeAll();
   if (role === 'worker') await removeIdleHolder(context);
 }
 
 async function open(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox> {
-  const warm = await claimWarm(context, owner, options);
-  if (warm?.state === 'running') return { handle: handleFor(context, warm, options) };
-  return openKnown(context, warm ?? (await ensureRow(context, owner, options)));
+  // Before anything is made: a secret that is missing is found without a container.
+  secretsOf(options);
+  return untilSettled(owner.sandboxId, async () => {
+    const warm = await claimWarm(context, owner, options);
+    if (warm?.state === 'running') return { handle: handleFor(context, warm, options) };
+    return openOrWithdraw(context, warm ?? (await ensureRow(context, owner, options)));
+  });
+}
+
+/** Undefined when another caller has withdrawn the row, since its own open was refused: then this one begins anew. */
+async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<OpenedSandbox | undefined> {
+  const opener = context.openers.enter(row.sandboxId);
+  try {
+    const opened = await openKnown(context, row);
+    opener.succeed();
+    return opened;
+  } catch (error) {
+    const isLast = opener.fail();
+    if (row.state !== 'creating') throw error;
+    if (isFailure(error, 'SANDBOX_NOT_FOUND')) return undefined;
+    if (isLast) await withdraw(context, row);
+    throw error;
+  }
 }
 
 /** @param cause why it has no processes, when that is known already */
@@ -155,20 +192,27 @@ function checkId(sandboxId: string): void {
 }
 
 /** The sandbox's row: that of the owner, or of the sandbox that the conversation has already. */
-async function ensureRow({ rows, installation, hostId }: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow> {
+async function ensureRow(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow> {
+  const { rows, installation, hostId } = context;
   const { sandboxId, conversationId, tenantId, ttlMs } = owner;
   checkId(sandboxId);
-  return await rows.ensure({
+  const row = {
     sandboxId,
     ...(conversationId !== undefined && { conversationId }),
     tenantId,
-    state: 'creating',
+    state: 'creating' as const,
     hostId,
     containerName: containerNameOf(installation, sandboxId),
     volumeName: volumeNameOf(installation, sandboxId),
     options: { ...options },
     ...(ttlMs !== undefined && { ttlMs }),
-  });
+  };
+  try {
+    return await rows.ensure(row);
+  } catch (error) {
+    await withdrawUnseen(context, sandboxId);
+    throw error;
+  }
 }
 
 /** The values for the names of a sandbox's secrets; its row has references to this process's environment only. */

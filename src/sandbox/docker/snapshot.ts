@@ -4,6 +4,7 @@ import { makeId } from '../../contracts/ids.ts';
 import type { SnapshotRow } from '../../store/sandbox-rows.ts';
 import type { SnapshotInfo } from '../snapshots.ts';
 import { bringUp } from './bring-up.ts';
+import { cleanUp } from './clean-up.ts';
 import { ownRow, type DockerContext } from './context.ts';
 import { holdStill, isStill, type Still } from './hold-still.ts';
 import { LABEL, memoryVolumeOf, snapshotVolumeOf } from './labels.ts';
@@ -19,7 +20,7 @@ export async function snapshot(context: DockerContext, sandboxId: string, { name
   }
   await makeRoom(context, sandboxId);
   const made = await takeSnapshot(context, sandboxId, name);
-  const finished = await context.snapshots.finish(made.snapshotId, made.memoryVolume);
+  const finished = await unlessRefused(context, made.snapshotId, () => context.snapshots.finish(made.snapshotId, made.memoryVolume));
   if (finished === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId: made.snapshotId });
   context.log.info({ sandboxId, snapshotId: made.snapshotId, memory: made.memoryVolume !== undefined }, 'snapshot made');
   return toInfo(finished);
@@ -27,30 +28,45 @@ export async function snapshot(context: DockerContext, sandboxId: string, { name
 
 /** A snapshot that is not listed yet. Its row is there before its volumes, so that the reaper knows whose they are. */
 export async function takeSnapshot(context: DockerContext, sandboxId: string, name?: string): Promise<SnapshotRow> {
-  const { snapshots, installation, hostId, rows } = context;
+  const { snapshots, installation, hostId } = context;
   const wasRunning = (await ownRow(context, sandboxId)).state === 'running';
   const snapshotId = makeId('snap', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
   const { tenantId, options } = await ownRow(context, sandboxId);
   const volumeName = snapshotVolumeOf(installation, snapshotId);
-  const isNew = await snapshots.insert({ snapshotId, sandboxId, tenantId, ...(name !== undefined && { name }), hostId, volumeName, options });
-  if (!isNew)
-    throw failure('INVALID_ARGUMENT', {
-      what: 'name',
-      problem: `the sandbox has a snapshot "${name}" already`,
-      fix: 'Use another name, or remove that one first',
-    });
+  const row = { snapshotId, sandboxId, tenantId, ...(name !== undefined && { name }), hostId, volumeName, options };
+  return unlessRefused(context, snapshotId, async () => {
+    const isNew = await snapshots.insert(row);
+    if (!isNew)
+      throw failure('INVALID_ARGUMENT', {
+        what: 'name',
+        problem: `the sandbox has a snapshot "${name}" already`,
+        fix: 'Use another name, or remove that one first',
+      });
+    const memoryVolume = await copyAndWake(context, { sandboxId, snapshotId, wasRunning });
+    const made = await snapshots.get(snapshotId);
+    if (made === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+    return { ...made, ...(memoryVolume !== undefined && { memoryVolume }) };
+  });
+}
+
+/** A snapshot of which one step was refused is removed. */
+async function unlessRefused<T>(context: DockerContext, snapshotId: string, step: () => Promise<T>): Promise<T> {
   try {
-    const memoryVolume = await copySandbox(context, sandboxId, snapshotId);
-    const row = await snapshots.get(snapshotId);
-    if (row === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
-    return { ...row, ...(memoryVolume !== undefined && { memoryVolume }) };
+    return await step();
   } catch (error) {
-    await removeSnapshot(context, snapshotId).catch((problem: unknown) =>
-      context.log.warn({ snapshotId, err: problem }, 'half a snapshot is left to the reaper'),
-    );
+    await cleanUp(() => removeSnapshot(context, snapshotId), { log: context.log, what: 'half a snapshot', snapshotId });
     throw error;
+  }
+}
+
+async function copyAndWake(
+  context: DockerContext,
+  { sandboxId, snapshotId, wasRunning }: { sandboxId: string; snapshotId: string; wasRunning: boolean },
+): Promise<string | undefined> {
+  try {
+    return await copySandbox(context, sandboxId, snapshotId);
   } finally {
-    const row = await rows.get(sandboxId);
+    const row = await context.rows.get(sandboxId);
     if (wasRunning && row?.state === 'frozen') await bringUp(context, sandboxId, 'wake');
   }
 }

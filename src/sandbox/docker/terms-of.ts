@@ -1,4 +1,5 @@
 import type { SecureContextOptions } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import { readEnvironment, type Config } from '../../config.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Logger } from '../../log.ts';
@@ -36,13 +37,19 @@ export function createTermsOf({ config, store, log, role, resolve, trust, watchD
   return async (sandboxId) => {
     const row = await store.sandboxes.get(sandboxId);
     const options = (row?.options ?? {}) as SandboxOptions;
-    const { egress = [] } = options;
+    const { egress } = options;
     const terms = { diskBytes: watchDisk ? diskLimit(options) * MEBIBYTE : 0 };
-    if (!row || egress.length === 0 || role === 'visitor') return { terms };
+    if (!row || role === 'visitor') return { terms, isCurrent: async () => true };
+    const isCurrent = async () => {
+      const now = (await store.sandboxes.get(sandboxId))?.options as SandboxOptions | undefined;
+      return now === undefined || isDeepStrictEqual(now.egress, egress);
+    };
+    // An empty list is served as well: programs that were shown the way out learn that nothing is on the list, not that no worker is there.
+    if (egress === undefined) return { terms, isCurrent };
     const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
     const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
     const opens = egress.some((rule) => typeof rule !== 'string' && Object.keys(rule.headers ?? {}).length > 0);
-    return { terms, egress: made, ...(opens && { certificate: await authority.certificate() }) };
+    return { terms, isCurrent, egress: made, ...(opens && { certificate: await authority.certificate() }) };
   };
 }
 

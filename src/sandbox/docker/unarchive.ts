@@ -31,7 +31,11 @@ export async function unarchive(context: DockerContext, row: SandboxRow, specOf:
   });
   if (laidOut === undefined) return undefined;
   const change = { ...changeTo(laidOut, memory !== undefined), hostId, volumeName: laidOut.volumeName };
-  if ((await rows.change(sandboxId, row.generation, change)) === undefined) {
+  const changed = await rows.change(sandboxId, row.generation, change).catch(async (error: unknown) => {
+    if ((await rows.get(sandboxId))?.generation === row.generation) await discard(context, laidOut);
+    throw error;
+  });
+  if (changed === undefined) {
     await discard(context, laidOut);
     return undefined;
   }

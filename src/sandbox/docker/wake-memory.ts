@@ -69,7 +69,12 @@ async function moveToFresh({ engine, installation, standardImage }: Needed, befo
   const spare = spareNameOf(containerName);
   await engine.removeContainer(spare);
   const fresh = await engine.create({ ...spec, name: spare });
-  await engine.copyJobs(installation, standardImage).copy({ container: before.id, checkpoint: name }, { container: fresh, checkpoint: name });
+  try {
+    await engine.copyJobs(installation, standardImage).copy({ container: before.id, checkpoint: name }, { container: fresh, checkpoint: name });
+  } catch (error) {
+    await engine.removeContainer(fresh);
+    throw error;
+  }
   if (!(await engine.removeEnded(before.id))) {
     await engine.removeContainer(spare);
     return before.id;

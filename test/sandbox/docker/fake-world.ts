@@ -224,6 +224,7 @@ export class FakeWorld {
         this.rows.set(sandboxId, changed);
         return changed;
       },
+      withdraw: async (sandboxId: string, generation: number) => this.rows.get(sandboxId)?.generation === generation && this.rows.delete(sandboxId),
       touch: async () => undefined,
       prolong: async () => undefined,
     };
