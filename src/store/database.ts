@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Pool, type ClientConfig } from 'pg';
 import type { Logger } from '../log.ts';
-import { postgresFailure } from './failures.ts';
+import { isConflict, postgresFailure } from './failures.ts';
 import { toPlainText } from './json-text.ts';
 
 export type SqlValue = string | number | boolean | null | string[] | Buffer;
@@ -13,6 +14,10 @@ export interface Database {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 60_000;
+const CONFLICT_ATTEMPTS = 12;
+/** Between two of them, in milliseconds. */
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 500;
 
 export function openDatabase(options: { url: string; log: Logger; poolSize: number }): Database {
   const pool = new Pool({ ...connectionOptions(options.url), max: options.poolSize, idleTimeoutMillis: 60_000 });
@@ -25,7 +30,7 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
     async query<Row>(name: string, sql: string, values: SqlValue[]) {
       if (closing) throw postgresFailure(new Error('Cannot use a pool after calling end on the pool'));
       const clean = values.map((value) => (typeof value === 'string' ? toPlainText(value) : value));
-      const query = pool.query({ name, text: sql, values: clean });
+      const query = unlessConflicting(() => pool.query({ name, text: sql, values: clean }));
       running.add(query);
       try {
         const { rows } = await query;
@@ -42,6 +47,22 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
       if (!pool.ending) await pool.end();
     },
   };
+}
+
+/**
+ * Repeats a statement that Postgres has rolled back because of others at the same time. Each statement is a transaction of its own, so nothing of it has
+ * taken effect, whatever it does.
+ */
+async function unlessConflicting<T>(statement: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (!isConflict(error) || attempt === CONFLICT_ATTEMPTS) throw error;
+      // At random, or those that have met once meet again.
+      await sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt));
+    }
+  }
 }
 
 /** A connection outside the pool, for `LISTEN`. Not yet connected. */

@@ -7,11 +7,15 @@ const CONNECTION_TEXT =
   /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect|query read timeout|pool after calling end/i;
 const FOREIGN_KEY_VIOLATION = '23503';
 const UNIQUE_VIOLATION = '23505';
+/** Serialization failure and deadlock: the statement was rolled back, since it and others could not all go on. */
+const CONFLICTS = new Set(['40001', '40P01']);
 
-/** Turns whatever pg throws into an error of the table: `POSTGRES_UNAVAILABLE` when the database is away, else `INTERNAL`. */
+/** Turns whatever pg throws into an error of the table: `POSTGRES_UNAVAILABLE` when the database is away or too busy with others, else `INTERNAL`. */
 export function postgresFailure(error: unknown): LongshoreError {
   if (isFailure(error)) return error;
   const problem = describe(error);
+  if (isConflict(error))
+    return failure('POSTGRES_UNAVAILABLE', { problem: `it rolled a statement back again and again because of others (${problem})` }, error);
   return isConnectionProblem(error, problem) ? failure('POSTGRES_UNAVAILABLE', { problem }, error) : failure('INTERNAL', { problem }, error);
 }
 
@@ -24,6 +28,11 @@ export function lacksConversation(error: unknown): boolean {
 export function isDuplicate(error: unknown, constraint?: string): boolean {
   if (!(error instanceof Error) || codeOf(error.cause) !== UNIQUE_VIOLATION) return false;
   return constraint === undefined || (error.cause as { constraint?: string }).constraint === constraint;
+}
+
+/** True for a statement that was rolled back because of others at the same time, and may be repeated. */
+export function isConflict(error: unknown): boolean {
+  return CONFLICTS.has(codeOf(error) ?? '');
 }
 
 function isConnectionProblem(error: unknown, problem: string): boolean {
