@@ -3,9 +3,13 @@
 import contextlib
 import os
 import socket
+import struct
 import time
 
 _COMES_UP = 30.0
+_END_POLLS = 40
+_END_POLL = 0.01
+_CREDENTIALS = struct.Struct('3i')
 
 
 def listen(name):
@@ -43,6 +47,24 @@ def tell(data):
     view = memoryview(data)
     while view:
         view = view[os.write(1, view) :]
+
+
+def peer_of(connection):
+    """Process id of the program that listens; 0 where it cannot be told."""
+    with contextlib.suppress(OSError):
+        return _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+    return 0
+
+
+def await_end(pid):
+    """Waits, for a moment, until the supervisor has noticed that a program has ended: the next client would take it for a running one, which is
+    not started again, and wait for it in vain."""
+    for _ in range(_END_POLLS if pid > 0 else 0):
+        try:
+            os.kill(pid, 0)
+        except OSError:
+            return
+        time.sleep(_END_POLL)
 
 
 def _path_of(name):

@@ -3,6 +3,7 @@ request is the line on stdin.
 
 To be ended means to interrupt the code; code that does not heed that is ended with its context."""
 
+import contextlib
 import json
 import os
 import signal
@@ -15,8 +16,6 @@ sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 import guest_socket
 
 _PATIENCE = 1.5
-_END_POLLS = 40
-_END_POLL = 0.01
 
 # The context's own environment is that of its first piece; each piece has its own leave to call tools.
 _PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
@@ -25,14 +24,16 @@ _PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
 def main(context):
     request = _with_tools(json.loads(sys.stdin.buffer.readline()))
     connection = guest_socket.connect(context) or sys.exit('the context did not come up')
-    connection.sendall(request)
     state = {'pid': 0, 'deadline': None}
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        # One that has just ended is found by the first read.
+        connection.sendall(request)
 
     def interrupt(number, frame):
         if number == signal.SIGTERM:
             state['deadline'] = state['deadline'] or time.monotonic() + _PATIENCE
         if state['pid']:
-            os.kill(state['pid'], signal.SIGINT)
+            _signal(state['pid'], signal.SIGINT)
         else:
             # It waits behind another piece, and has not begun.
             os._exit(0)
@@ -53,9 +54,9 @@ def _follow(connection, state):
     ended = False
     while not ended:
         if state['deadline'] is not None and time.monotonic() > state['deadline']:
-            os.kill(state['pid'], signal.SIGKILL)
+            _signal(state['pid'], signal.SIGKILL)
             state['deadline'] = None
-            _await_end(state['pid'])
+            guest_socket.await_end(state['pid'])
         try:
             data = connection.recv(65536)
         except TimeoutError:
@@ -73,17 +74,13 @@ def _follow(connection, state):
             ended = incoming.rfind(b'{"type": "ended"', 0, complete) >= 0 and _is_end(incoming[:complete])
             incoming = incoming[complete:]
     if not ended:
+        guest_socket.await_end(state['pid'] or guest_socket.peer_of(connection))
         guest_socket.tell(b'{"type": "gone"}\n')
 
 
-def _await_end(pid):
-    """The next piece of code must not meet a context that counts as running although it was ended."""
-    for _ in range(_END_POLLS):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(_END_POLL)
+def _signal(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _is_end(lines):

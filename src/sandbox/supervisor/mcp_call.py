@@ -35,6 +35,7 @@ def main(server):
     except (ConnectionResetError, BrokenPipeError):
         pass
     if not ended:
+        guest_socket.await_end(guest_socket.peer_of(connection))
         _tell('gone' if made else 'failed', 'its keeper was ended')
 
 
