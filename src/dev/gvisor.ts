@@ -1,8 +1,11 @@
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { failure } from '../contracts/errors.ts';
+import { ensureOwnDirectory } from '../own-path.ts';
 import { installProgram } from './install-program.ts';
 import { installedMinor, SWITCHING_MINOR } from './go.ts';
 import { withLock } from './lock.ts';
@@ -23,34 +26,75 @@ interface Settings {
   [key: string]: unknown;
 }
 
-/** Builds gVisor's `runsc` from its Go module into `bin` of the home directory, unless it is there. Returns its path and whether it was built. */
-export async function ensureRunsc({ home, log }: { home: string; log: (line: string) => void }): Promise<{ program: string; built: boolean }> {
+export interface RunscOptions {
+  home: string;
+  log: (line: string) => void;
+  /** Puts the program into a directory. Default: builds it from its Go module. */
+  build?: (directory: string) => Promise<void>;
+}
+
+/**
+ * Builds gVisor's `runsc` from its Go module into `bin` of the home directory, unless the one of this version is there, unchanged since it was built. Engines
+ * run it as root, so the directory has to be this user's own. Returns its path and whether it was built.
+ */
+export async function ensureRunsc({ home, log, build = buildRunsc }: RunscOptions): Promise<{ program: string; built: boolean }> {
   const program = join(home, 'bin', 'runsc');
+  await ensureOwnDirectory(home);
   return withLock(join(home, 'runsc.lock'), async () => {
-    if (existsSync(program)) return { program, built: false };
-    if ((await installedMinor()) < SWITCHING_MINOR) {
-      const fix = 'Install Go 1.21 or newer (the Debian package golang-go of a current release, or from go.dev), and run this again';
-      throw failure('SETUP_FAILED', { step: 'Building gVisor', problem: 'Go is not installed, or too old to fetch the toolchain that gVisor asks for', fix });
-    }
+    await ensureOwnDirectory(dirname(program));
+    const oddity = await oddityOf(program);
+    if (oddity === undefined) return { program, built: false };
+    if (oddity !== 'absent') log(`${program} ${oddity}, and is built again`);
     log('building gVisor from its Go module (1 to 2 minutes, once)');
     const directory = await mkdtemp(join(tmpdir(), 'longshore-go-'));
     try {
-      await mustRun('Building gVisor', 'go', ['install', MODULE], {
-        env: {
-          CGO_ENABLED: '0',
-          GOTOOLCHAIN: 'auto',
-          GOBIN: directory,
-          GOMODCACHE: join(directory, 'modules'),
-          GOCACHE: join(directory, 'objects'),
-          GOFLAGS: '-modcacherw',
-        },
-        fix: 'The Go module proxy has to be reachable',
-      });
-      await installProgram(join(directory, 'runsc'), program);
+      await build(directory);
+      const built = join(directory, 'runsc');
+      // Before the program: one that has no digest yet is built again.
+      await writeFile(digestFileOf(program), `${await digestOf(built)} ${MODULE}\n`);
+      await installProgram(built, program);
     } finally {
       await rm(directory, { recursive: true, force: true });
     }
     return { program, built: true };
+  });
+}
+
+/** Why the program that is there is not the one that was built; undefined when it is. */
+async function oddityOf(program: string): Promise<string | undefined> {
+  if (!existsSync(program)) return 'absent';
+  const noted = (await readFile(digestFileOf(program), 'utf8').catch(() => '')).trim();
+  if (noted === '') return 'has no digest beside it';
+  const [digest, module] = noted.split(' ');
+  if (module !== MODULE) return 'is of another version';
+  return digest === (await digestOf(program)) ? undefined : 'is not what was built: its digest is another one';
+}
+
+function digestFileOf(program: string): string {
+  return `${program}.sha256`;
+}
+
+async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}
+
+async function buildRunsc(directory: string): Promise<void> {
+  if ((await installedMinor()) < SWITCHING_MINOR) {
+    const fix = 'Install Go 1.21 or newer (the Debian package golang-go of a current release, or from go.dev), and run this again';
+    throw failure('SETUP_FAILED', { step: 'Building gVisor', problem: 'Go is not installed, or too old to fetch the toolchain that gVisor asks for', fix });
+  }
+  await mustRun('Building gVisor', 'go', ['install', MODULE], {
+    env: {
+      CGO_ENABLED: '0',
+      GOTOOLCHAIN: 'auto',
+      GOBIN: directory,
+      GOMODCACHE: join(directory, 'modules'),
+      GOCACHE: join(directory, 'objects'),
+      GOFLAGS: '-modcacherw',
+    },
+    fix: 'The Go module proxy has to be reachable',
   });
 }
 
