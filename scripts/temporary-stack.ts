@@ -55,7 +55,7 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   };
   const image = (imageSignal: AbortSignal) => ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log, signal: imageSignal });
   const starting = startTogether<[Variables, Variables, unknown]>(ending.signal, (signal) => [postgres(signal), temporal(signal), image(signal)]);
-  const release = stopOnSignals(async () => {
+  const release = stopAtEnd(async () => {
     ending.abort();
     await starting.catch(() => undefined);
     await stop();
@@ -69,8 +69,11 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   return { config: loadConfig(environment), environment, uiUrl, [Symbol.asyncDispose]: stop };
 }
 
-/** Ends what was started when the script is told to end, unless the script has an order of its own for that. */
-function stopOnSignals(stop: () => Promise<void>): () => void {
+/**
+ * Ends what was started when the script is told to end, unless the script has an order of its own for that; and when it dies of an error that nothing
+ * catches, which unwinds no `await using`.
+ */
+function stopAtEnd(stop: () => Promise<void>): () => void {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const listeners = signals.map((signal) => {
     const listener = () => {
@@ -80,7 +83,16 @@ function stopOnSignals(stop: () => Promise<void>): () => void {
     process.on(signal, listener);
     return () => void process.off(signal, listener);
   });
-  return () => listeners.forEach((off) => off());
+  // Rejections that nothing handles come here as well.
+  const onError = (error: unknown) => {
+    console.error(error);
+    void stop().finally(() => process.exit(1));
+  };
+  process.on('uncaughtException', onError);
+  return () => {
+    listeners.forEach((off) => off());
+    process.off('uncaughtException', onError);
+  };
 }
 
 /** Containers and volumes of an installation, also those that ended. */

@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import { startTemporaryStack } from '../../scripts/temporary-stack.ts';
@@ -72,6 +75,26 @@ test('what a script starts for itself keeps its data in one temporary directory,
     expect(dirname(dirname(data))).toBe(await realpath(tmpdir()));
   }
   expect(existsSync(dirname(data))).toBe(false);
+});
+
+describe('what a script has started for itself ends with it', () => {
+  const SCRIPT = fileURLToPath(new URL('temporary-stack-script.ts', import.meta.url));
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'throw', 'throw later', 'reject'])('however it ends: %s', async (how) => {
+    const temporary = await mkdtemp(join(directory, 'script-'));
+    await chmod(temporary, 0o755);
+    const script = spawn(process.execPath, ['--import', 'tsx', SCRIPT, how], { env: { ...process.env, TMPDIR: temporary }, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    script.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const ended = once(script, 'exit');
+    const [url] = (await once(script.stdout, 'data')) as [Buffer];
+    if (how.startsWith('SIG')) script.kill(how as NodeJS.Signals);
+    expect((await ended)[0]).toBe(how.startsWith('SIG') ? 130 : 1);
+    if (!how.startsWith('SIG')) expect(said).toContain('the script has a fault');
+    expect(await isListening(Number(new URL(String(url)).port))).toBe(false);
+    // The loader of TypeScript keeps its cache there.
+    expect((await readdir(temporary)).filter((name) => !name.startsWith('tsx-') && !name.startsWith('node-compile-cache'))).toEqual([]);
+  });
 });
 
 describe('a server of the development stack', () => {
