@@ -84,14 +84,14 @@ function stopAtEnd(stop: () => Promise<void>): () => void {
     return () => void process.off(signal, listener);
   });
   // Rejections that nothing handles come here as well.
-  const onError = (error: unknown) => {
-    console.error(error);
+  const onFault = (fault: unknown) => {
+    console.error(fault);
     void stop().finally(() => process.exit(1));
   };
-  process.on('uncaughtException', onError);
+  process.on('uncaughtException', onFault);
   return () => {
     listeners.forEach((off) => off());
-    process.off('uncaughtException', onError);
+    process.off('uncaughtException', onFault);
   };
 }
 
