@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
 import { ERRORS, isFailure } from '../contracts/errors.ts';
+import { causeOf } from './cause-of.ts';
 import { redact } from './redact.ts';
 
 type Activity<Args extends unknown[], Result> = (...args: Args) => Promise<Result>;
@@ -19,14 +20,21 @@ export function translated<Args extends unknown[], Result>(activity: Activity<Ar
 }
 
 /**
- * What Temporal is told about an error. Errors that are Temporal's already pass through; unknown ones are `INTERNAL` and may be retried.
+ * What Temporal is told about an error, with what led to it. Errors that are Temporal's already pass through; unknown ones are `INTERNAL` and may be retried.
  * @param pauseMs until the next attempt, where the error itself does not say; otherwise the activity's policy decides
  */
 export function toTemporalFailure(error: unknown, pauseMs?: number): unknown {
   if (error instanceof TemporalFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError) return error;
   if (!isFailure(error)) {
-    const problem = redact(error instanceof Error ? error.message : String(error));
-    return ApplicationFailure.create({ message: `Unexpected: ${problem}`, type: 'INTERNAL', details: [{ problem }], ...afterPause(pauseMs) });
+    const cause = causeOf(error);
+    const problem = cause?.message ?? String(error);
+    return ApplicationFailure.create({
+      message: `Unexpected: ${problem}`,
+      type: 'INTERNAL',
+      details: [{ problem }],
+      ...because(cause),
+      ...afterPause(pauseMs),
+    });
   }
   const told = error.values['retryAfterMs'];
   return ApplicationFailure.create({
@@ -34,8 +42,13 @@ export function toTemporalFailure(error: unknown, pauseMs?: number): unknown {
     type: error.code,
     nonRetryable: !ERRORS[error.code].retryable,
     details: [error.values],
+    ...because(causeOf(error.cause)),
     ...afterPause(typeof told === 'number' ? told : pauseMs),
   });
+}
+
+function because(cause: ApplicationFailure | undefined) {
+  return cause && { cause };
 }
 
 function afterPause(milliseconds: number | undefined) {

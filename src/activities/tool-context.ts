@@ -1,9 +1,9 @@
-import type { ToolContext, UserMessage } from '../plugins/tool-context.ts';
+import type { ToolContext, ToolSandbox, UserMessage } from '../plugins/tool-context.ts';
 import type { ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
 import { storeFor } from './plugin-store.ts';
 import { filesFor } from './tool-files.ts';
-import { createMessages } from './tool-messages.ts';
+import { createMessages, type Messages } from './tool-messages.ts';
 
 /** What the tool is given besides its arguments. */
 export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
@@ -19,7 +19,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     turnId,
     callId,
     signal,
-    sandbox: { ...sandbox, runTool: (given) => sandbox.runTool({ ...given, ask: (question) => given.ask({ ...question, ...at(question.number) }) }) },
+    sandbox: toolSandbox(sandbox, at),
     logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
     heartbeat: (line) => run.progress.line(line),
     env: environmentOf(run),
@@ -30,6 +30,19 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     message: () => messageOf(run),
     send,
     note,
+  };
+}
+
+/** Only what the API of plugins has: what else an attempt does with its sandbox, such as letting go of it, is not for tools. */
+function toolSandbox(sandbox: CallSandbox, at: Messages['at']): ToolSandbox {
+  const { handle, exec, runCode, callServer, start } = sandbox;
+  return {
+    handle,
+    exec,
+    runCode,
+    callServer,
+    runTool: (given) => sandbox.runTool({ ...given, ask: (question) => given.ask({ ...question, ...at(question.number) }) }),
+    start,
   };
 }
 

@@ -1,5 +1,5 @@
 import { WorkflowFailedError, WorkflowNotFoundError, type Client, type ScheduleExecutionResult, type WorkflowExecutionStatusName } from '@temporalio/client';
-import { rootCause } from '@temporalio/common';
+import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import { scheduledConversationId } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
 import type { ScheduleRun } from './schedule-types.ts';
@@ -43,6 +43,12 @@ async function problemOf(handle: Handle, status: Status): Promise<string> {
   if (status !== 'FAILED') return status === 'COMPLETED' || status === 'FORGOTTEN' ? 'its conversation is not in the database' : `its workflow is ${status}`;
   return await handle.result().then(
     () => 'unknown',
-    (error: unknown) => rootCause(error instanceof WorkflowFailedError ? error.cause : error) ?? String(error),
+    (error: unknown) => messageOf(error instanceof WorkflowFailedError ? error.cause : error),
   );
+}
+
+/** The activity's own failure says what is wrong; what wraps it says only that it failed, and what led to it is for operators. */
+function messageOf(error: unknown): string {
+  if (error instanceof TemporalFailure && !(error instanceof ApplicationFailure) && error.cause) return messageOf(error.cause);
+  return error instanceof Error ? error.message : String(error);
 }

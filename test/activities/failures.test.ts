@@ -27,6 +27,51 @@ test.each([
   expect(toTemporalFailure(error)).toMatchObject({ type: 'INTERNAL', nonRetryable: false, message });
 });
 
+test('what led to an error is kept, in bounds and without credentials', () => {
+  const refused = new Error('connect ECONNREFUSED postgres://me:hunter22@db/x', { cause: new AggregateError([new Error('first address')], '') });
+  const told = toTemporalFailure(failure('POSTGRES_UNAVAILABLE', { problem: 'refused' }, refused)) as ApplicationFailure;
+  expect(told).toMatchObject({ type: 'POSTGRES_UNAVAILABLE', message: expect.stringContaining('refused') as string });
+  expect(told.cause).toMatchObject({ type: 'Error', message: 'connect ECONNREFUSED postgres://me:[redacted]@db/x' });
+  expect(told.cause?.stack).toContain('failures.test.ts');
+  expect(told.cause?.stack).not.toContain('hunter22');
+  expect(told.cause?.cause).toMatchObject({ type: 'AggregateError', cause: { message: 'first address' } });
+
+  const unforeseen = toTemporalFailure(new TypeError('x is not a function')) as ApplicationFailure;
+  expect(unforeseen.cause).toMatchObject({ type: 'TypeError', message: 'x is not a function' });
+});
+
+test('whatever is thrown, the failure has a bounded size', () => {
+  const endless = new Error('round');
+  endless.cause = endless;
+  let deep: unknown = 'the end';
+  for (let depth = 0; depth < 10_000; depth += 1) deep = new Error(`level ${depth} ${'x'.repeat(100)}`, { cause: deep });
+  const hostile = Object.defineProperty(new Error('x'), 'message', {
+    get: () => {
+      throw new Error('no');
+    },
+  });
+  const thrown = [
+    endless,
+    deep,
+    new Error('password=hunter22 '.repeat(1_000_000)),
+    'x'.repeat(50_000_000),
+    Object.create(null),
+    Symbol('s'),
+    null,
+    undefined,
+    7n,
+    hostile,
+  ];
+  for (const error of thrown) {
+    const told = toTemporalFailure(error) as ApplicationFailure;
+    expect(told.type).toBe('INTERNAL');
+    const parts: string[] = [];
+    for (let at: Error | undefined = told; at; at = (at as ApplicationFailure).cause) parts.push(at.message, at === told ? '' : (at.stack ?? ''));
+    expect(parts.join('').length).toBeLessThan(20_000);
+    expect(parts.join('')).not.toContain('hunter22');
+  }
+});
+
 test('a wrapped activity gives its result, and what it throws leaves translated', async () => {
   const activity = translated(async (text: string) => {
     if (text === 'bad') throw failure('SANDBOX_CONFLICT', { sandboxId: text });

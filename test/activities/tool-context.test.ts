@@ -19,6 +19,11 @@ test('a tool is given the variables that it declares and the worker has, and no 
   await expect(given).resolves.toBe('{"KEY":"k"}');
 });
 
+test('a tool is given of the sandbox what the API of plugins has, and nothing of how an attempt at its call is run', async () => {
+  const given = run(async ({ sandbox }) => JSON.stringify(Object.keys(sandbox).toSorted()));
+  await expect(given).resolves.toBe('["callServer","exec","handle","runCode","runTool","start"]');
+});
+
 describe('what a tool says before it has its result', () => {
   test('is told to the user and to the model once, however often the call is attached to', async () => {
     const gate: { open?: () => void } = {};

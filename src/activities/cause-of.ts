@@ -1,0 +1,49 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { isFailure } from '../contracts/errors.ts';
+import { redact } from './redact.ts';
+
+/** An error that wraps more is told with so many of them. All together take less than what the history of a step may. */
+const MAX_DEPTH = 4;
+const MAX_MESSAGE = 1000;
+const MAX_STACK = 2000;
+/** What is looked at for credentials: one that is cut at this place is beyond what is kept. */
+const MAX_LOOKED_AT = 100_000;
+
+/** What led to an error, for operators who look at a failed activity in Temporal: classes, messages and stacks, cut to a bounded size and without credentials. */
+export function causeOf(error: unknown, depth = 1): ApplicationFailure | undefined {
+  if (error === undefined || error === null || depth > MAX_DEPTH) return undefined;
+  const { name, message, stack, cause } = describe(error);
+  const told = new ApplicationFailure(shorten(message, MAX_MESSAGE), shorten(name, 100), undefined, undefined, causeOf(cause, depth + 1));
+  told.stack = shorten(stack, MAX_STACK);
+  return told;
+}
+
+interface Described {
+  name: string;
+  message: string;
+  stack: string;
+  cause?: unknown;
+}
+
+/** Whatever was thrown: a getter or `toString` of it may throw in turn. */
+function describe(error: unknown): Described {
+  try {
+    if (!(error instanceof Error) && !isFailure(error)) return { name: typeof error, message: String(error), stack: '' };
+    const { name, message, stack, cause } = error;
+    // Node tries every address of a host, and then throws an error of many without a message.
+    const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
+    return { name: isFailure(error) ? error.code : textOf(name), message: textOf(message), stack: textOf(stack), cause: cause ?? first };
+  } catch {
+    return { name: 'Error', message: 'an error that cannot be read', stack: '' };
+  }
+}
+
+/** Nothing keeps a subclass from other types than those that are declared. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function shorten(text: string, length: number): string {
+  const clean = redact(text.slice(0, MAX_LOOKED_AT));
+  return clean.length > length ? `${clean.slice(0, length)} … [cut, ${text.length} characters]` : clean;
+}
