@@ -1,5 +1,6 @@
 import type { Json } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
+import { cutMiddle } from '../contracts/visible-text.ts';
 import type { MethodAnswer } from '../sandbox/sandbox.ts';
 import type { ToolCallRow } from '../store/store.ts';
 import { textOf } from './tool-result.ts';
@@ -33,5 +34,5 @@ const CODES: Partial<Record<ToolCallRow['state'], string>> = { denied: 'TOOL_DEN
 /** An answer that becomes an exception in the guest's language. */
 export function refusal(code: string, message: string): MethodAnswer {
   // The frame that carries it is bounded, too.
-  return { error: { code, message: message.slice(0, 20_000) } };
+  return { error: { code, message: cutMiddle(message, 20_000) } };
 }

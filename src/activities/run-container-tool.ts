@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import { isExecOf } from '../contracts/call-ids.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
+import { cutMiddle } from '../contracts/visible-text.ts';
 import type { ExecInfo, SandboxHandle } from '../sandbox/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../deferred.ts';
@@ -145,7 +146,7 @@ function withoutSandbox(error: unknown): RunOutcome {
 }
 
 async function describe(handle: SandboxHandle, broken: ExecInfo): Promise<string> {
-  const begun = `the sandbox's container died while this command ran, and it was not run again: ${broken.command.slice(0, 300)}`;
+  const begun = `the sandbox's container died while this command ran, and it was not run again: ${cutMiddle(broken.command, 300)}`;
   const tail = await readTail(handle, broken);
   return tail ? `${begun}\nLast output before that:\n${tail}` : `${begun}\nIt had written nothing.`;
 }

@@ -1,5 +1,6 @@
 import { AISDKError, APICallError } from 'ai';
 import { failure, type LongshoreError } from '../contracts/errors.ts';
+import { cutMiddle } from '../contracts/visible-text.ts';
 import type { ProviderTraits } from './provider-model.ts';
 
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
@@ -51,5 +52,5 @@ function describe(error: unknown, secret: string): string {
   const said = typeof message === 'string' && message !== '' ? message : String(error);
   const because = typeof cause?.message === 'string' && !said.includes(cause.message) ? ` (${cause.message})` : '';
   const text = `${typeof statusCode === 'number' ? `HTTP ${statusCode}: ` : ''}${said}${because}`;
-  return (secret === '' ? text : text.replaceAll(secret, '[redacted]')).slice(0, 500);
+  return cutMiddle(secret === '' ? text : text.replaceAll(secret, '[redacted]'), 500);
 }

@@ -299,6 +299,11 @@ export interface CodeResult {
   stderr: string;
   /** True when `stdout`, `stderr` or `values` are not all there was: 32 768 characters of each end, 100 values, 20 MB of them together. Write more to a file. */
   truncated: boolean;
+  /** What is neither in `stdout` and `stderr` nor in `values`, and kept nowhere; what is left out within a text is said there. Absent for nothing. */
+  leftOut?: { values: number; /** Of output and values that the interpreter did not pass on. */ bytes: number };
+  /** Of bash: where the whole of a stream is, inside the sandbox, when it was cut. */
+  stdoutPath?: string;
+  stderrPath?: string;
   values: CodeValue[];
   error?: { type: string; message: string; traceback: string };
   /** 1 for the first piece of a context: nothing of earlier pieces is there. */

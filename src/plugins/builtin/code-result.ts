@@ -1,12 +1,12 @@
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { cleanOutput } from '../../sandbox/clean-output.ts';
+import protocol from '../../sandbox/supervisor/protocol.json' with { type: 'json' };
 import type { CodeResult, CodeValue } from '../../sandbox/sandbox.ts';
 
 /** Of a value that is no image, the first form that is there is shown. */
 const TEXT_FORMS = ['text/markdown', 'text/html', 'text/latex', 'image/svg+xml', 'application/json', 'text/plain'];
-const LEFT_OUT =
-  'Output or values beyond the limits (32768 characters at each end of a stream, 100 values, 20 MB of values together) were left out and are kept nowhere. ' +
-  'Write them to a file and read it in parts.';
+const { keptCharacters, values: mostValues, valuesBytes } = protocol.code;
+const LIMITS = `${keptCharacters} characters at each end of a stream, ${mostValues} values, ${valuesBytes / 1_000_000} MB of values together`;
 const IMAGE_FORMS = ['image/png', 'image/jpeg'];
 
 /** What a piece of code came to, as the model reads it: a summary, what was printed, each value, and images as images. */
@@ -19,10 +19,19 @@ export function describeCode(result: CodeResult): { content: ContentPart[]; isEr
     ...(result.stdout !== '' && { stdout: cleanOutput(result.stdout) }),
     ...(result.stderr !== '' && { stderr: cleanOutput(result.stderr) }),
     ...(error && { error: error.traceback === '' ? `${error.type}: ${error.message}` : error.traceback }),
-    ...(truncated && { truncated, leftOut: LEFT_OUT }),
+    ...(truncated && { truncated, leftOut: describeLeftOut(result) }),
     ...(status === 'gone' && { note: 'The process ended, and with it all variables of the context.' }),
   };
   return { content: [{ type: 'text', text: JSON.stringify(summary) }, ...result.values.flatMap(describeValue)] };
+}
+
+function describeLeftOut({ leftOut, stdoutPath, stderrPath }: CodeResult): string {
+  const paths = [stdoutPath, stderrPath].filter((path) => path !== undefined);
+  if (paths.length > 0) return `What is left out of the output is in ${paths.join(' and ')}: read it in parts.`;
+  const { values = 0, bytes = 0 } = leftOut ?? {};
+  const counts = [...(values > 0 ? [`${values} more values`] : []), ...(bytes > 0 ? [`${bytes} more bytes of output and values`] : [])];
+  const what = `${counts.length > 0 ? `${counts.join(' and ')}: o` : 'O'}utput or values beyond the limits (${LIMITS})`;
+  return `${what} were left out and are kept nowhere. Write them to a file and read it in parts.`;
 }
 
 function describeValue(value: CodeValue): ContentPart[] {

@@ -1,39 +1,54 @@
 import { z } from 'zod';
 import { fileTool, path } from './file-tool.ts';
 
+/** Beyond the entries that are given, others are only counted, up to a number. */
 const PROGRAM = `
-MAX_ENTRIES = 500
+MAX_ENTRIES, MAX_COUNTED = 500, 100000
 SKIPPED = {'.git', 'node_modules', '__pycache__', '.venv'}
 root, recursive = arguments['path'], arguments['recursive']
-lines, more = [], False
+lines, left = [], 0
+
+class Enough(Exception):
+    pass
+
+def describe(entry, prefix):
+    name = shown(prefix + entry.name)
+    try:
+        if entry.is_symlink():
+            return name + ' -> ' + shown(os.readlink(entry.path))
+        if entry.is_dir(follow_symlinks=False):
+            return name + '/' + (' (not looked into)' if recursive and entry.name in SKIPPED else '')
+        return name + '  ' + str(entry.stat(follow_symlinks=False).st_size) + ' bytes'
+    except OSError as error:
+        return name + ' (' + (error.strerror or 'unreadable') + ')'
 
 def walk(directory, prefix):
-    global more
+    global left
     with os.scandir(directory) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
-        if len(lines) == MAX_ENTRIES:
-            more = True
-            return
-        name = (prefix + entry.name).encode(errors='replace').decode()
-        if entry.is_symlink():
-            lines.append(name + ' -> ' + os.readlink(entry.path).encode(errors='replace').decode())
-        elif entry.is_dir(follow_symlinks=False):
-            skipped = recursive and entry.name in SKIPPED
-            lines.append(name + '/' + (' (not looked into)' if skipped else ''))
-            if recursive and not skipped:
-                try:
-                    walk(entry.path, prefix + entry.name + '/')
-                except OSError as error:
-                    lines[-1] += ' (' + (error.strerror or 'unreadable') + ')'
+        if len(lines) < MAX_ENTRIES:
+            at = len(lines)
+            lines.append(describe(entry, prefix))
         else:
-            lines.append(name + '  ' + str(entry.stat(follow_symlinks=False).st_size) + ' bytes')
+            at = None
+            left += 1
+            if left >= MAX_COUNTED:
+                raise Enough
+        if recursive and entry.name not in SKIPPED and entry.is_dir(follow_symlinks=False):
+            try:
+                walk(entry.path, prefix + entry.name + '/')
+            except (OSError, RecursionError) as error:
+                if at is not None:
+                    lines[at] += ' (' + (getattr(error, 'strerror', None) or 'too deep') + ')'
 
 try:
     walk(root, '')
+except Enough:
+    pass
 except OSError as error:
     refuse_error(root, error)
-answer(lines=lines, more=more)
+answer(lines=lines, left=left, countedAll=left < MAX_COUNTED)
 `;
 
 export const listFiles = fileTool({
@@ -45,9 +60,10 @@ export const listFiles = fileTool({
   }),
   annotations: { title: 'List a directory', readOnlyHint: true },
   program: PROGRAM,
-  answer: z.object({ lines: z.array(z.string()), more: z.boolean() }),
-  present({ lines, more }) {
+  answer: z.object({ lines: z.array(z.string()), left: z.int(), countedAll: z.boolean() }),
+  present({ lines, left, countedAll }) {
     if (lines.length === 0) return '[the directory is empty]';
-    return lines.join('\n') + (more ? `\n[cut after ${lines.length} entries; list a directory below, or use files:search]` : '');
+    const rest = `[${countedAll ? '' : 'at least '}${left} more entries left out; list a directory below, or use files:search]`;
+    return lines.join('\n') + (left > 0 ? `\n${rest}` : '');
   },
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { ToolSandbox } from '../define-plugin.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -51,6 +52,11 @@ def refuse_error(path, error):
              errno.EACCES: 'permission denied', errno.EROFS: 'this part of the file system is read-only; write below /home/user or /tmp',
              errno.ENOSPC: 'no space is left', errno.ELOOP: 'too many links', errno.ENAMETOOLONG: 'the name is too long'}
     refuse(path + ': ' + known.get(error.errno, error.strerror or str(error)))
+
+def shown(name):
+    """A name as it is, or quoted with escapes where a part of it would not be seen, or would look like another line."""
+    name = os.fsencode(name).decode(errors='backslashreplace')
+    return name if name.isprintable() else repr(name)
 
 def read_text(path):
     try:
@@ -103,11 +109,11 @@ export async function runProgram<Answer>(sandbox: ToolSandbox, program: string, 
   const result = await sandbox.exec(`exec python3 -I -S -c ${quote(PRELUDE + program)}`, { stdin: JSON.stringify(input), timeoutMs: TIMEOUT_MS, quiet: true });
   if (result.status !== 'exited' || result.exitCode !== 0) {
     const ending = result.status === 'exited' ? `exit code ${result.exitCode}` : result.status;
-    throw failed(`${ending}: ${result.stderr.text.trim().slice(-500)}`);
+    throw failed(`${ending}: ${cutMiddle(result.stderr.text.trim(), 500)}`);
   }
   const text = result.stdout.truncated ? await readWhole(sandbox, result.stdout.path) : result.stdout.text;
   const parsed = z.union([z.object({ ok: answer }), z.object({ problem: z.string() })]).safeParse(parseJson(text));
-  if (!parsed.success) throw failed(`it answered ${JSON.stringify(text.slice(0, 200))}`);
+  if (!parsed.success) throw failed(`it answered ${JSON.stringify(cutMiddle(text, 200))}`);
   if ('problem' in parsed.data) throw new Refusal(parsed.data.problem);
   return parsed.data.ok;
 }

@@ -33,18 +33,21 @@ export function createToolsPlugin(toolsOf: (conversation: PluginConversation) =>
     summarize: ({ query }) => query,
     async execute({ query, limit }, { conversationId, userId, tenantId, agentId }) {
       const tools = await toolsOf({ conversationId, userId, tenantId, agentId });
-      return describe(findTools(tools, query).slice(0, limit));
+      const found = findTools(tools, query);
+      return describe(found.slice(0, limit), found.length);
     },
   });
   return definePlugin({ id: 'tools', version: '1', description: 'Finding tools', tools: [search] });
 }
 
 /** `found` comes first, so that it is there even in a result that had to be cut. */
-function describe(tools: RegisteredTool[]): Json {
+function describe(tools: RegisteredTool[], total: number): Json {
   const found = tools.map(({ id }) => id);
   if (found.length === 0) return { found, next: 'Nothing fits. Try other words, or a plugin as a pattern, such as weather:*' };
+  const left = total - tools.length;
+  const more = left === 0 ? '' : ` ${left} more fit less well: to see them, give a limit of up to ${MOST_FOUND}, or words that say more.`;
   const described = tools.map(({ id, alias, description, parameters }) => ({ id, name: alias, description, parameters }));
-  return { found, next: 'Call them by their names, from the next step on.', tools: described };
+  return { found, next: `Call them by their names, from the next step on.${more}`, tools: described };
 }
 
 /** The tools that a search has found, read from its result. */

@@ -11,9 +11,10 @@ import { attachPty, openPty } from '../operations/terminals.ts';
 import { createTransfers } from '../operations/transfers.ts';
 import { whenThereIsRoom } from '../operations/when-there-is-room.ts';
 import { watchFiles } from '../operations/watch-files.ts';
-import type { CommandResult, ExecInfo, OutputPreview, RunOptions, SandboxHandle, StartOptions } from '../sandbox.ts';
+import type { CommandResult, ExecInfo, RunOptions, SandboxHandle, StartOptions } from '../sandbox.ts';
 import { asUser } from './as-user.ts';
-import type { ExecEnd, ExecPreview, ExecRecord, ExecSpec, ExitRecord, FollowOptions, WorkingConnection } from './supervisor-connection.ts';
+import { toPreview } from './to-preview.ts';
+import type { ExecEnd, ExecRecord, ExecSpec, ExitRecord, FollowOptions, WorkingConnection } from './supervisor-connection.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -170,14 +171,6 @@ function outcome(exit: ExitRecord): Pick<CommandResult, 'durationMs' | 'exitCode
     ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     ...(exit.limit !== undefined && { limit: exit.limit }),
   };
-}
-
-function toPreview(preview: ExecPreview, totalBytes: number, keptBytes: number): OutputPreview {
-  const { head, tail, leftOut, path } = preview;
-  const gap = leftOut === 0 ? '' : `\n… ${leftOut} bytes left out; what was kept is in ${path} …\n`;
-  const droppedBytes = totalBytes - keptBytes;
-  const dropped = droppedBytes > 0 ? `\n… the last ${droppedBytes} bytes were not kept: the limit is maxOutputBytes, or the disk …\n` : '';
-  return { text: `${head}${gap}${tail}${dropped}`, totalBytes, truncated: leftOut > 0 || droppedBytes > 0, ...(droppedBytes > 0 && { droppedBytes }), path };
 }
 
 function toBytes(data: string | Uint8Array): Uint8Array {

@@ -50,5 +50,5 @@ function listed(names: string[]): string {
 
 function shorten(command: string): string {
   const line = command.replaceAll(/\s+/g, ' ').trim();
-  return line.length > COMMAND_CHARACTERS ? `${line.slice(0, COMMAND_CHARACTERS)}…` : line;
+  return line.length > COMMAND_CHARACTERS ? `${line.slice(0, COMMAND_CHARACTERS)}… (${line.length - COMMAND_CHARACTERS} more characters)` : line;
 }

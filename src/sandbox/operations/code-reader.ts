@@ -1,16 +1,14 @@
 import { isObject, type Json } from '../../contracts/json.ts';
+import protocol from '../supervisor/protocol.json' with { type: 'json' };
 import type { CodeResult, CodeValue, RunCodeOptions } from '../sandbox.ts';
 
-/** Of each stream, at the head and again at the tail. Characters. */
-const KEPT_TEXT = 32_768;
-const MAX_VALUES = 100;
-/** Characters of all values together. */
-const MAX_VALUE_SIZE = 20_000_000;
+/** Of text, as much is kept of the head of each stream as of its tail. */
+const { keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = protocol.code;
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 export interface CodeReader {
   push(chunk: Buffer): void;
-  end(): Pick<CodeResult, 'stdout' | 'stderr' | 'truncated' | 'values' | 'executionCount'> & {
+  end(): Pick<CodeResult, 'stdout' | 'stderr' | 'truncated' | 'leftOut' | 'values' | 'executionCount'> & {
     ended: { error?: NonNullable<CodeResult['error']> } | undefined;
   };
 }
@@ -21,6 +19,7 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
   const values: CodeValue[] = [];
   let valueSize = 0;
   let truncated = false;
+  const leftOut = { values: 0, bytes: 0 };
   let executionCount: number | undefined;
   let ended: { error?: NonNullable<CodeResult['error']> } | undefined;
 
@@ -30,7 +29,7 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
     if (values.length < MAX_VALUES && valueSize <= MAX_VALUE_SIZE) {
       values.push(data);
       onResult?.(data);
-    } else truncated = true;
+    } else leftOut.values += 1;
   };
   const take = (line: Buffer): void => {
     const message = parse(line);
@@ -50,18 +49,20 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
       case 'ended':
         ended = toEnd(message['error']);
         if (message['cut'] === true) truncated = true;
+        if (typeof message['untold'] === 'number') leftOut.bytes += message['untold'];
         return;
       default:
     }
   };
   return {
-    push: createLineSplitter(take, () => (truncated = true)),
+    push: createLineSplitter(take, (bytes) => (leftOut.bytes += bytes)),
     end() {
       const { stdout, stderr } = streams;
       return {
         stdout: stdout.text(),
         stderr: stderr.text(),
-        truncated: truncated || stdout.isCut() || stderr.isCut(),
+        truncated: truncated || stdout.isCut() || stderr.isCut() || leftOut.values + leftOut.bytes > 0,
+        ...(leftOut.values + leftOut.bytes > 0 && { leftOut }),
         values,
         ...(executionCount !== undefined && { executionCount }),
         ended,
@@ -70,15 +71,17 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
   };
 }
 
-function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: () => void): (chunk: Buffer) => void {
+function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: (bytes: number) => void): (chunk: Buffer) => void {
   let pending: Buffer[] = [];
   let pendingBytes = 0;
+  let counted = 0;
   return (chunk) => {
     let rest = chunk;
     for (let newline = rest.indexOf(10); newline >= 0; newline = rest.indexOf(10)) {
       onLine(Buffer.concat([...pending, rest.subarray(0, newline)]));
       pending = [];
       pendingBytes = 0;
+      counted = 0;
       rest = rest.subarray(newline + 1);
     }
     if (rest.length === 0) return;
@@ -87,8 +90,9 @@ function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: () => voi
       pending.push(rest);
     } else {
       // No interpreter of ours tells so much in one line.
+      onTooLong(counted === 0 ? pendingBytes : rest.length);
+      counted = pendingBytes;
       pending = [];
-      onTooLong();
     }
   };
 }

@@ -21,7 +21,7 @@ export function editText(bytes: Buffer, { oldText, newText }: { oldText: string;
   const [place] = places;
   if (place === undefined) throw failure('FILE_FAILED', { path, problem: 'the text to replace is not in it; it was not changed' });
   if (places.length > 1) {
-    const lines = places.slice(0, SHOWN_LINES).map(lineOf).join(', ') + (places.length > SHOWN_LINES ? ', …' : '');
+    const lines = places.slice(0, SHOWN_LINES).map(lineOf).join(', ') + (places.length > SHOWN_LINES ? ` and ${places.length - SHOWN_LINES} more` : '');
     throw failure('FILE_FAILED', { path, problem: `the text to replace is in it ${places.length} times (lines ${lines}); it was not changed` });
   }
   return {

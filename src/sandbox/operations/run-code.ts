@@ -1,6 +1,7 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { freeExec } from '../../contracts/call-ids.ts';
 import { asUser } from '../connection/as-user.ts';
+import { toPreview } from '../connection/to-preview.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, WorkingConnection } from '../connection/supervisor-connection.ts';
 import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
@@ -177,18 +178,22 @@ async function runBash(
   return resultOfBash(execId, exitOf(end, sandboxId, `"${execId}" was running`), end);
 }
 
-function resultOfBash(execId: string, exit: Exit, { stdout, stderr }: ExecEnd): CodeResult {
+function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
+  const stdout = toPreview(end.stdout, exit.stdoutBytes, exit.stdoutKept);
+  const stderr = toPreview(end.stderr, exit.stderrBytes, exit.stderrKept);
   const failed = exit.status === 'exited' && exit.exitCode !== 0;
   const status =
     exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
   return {
     execId,
     status,
-    stdout: stdout.head + stdout.tail,
-    stderr: stderr.head + stderr.tail,
-    truncated: stdout.leftOut + stderr.leftOut > 0,
+    stdout: stdout.text,
+    stderr: stderr.text,
+    truncated: stdout.truncated || stderr.truncated,
+    ...(stdout.truncated && { stdoutPath: stdout.path }),
+    ...(stderr.truncated && { stderrPath: stderr.path }),
     values: [],
-    ...(failed && { error: { type: 'ExitCode', message: `exit code ${exit.exitCode}`, traceback: stderr.tail || stderr.head } }),
+    ...(failed && { error: { type: 'ExitCode', message: `exit code ${exit.exitCode}`, traceback: end.stderr.tail || end.stderr.head } }),
     ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     durationMs: exit.durationMs,
   };

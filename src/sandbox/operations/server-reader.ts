@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { ServerAnswer } from '../sandbox.ts';
 
 export interface ServerReader {
@@ -13,8 +14,8 @@ export function createServerReader({ onProgress, onRestart }: { onProgress?: (li
   let answer: ServerAnswer | undefined;
   const take = (line: Buffer): void => {
     const told = parse(line);
-    if (told?.['type'] === 'progress') onProgress?.(textOf(told['text']).slice(0, 200));
-    else if (told?.['type'] === 'restarted') onRestart?.(`it had ended (${textOf(told['why']).slice(0, 500)})`);
+    if (told?.['type'] === 'progress') onProgress?.(cutMiddle(textOf(told['text']), 200));
+    else if (told?.['type'] === 'restarted') onRestart?.(`it had ended (${cutMiddle(textOf(told['why']), 500)})`);
     else if (told) answer = toAnswer(told) ?? answer;
   };
   return {

@@ -5,7 +5,7 @@ import os
 import stat
 import tarfile
 
-from file_content import write_all, write_atomically
+from file_content import SparseWriter, write_all, write_atomically
 from protocol import Refused, to_text
 
 _CHUNK = 65536
@@ -162,11 +162,13 @@ def _unpack_one(archive, entry, root, name, report):
     content = archive.extractfile(entry)
 
     def fill(fd):
+        sink = SparseWriter(fd, 0)
         while True:
             data = content.read(_CHUNK)
             if not data:
                 break
-            write_all(fd, data)
+            sink.write(data)
+        os.ftruncate(fd, sink.position)
         os.utime(fd, (entry.mtime, entry.mtime))
 
     write_atomically(path, entry.mode & 0o777, fill)

@@ -9,6 +9,8 @@ from protocol import Refused, to_bytes
 
 _CHUNK = 262144
 _AT_ONCE = 1 << 20
+_BLOCK = 4096
+_ZEROS = bytes(_BLOCK)
 # Where a child finds the lock that all of them share.
 LOCK = 4
 
@@ -42,7 +44,7 @@ def write_file(fields, source, sink):
     mode = fields['mode'] if 'mode' in fields else _present_mode(path)
 
     def fill(fd):
-        _copy(source, fd, fields['size'])
+        os.ftruncate(fd, _copy(source, SparseWriter(fd, 0), fields['size']))
         _stamp(fd)
 
     write_atomically(path, mode, fill, lambda: _check_version(path, fields))
@@ -75,8 +77,11 @@ def write_part(fields, source, sink):
     part = _part_of(_target(fields), fields)
     flags = os.O_WRONLY | os.O_NOFOLLOW | (os.O_CREAT if fields['offset'] == 0 else 0)
     fd = os.open(part, flags, 0o600)
-    os.lseek(fd, fields['offset'], os.SEEK_SET)
-    _copy(source, fd, fields['size'])
+    end = _copy(source, SparseWriter(fd, fields['offset']), fields['size'])
+    # Another piece may be written at the same time, beyond this one.
+    with Alone():
+        if os.fstat(fd).st_size < end:
+            os.ftruncate(fd, end)
     return {}
 
 
@@ -153,12 +158,40 @@ def write_atomically(path, mode, fill, check=lambda: None):
         os.close(fd)
 
 
-def _copy(source, fd, left):
+class SparseWriter:
+    """Writes to a new file and leaves a hole where a whole block is zeros, so that a sparse file stays one. `position` is the end of what was written; where
+    that is a hole, the caller has yet to make the file as long."""
+
+    def __init__(self, fd, position):
+        self._fd = fd
+        self.position = position
+
+    def write(self, data):
+        view = memoryview(data)
+        start = 0
+        for block in range(0, len(data), _BLOCK):
+            if data.startswith(_ZEROS, block):
+                self._put(view[start:block], start)
+                start = block + _BLOCK
+        self._put(view[start:], start)
+        self.position += len(data)
+
+    def _put(self, view, at):
+        at += self.position
+        while view:
+            written = os.pwrite(self._fd, view, at)
+            view = view[written:]
+            at += written
+
+
+def _copy(source, sink, left):
     while left > 0:
-        moved = _move(source, fd, left)
-        if not moved:
+        data = os.read(source, min(_CHUNK, left))
+        if not data:
             raise Refused('FILE_FAILED', 'the upload was cut')
-        left -= moved
+        sink.write(data)
+        left -= len(data)
+    return sink.position
 
 
 def _move(source, sink, most):

@@ -2,20 +2,26 @@
 
 import contextlib
 import os
+import select
 import socket
+import stat
 import struct
+import sys
 import time
 
 _COMES_UP = 30.0
 _END_POLLS = 40
 _END_POLL = 0.01
 _CREDENTIALS = struct.Struct('3i')
+# Connections that have not said yet what they want.
+_SILENT = 64
+# The longest code, with each of its characters escaped.
+_MAX_REQUEST = 512 * 1024 * 1024
 
 
 def listen(name):
     """From now on clients find it; whoever had the name before is found no more."""
     path = _path_of(name)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     new = f'{path}.{os.getpid()}'
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new)
@@ -25,6 +31,56 @@ def listen(name):
     # In one go, so that a client finds the former one, or one that listens.
     os.rename(new, path)
     return listener
+
+
+class Requests:
+    """The clients of a listener, each with its request, which is one line. Clients that are slow or say nothing do not hold up the others: when there are too
+    many of them, the one that came first is dropped."""
+
+    def __init__(self, listener):
+        self._listener = listener
+        self._silent = {}
+        """What each connection has sent of its request, in the order in which they came."""
+
+    def __iter__(self):
+        while True:
+            for client in self._ready():
+                if client is self._listener:
+                    self._accept()
+                elif self._receive(client):
+                    yield client, bytes(self._silent.pop(client))
+
+    def _ready(self):
+        """In the order in which they came. Not by `select`, which takes no descriptor above 1023, and code may have many files open."""
+        known = {each.fileno(): each for each in (self._listener, *self._silent)}
+        poll = select.poll()
+        for fd in known:
+            poll.register(fd, select.POLLIN)
+        return [known[fd] for fd, _ in poll.poll()]
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            self._silent[self._listener.accept()[0]] = bytearray()
+        if len(self._silent) > _SILENT:
+            self._drop(next(iter(self._silent)))
+
+    def _receive(self, client):
+        """True when the request is whole."""
+        request = self._silent.get(client)
+        if request is None:
+            return False
+        data = b''
+        with contextlib.suppress(OSError):
+            data = client.recv(262144)
+        request += data
+        if data and len(request) <= _MAX_REQUEST:
+            return data.endswith(b'\n')
+        self._drop(client)
+        return False
+
+    def _drop(self, client):
+        self._silent.pop(client)
+        client.close()
 
 
 def connect(name):
@@ -68,4 +124,10 @@ def await_end(pid):
 
 
 def _path_of(name):
-    return os.path.join(os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}', f'{name}.sock')
+    directory = os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}'
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    status = os.lstat(directory)
+    # Other users of the sandbox could have made it before, to be given what our clients send.
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        sys.exit(f'{directory} is not a directory of this user alone; remove it')
+    return os.path.join(directory, f'{name}.sock')

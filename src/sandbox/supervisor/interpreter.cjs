@@ -12,16 +12,21 @@ const util = require('node:util');
 const vm = require('node:vm');
 const { createRequire } = require('node:module');
 
-const MAX_PART = 16_000_000;
-/** Characters that one piece of code may tell; its end is told in any case. */
-const MAX_TOLD = 40_000_000;
+const { partCharacters: MAX_PART, toldBytes: MAX_TOLD } = require('./protocol.json').code;
+/** Connections that have not said yet what they want. */
+const MAX_SILENT = 64;
+/** The longest text that a string can hold here. */
+const MAX_REQUEST = 512 * 1024 * 1024 - 25;
 const IMPORT = /^([ \t]*)import\s+(?:([\w$*{}\s,]+?)\s+from\s+)?(['"])([^'"\n]+)\3(?:\s+with\s+\{[^}]*\})?[ \t]*;?/gm;
 
 let tell = () => undefined;
 let interrupted = () => undefined;
+const silent = new Set();
 let count = 0;
 /** Whether something of this piece of code was not told, or not whole. */
 let cut = false;
+/** Characters of what was not told at all. */
+let untold = 0;
 
 const server = repl.start({
   prompt: '',
@@ -48,6 +53,7 @@ async function run(request, teller) {
   let error;
   let leave = () => undefined;
   cut = false;
+  untold = 0;
   try {
     leave = enter(request);
     // Modules are looked for where the code works.
@@ -60,7 +66,7 @@ async function run(request, teller) {
     error = describe(problem);
   }
   leave();
-  tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut }) });
+  tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut, untold }) });
 }
 
 /** Directory and environment of one piece of code; what the code changes itself stays. Returns what goes back. */
@@ -98,11 +104,14 @@ async function offerTools(code) {
 }
 
 function limited(teller) {
+  // The end is told in any case.
   let left = MAX_TOLD;
   return (type, fields) => {
-    left -= JSON.stringify(fields).length;
-    if (left >= 0 || type === 'started' || type === 'ended') teller(type, fields);
-    else cut = true;
+    const size = JSON.stringify(fields).length;
+    left -= size;
+    if (left >= 0 || type === 'started' || type === 'ended') return teller(type, fields);
+    cut = true;
+    untold += size;
   };
 }
 
@@ -236,34 +245,68 @@ for (const name of ['stdout', 'stderr']) {
 }
 
 function serve(name) {
-  const socketPath = path.join(process.env.LONGSHORE_CODE || `/tmp/.longshore-code-${process.getuid()}`, `${name}.sock`);
-  fs.mkdirSync(path.dirname(socketPath), { mode: 0o700, recursive: true });
+  const socketPath = path.join(ownDirectory(), `${name}.sock`);
   fs.rmSync(socketPath, { force: true });
   fs.rmSync(`${socketPath}.new`, { force: true });
   let turn = Promise.resolve();
-  const listener = net.createServer({ allowHalfOpen: false }, (client) => {
-    let text = '';
-    let running = false;
-    client.on('error', () => undefined);
-    client.setEncoding('utf8');
-    client.on('data', (chunk) => {
-      text += chunk;
-      if (running || !text.endsWith('\n')) return;
-      running = true;
-      const before = turn;
-      turn = (async () => {
-        await before;
-        if (client.destroyed) return;
-        const gone = () => interrupted(namedError('Interrupted', 'whoever had asked for the code is gone'));
-        client.on('close', gone);
-        await run(JSON.parse(text), (type, fields) => client.write(`${JSON.stringify({ type, ...fields })}\n`));
-        tell = () => undefined;
-        client.off('close', gone);
-        client.end();
-      })();
-    });
-  });
+  const listener = net.createServer({ allowHalfOpen: false }, (client) =>
+    receive(client, (request) => {
+      turn = turn.then(() => serveOne(client, request)).catch(() => client.destroy());
+    }),
+  );
   listener.listen(`${socketPath}.new`, () => fs.renameSync(`${socketPath}.new`, socketPath));
+}
+
+async function serveOne(client, request) {
+  if (client.destroyed) return;
+  const gone = () => interrupted(namedError('Interrupted', 'whoever had asked for the code is gone'));
+  client.on('close', gone);
+  await run(request, (type, fields) => client.write(`${JSON.stringify({ type, ...fields })}\n`));
+  tell = () => undefined;
+  client.off('close', gone);
+  client.end();
+}
+
+/** Reads the one line that a client sends. Clients that are slow or say nothing do not hold up the others: of too many, the one that came first is dropped. */
+function receive(client, onRequest) {
+  let parts = [];
+  let size = 0;
+  silent.add(client);
+  if (silent.size > MAX_SILENT) silent.values().next().value.destroy();
+  client.on('error', () => undefined);
+  client.on('close', () => silent.delete(client));
+  client.on('data', (chunk) => {
+    if (!silent.has(client)) return;
+    parts.push(chunk);
+    size += chunk.length;
+    if (size > MAX_REQUEST) client.destroy();
+    else if (chunk.at(-1) === 10) {
+      silent.delete(client);
+      const request = parseRequest(Buffer.concat(parts));
+      parts = [];
+      if (request === undefined) client.destroy();
+      else onRequest(request);
+    }
+  });
+}
+
+/** Undefined for what none of our clients has sent. */
+function parseRequest(line) {
+  try {
+    const request = JSON.parse(line.toString());
+    return typeof request?.code === 'string' ? request : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function ownDirectory() {
+  const directory = process.env.LONGSHORE_CODE || `/tmp/.longshore-code-${process.getuid()}`;
+  fs.mkdirSync(directory, { mode: 0o700, recursive: true });
+  const status = fs.lstatSync(directory);
+  // Other users of the sandbox could have made it before, to be given what our clients send.
+  if (status.isDirectory() && status.uid === process.getuid() && (status.mode & 0o077) === 0) return directory;
+  throw new Error(`${directory} is not a directory of this user alone; remove it`);
 }
 
 /** A pipe that is full takes a part, or nothing for now. */

@@ -21,9 +21,9 @@ import traceback
 import types
 
 import guest_socket
-from interpreter_output import Capture, Stream, Teller
+from interpreter_output import LIMITS, Capture, Stream, Teller
 
-_MAX_PART = 16_000_000
+_MAX_PART = LIMITS['partCharacters']
 _RICH = (
     ('text/html', '_repr_html_'),
     ('text/markdown', '_repr_markdown_'),
@@ -75,7 +75,7 @@ class Interpreter:
             capture.drain()
         ended = {} if error is None else {'error': error}
         if teller.cut:
-            ended['cut'] = True
+            ended.update(cut=True, untold=teller.untold)
         teller.tell('ended', durationMs=round((time.monotonic() - started) * 1000), **ended)
 
     def display(self, *values):
@@ -218,10 +218,9 @@ def _serve(interpreter, name):
     """One client after the other; each waits for those before it."""
     listener = guest_socket.listen(name)
     signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
-    while True:
-        client, _ = listener.accept()
+    for client, line in guest_socket.Requests(listener):
         with client:
-            request = _read_request(client)
+            request = _parse(line)
             if request is None:
                 continue
             done = threading.Event()
@@ -230,6 +229,15 @@ def _serve(interpreter, name):
             done.set()
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
+
+
+def _parse(line):
+    """None for what none of our clients has sent."""
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return request if isinstance(request, dict) and isinstance(request.get('code'), str) else None
 
 
 def _interrupt(interpreter):
@@ -244,16 +252,6 @@ def _watch(client, interpreter, done):
             pass
     if not done.is_set():
         os.kill(os.getpid(), signal.SIGINT)
-
-
-def _read_request(client):
-    data = b''
-    while not data.endswith(b'\n'):
-        more = client.recv(65536)
-        if not more:
-            return None
-        data += more
-    return json.loads(data)
 
 
 def main():

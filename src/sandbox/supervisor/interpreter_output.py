@@ -7,8 +7,8 @@ import os
 import select
 import threading
 
-# Bytes that one piece of code may tell; its end is told in any case.
-_MAX_TOLD = 40_000_000
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.json'), 'rb') as _file:
+    LIMITS = json.load(_file)['code']
 
 
 class Teller:
@@ -17,9 +17,12 @@ class Teller:
     def __init__(self, fd):
         self._fd = fd
         self._lock = threading.Lock()
-        self._left = _MAX_TOLD
+        # The end is told in any case.
+        self._left = LIMITS['toldBytes']
         self.cut = False
         """Whether something was not told, or not whole."""
+        self.untold = 0
+        """Bytes of what was not told at all."""
 
     def tell(self, kind, **fields):
         line = json.dumps({'type': kind, **fields}, default=str).encode('utf-8', 'replace') + b'\n'
@@ -27,6 +30,7 @@ class Teller:
             self._left -= len(line)
             if self._left < 0 and kind not in ('started', 'ended'):
                 self.cut = True
+                self.untold += len(line)
                 return
             view = memoryview(line)
             while view:

@@ -258,14 +258,18 @@ def _tell_change(text):
 def main(name, program):
     listener = guest_socket.listen(f'mcp-{name}')
     household = Household(name, program)
-    while True:
-        client, _ = listener.accept()
-        threading.Thread(target=_serve, args=(client, household), daemon=True).start()
+    for client, line in guest_socket.Requests(listener):
+        try:
+            threading.Thread(target=_serve, args=(client, line, household), daemon=True).start()
+        except RuntimeError:
+            # The sandbox has no room for another thread; the client is told that its request was not made.
+            client.close()
 
 
-def _serve(client, household):
-    with client, contextlib.suppress(OSError, ValueError):
-        asked = json.loads(client.makefile('rb').readline())
+def _serve(client, line, household):
+    # What none of our clients has sent is not answered.
+    with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        asked = json.loads(line)
         params = {**asked['params'], '_meta': {'progressToken': asked['id']}}
         request = Request(asked['id'], asked['method'], params)
         server = household.bring(request)

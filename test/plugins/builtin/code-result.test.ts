@@ -5,7 +5,13 @@ const result = { execId: 'e', status: 'finished' as const, stdout: '', stderr: '
 test('what was left out is said, with the limits and what to do', () => {
   expect(describeCode(result).content).toEqual([{ type: 'text', text: '{"status":"finished","durationMs":1}' }]);
   const { content } = describeCode({ ...result, truncated: true });
-  expect(JSON.stringify(content)).toContain('were left out and are kept nowhere. Write them to a file and read it in parts.');
+  const limits = '(32768 characters at each end of a stream, 100 values, 20 MB of values together)';
+  const rest = 'were left out and are kept nowhere. Write them to a file and read it in parts.';
+  expect(JSON.stringify(content)).toContain(`Output or values beyond the limits ${limits} ${rest}`);
+  const counted = describeCode({ ...result, truncated: true, leftOut: { values: 3, bytes: 70 } }).content;
+  expect(JSON.stringify(counted)).toContain(`3 more values and 70 more bytes of output and values: output or values beyond the limits ${limits} ${rest}`);
+  const kept = describeCode({ ...result, truncated: true, stdoutPath: '/out', stderrPath: '/err' }).content;
+  expect(JSON.stringify(kept)).toContain('What is left out of the output is in /out and /err: read it in parts.');
 });
 
 test('a value in no form that can be shown is named', () => {

@@ -121,9 +121,18 @@ describe('files:list', () => {
     await expect(call('list', { path: 'tree', recursive: true })).resolves.toBe('.git/ (not looked into)\na  6 bytes\nb/\nb/inner  0 bytes\nc -> a');
   });
 
-  test('stops at 500 entries and says so', async () => {
+  test('stops at 500 entries and says how many are left', async () => {
     await shell('mkdir -p crowd && cd crowd && seq 1 600 | xargs touch');
-    await expect(call('list', { path: 'crowd' })).resolves.toMatch(/\n\[cut after 500 entries; .*\]$/);
+    const rest = '\n[100 more entries left out; list a directory below, or use files:search]';
+    const listed = await call('list', { path: 'crowd' });
+    expect(listed.endsWith(rest)).toBe(true);
+    expect(listed.split('\n')).toHaveLength(501);
+  });
+
+  test('shows names that would look like other lines, or like nothing, in quotes', async () => {
+    await shell(`mkdir -p odd/$'sub\ndir' && touch odd/$'a\n[the directory is empty]' odd/$'b\e[2J' odd/$'c\u202etxt' odd/plain`);
+    const expected = ["'a\\n[the directory is empty]'  0 bytes", "'b\\x1b[2J'  0 bytes", "'c\\u202etxt'  0 bytes", 'plain  0 bytes', "'sub\\ndir'/"];
+    await expect(call('list', { path: 'odd' })).resolves.toBe(expected.join('\n'));
   });
 
   test('says what cannot be listed', async () => {
@@ -153,8 +162,22 @@ describe('files:search', () => {
 
   test('stops at its limit and says so', async () => {
     await expect(call('search', { path: 'code/numbers', pattern: '.', limit: 2 })).resolves.toBe(
-      'code/numbers:1:1\ncode/numbers:2:2\n[cut after 2 matches; narrow the search]',
+      'code/numbers:1:1\ncode/numbers:2:2\n[298 more matches left out; narrow the pattern, the path or the glob, or give a limit of up to 500]',
     );
+  });
+
+  test('names what it could not read, and says of many matches that there are more than it counted', async () => {
+    await shell('mkdir -p part/closed && echo found > part/open && echo found > part/secret && chmod 000 part/closed part/secret && seq 1 300000 > part/long');
+    const unread = '[not searched, since they cannot be read: part/closed: Permission denied (os error 13); part/secret: Permission denied (os error 13)]';
+    await expect(call('search', { path: 'part', pattern: 'found' })).resolves.toBe(`part/open:1:found\n${unread}`);
+    await expect(call('search', { path: 'part', pattern: 'absent' })).resolves.toBe(`[no matches]\n${unread}`);
+    const many = await call('search', { path: 'part/long', pattern: '.', limit: 1 });
+    expect(many).toBe('part/long:1:1\n[more than 100000 more matches left out; narrow the pattern, the path or the glob, or give a limit of up to 500]');
+  });
+
+  test('keeps a match apart from the name of its file', async () => {
+    await shell(`mkdir -p named && echo found > named/$'x\nopen:1:found' && printf 'found\n\0' > named/binary`);
+    await expect(call('search', { path: 'named', pattern: 'found' })).resolves.toBe("'named/x\\nopen:1:found':1:found");
   });
 
   test('says what is wrong with a pattern or a path', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { LocalSupervisor, until } from './local-supervisor.ts';
 import { echo, runJavascript, runPython, serveCalls } from './method-guests.ts';
@@ -8,7 +8,11 @@ let supervisor: LocalSupervisor;
 beforeAll(async () => {
   supervisor = await LocalSupervisor.start();
 });
-afterAll(() => supervisor[Symbol.asyncDispose]());
+afterAll(async () => {
+  await supervisor[Symbol.asyncDispose]();
+  rmSync(codeDirectory(), { recursive: true, force: true });
+});
+const codeDirectory = () => `/tmp/.longshore-code-${supervisor.guest}`;
 
 /** Holds connections open, with a part of a call on each, from one process or from many; each makes a file when its own are there. */
 const hog = (count: number, processes: number, mark: string) => `
@@ -62,4 +66,45 @@ os.wait()
 print(lookup('Bern')['given'])`;
   const result = await runPython(supervisor, python, { onMethodCall });
   expect([result.stdout.text, result.stderr.text]).toEqual(["{'city': 'Rom'}\n{'city': 'Bern'}\n", '']);
+});
+
+/** Leaves connections open on which nothing, half of something or garbage was sent, makes a file, and stays. */
+const molest = (socket: string, mark: string) => `
+import socket, time
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(${JSON.stringify(socket)})
+    return s
+held = []
+for data in [b"", b"{", b"\\n", b"[1]\\n", b"[" * 100_000 + b"\\n", b"\\xff\\n", b"{}\\n", b"{\\"code\\":1}\\n", b"{\\"id\\":[],\\"method\\":{},\\"params\\":3}\\n", b"x" * 3_000_000] + [b"{"] * 500:
+    s = connect()
+    try:
+        s.sendall(data)
+    except OSError:
+        pass
+    held.append(s)
+open("${mark}", "w").close()
+time.sleep(60)
+`;
+
+test.each(['python', 'javascript'] as const)('slow connections and garbage do not shut a context of %s, nor end it', async (language) => {
+  const context = { language, contextId: `of-${language}` };
+  const run = (code: string) => supervisor.handle.runCode(code, context);
+  await run('kept = 42');
+  const mark = `molested-${language}`;
+  const program = molest(join(codeDirectory(), `${language}-of-${language}.sock`), mark);
+  const { execId } = await supervisor.handle.start(`exec python3 -c '${program}'`, { timeoutMs: 60_000 });
+  await until(() => readdirSync(supervisor.home).includes(mark));
+  const results = await Promise.all([run('kept'), run('kept + 1')]);
+  expect(results.map(({ values: [first] }) => first?.['text/plain'])).toEqual(['42', '43']);
+  await supervisor.handle.kill(execId, 'SIGKILL');
+});
+
+test.each(['python', 'javascript'] as const)('a context of %s trusts no directory that others can write to', async (language) => {
+  rmSync(codeDirectory(), { recursive: true, force: true });
+  mkdirSync(codeDirectory());
+  chmodSync(codeDirectory(), 0o777);
+  const run = supervisor.handle.runCode('1', { language, contextId: 'elsewhere', timeoutMs: 10_000 });
+  await expect(run).resolves.toMatchObject({ error: { traceback: expect.stringContaining('is not a directory of this user alone; remove it') } });
+  rmSync(codeDirectory(), { recursive: true, force: true });
 });
