@@ -32,12 +32,12 @@ limit = time.monotonic() + MAX_SECONDS
 with open(found, 'rb') as output:
     for raw in output:
         pending += raw
-        path, mark, text = pending.partition(b'\0')
+        path, mark, text = pending.partition(b'\\0')
         # A name may have line breaks; what is said of a binary file has no mark.
         if not mark and b': binary file matches (found ' not in pending:
             continue
         pending = b''
-        line = (shown(path.decode('utf-8', 'surrogateescape')) + ':' if mark else '') + (text if mark else path).decode(errors='replace').rstrip('\n')
+        line = (shown(path.decode('utf-8', 'surrogateescape')) + ':' if mark else '') + (text if mark else path).decode(errors='replace').rstrip('\\n')
         if left or len(lines) == arguments['limit'] or size > MAX_BYTES:
             left += 1
             if left >= MAX_COUNTED or time.monotonic() > limit:
@@ -53,13 +53,19 @@ with open(stderr, 'rb') as complaints:
     said = complaints.read(MAX_FILE_BYTES).decode(errors='replace').splitlines()
 unread = [line[4:] if line.startswith('rg: ') else line for line in said if '(os error ' in line]
 if status == 2 and not lines and not unread:
-    refuse('\n'.join(said).strip()[:2000] or 'the search failed')
-answer(lines=lines, left=left, countedAll=counted_all, unread=[line[:300] for line in unread[:NAMED]], unreadCount=len(unread))
+    refuse('\\n'.join(said).strip()[:2000] or 'the search failed')
+def brief(line):
+    # ripgrep names a directory twice.
+    name, _, problem = line.partition(': ')
+    return (name + ': ' + problem[problem.find(name + ': ') + len(name) + 2:] if name + ': ' in problem else line)[:300]
+
+answer(lines=lines, left=left, countedAll=counted_all, unread=[brief(line) for line in unread[:NAMED]], unreadCount=len(unread))
 `;
 
 export const searchFiles = fileTool({
   id: 'search',
-  description: 'Searches the files of the sandbox with ripgrep and gives file:line:text for each match. Hidden files, binary files and those in .gitignore are left out.',
+  description:
+    'Searches the files of the sandbox with ripgrep and gives file:line:text for each match. Hidden files, binary files and those in .gitignore are left out.',
   parameters: z.strictObject({
     pattern: z.string().min(1).max(10_000).describe('A regular expression (Rust syntax).'),
     path: path.default('/home/user').describe('File or directory to search. Default /home/user.'),

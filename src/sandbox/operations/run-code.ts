@@ -17,6 +17,8 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 /** Of a context's own process, whose output nobody reads. */
 const CONTEXT_OUTPUT_BYTES = 1024 * 1024;
+/** Of what an interpreter says when it cannot work. */
+const PROBLEM_BYTES = 2000;
 const START_ATTEMPTS = 5;
 const START_POLL_MS = 20;
 
@@ -121,7 +123,7 @@ function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<s
 
 async function runInterpreted(connection: WorkingConnection, sandboxId: string, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
   const reader = createCodeReader(options);
-  const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
+  const following = { previewBytes: PROBLEM_BYTES, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
   const started = options.asStarted ? connection.attach(spec.execId, following) : connection.run(spec, following);
   const running = followCalls(connection, spec.execId, options, started);
   // The program may end without having read its input, and whoever lets go stops feeding it.
@@ -129,7 +131,7 @@ async function runInterpreted(connection: WorkingConnection, sandboxId: string, 
   fed.catch(() => undefined);
   const end = await running;
   const exit = exitOf(end, sandboxId, `"${spec.execId}" was running`);
-  return toResult(reader, exit, end.stderr.head, { execId: spec.execId, contextId: options.contextId });
+  return toResult(reader, exit, end.stderr.head + end.stderr.tail, { execId: spec.execId, contextId: options.contextId });
 }
 
 function toResult(reader: CodeReader, exit: Exit, problem: string, { execId, contextId }: { execId: string; contextId: string | undefined }): CodeResult {

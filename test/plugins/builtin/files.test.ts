@@ -130,7 +130,7 @@ describe('files:list', () => {
   });
 
   test('shows names that would look like other lines, or like nothing, in quotes', async () => {
-    await shell(`mkdir -p odd/$'sub\ndir' && touch odd/$'a\n[the directory is empty]' odd/$'b\e[2J' odd/$'c\u202etxt' odd/plain`);
+    await shell(`mkdir -p odd/$'sub\\ndir' && touch odd/$'a\\n[the directory is empty]' odd/$'b\\e[2J' odd/$'c\\u202etxt' odd/plain`);
     const expected = ["'a\\n[the directory is empty]'  0 bytes", "'b\\x1b[2J'  0 bytes", "'c\\u202etxt'  0 bytes", 'plain  0 bytes', "'sub\\ndir'/"];
     await expect(call('list', { path: 'odd' })).resolves.toBe(expected.join('\n'));
   });
@@ -176,7 +176,7 @@ describe('files:search', () => {
   });
 
   test('keeps a match apart from the name of its file', async () => {
-    await shell(`mkdir -p named && echo found > named/$'x\nopen:1:found' && printf 'found\n\0' > named/binary`);
+    await shell(`mkdir -p named && echo found > named/$'x\\nopen:1:found' && printf 'found\\n\\0' > named/binary`);
     await expect(call('search', { path: 'named', pattern: 'found' })).resolves.toBe("'named/x\\nopen:1:found':1:found");
   });
 

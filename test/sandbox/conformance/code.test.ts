@@ -37,6 +37,18 @@ describe.each(BACKENDS)('code on %s', (_name, open) => {
     await expect(handle.runCode('x', { language: 'bash', contextId: 'a' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
+  test('what is left out is counted, and where bash has written more, the path of it is given', async () => {
+    const bash = await handle.runCode('seq 1 100000', { language: 'bash' });
+    expect(bash).toMatchObject({ truncated: true, stdoutPath: expect.stringMatching(/stdout$/) as string });
+    expect(bash).not.toHaveProperty('stderrPath');
+    expect(bash.stdout).toMatch(/^1\n2\n[^]*\n… 523359 bytes left out; what was kept is in .*\/stdout …\n[^]*\n100000\n$/);
+    expect(await handle.run(`wc -c < ${bash.stdoutPath}`)).toMatchObject({ stdout: { text: '588895\n' } });
+    expect(await python('for n in range(130): display(n)')).toMatchObject({ truncated: true, leftOut: { values: 30, bytes: 0 } });
+    const { leftOut } = await python('display("x" * 15_000_000, "y" * 15_000_000, "z" * 15_000_000)');
+    expect(leftOut).toMatchObject({ values: 1, bytes: expect.any(Number) as number });
+    expect(leftOut?.bytes).toBeGreaterThan(15_000_000);
+  });
+
   test.each([
     ['python', 'def f():\n  return 1 / 0\nf()', 'ZeroDivisionError', /line 2, in f/],
     ['javascript', 'function f() { throw new TypeError("no") }\nf()', 'TypeError', /at f/],

@@ -1,17 +1,21 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { createTestSandboxes } from './support.ts';
+import type { SandboxHandle, SandboxOwner } from '../../../src/sandbox/sandbox.ts';
+import { createTestSandboxes, output, type TestSandboxes } from './support.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const SIZE = 256;
 /** Buffers that are not needed any more may come to 64 MiB before V8 looks for them. */
 const ALLOWED_GROWTH = 112 * MEBIBYTE;
+const SPARSE_SIZE = 700 * MEBIBYTE;
+/** File systems allocate more than the blocks that were written. */
+const ALLOWED_ALLOCATION = 4 * MEBIBYTE;
 const PROGRAM = 'test/sandbox/docker/carry-file.ts';
 
 async function makeFile(path: string): Promise<void> {
@@ -30,22 +34,76 @@ async function digestOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
+/** 700 MB with content at the beginning, in the middle and at the end. */
+async function makeSparseFile(path: string): Promise<void> {
+  await using file = await open(path, 'w');
+  for (const position of [0, 350 * MEBIBYTE + 5, SPARSE_SIZE - 6]) await file.write('marked', position);
+}
+
+let directory: string;
+let parts: TestSandboxes;
+let owner: SandboxOwner;
+let handle: SandboxHandle;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'longshore-flat-'));
+  parts = await createTestSandboxes();
+  owner = parts.newOwner();
+  ({ handle } = await parts.sandboxes.open(owner, {}));
+});
+afterAll(async () => {
+  await parts?.[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+/** Takes a file to the sandbox, as `carried`, and back, in a process of its own. */
+async function carry(file: string, back: string): Promise<void> {
+  const env = { ...process.env, DATABASE_URL: parts.databaseUrl, LONGSHORE_INSTALLATION: parts.installation, LONGSHORE_HOST_ID: 'test-host' };
+  const words = ['--expose-gc', '--import', 'tsx', PROGRAM, owner.sandboxId, file, back];
+  const { stdout } = await promisify(execFile)(process.execPath, words, { env });
+  const { up, down } = JSON.parse(stdout) as { up: number; down: number };
+  expect(up).toBeLessThan(ALLOWED_GROWTH);
+  expect(down).toBeLessThan(ALLOWED_GROWTH);
+  expect(await digestOf(back)).toBe(await digestOf(file));
+}
+
+const allocatedBytes = async (path: string) => (await stat(path)).blocks * 512;
+
 test('a file of 256 MB goes up and comes down unchanged, and the memory of the process that carries it stays flat', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'longshore-flat-'));
-  await using parts = await createTestSandboxes();
-  try {
-    const owner = parts.newOwner();
-    await parts.sandboxes.open(owner, {});
-    const [file, back] = [join(directory, 'file'), join(directory, 'back')];
-    await makeFile(file);
-    const env = { ...process.env, DATABASE_URL: parts.databaseUrl, LONGSHORE_INSTALLATION: parts.installation, LONGSHORE_HOST_ID: 'test-host' };
-    const words = ['--expose-gc', '--import', 'tsx', PROGRAM, owner.sandboxId, file, back];
-    const { stdout } = await promisify(execFile)(process.execPath, words, { env });
-    const { up, down } = JSON.parse(stdout) as { up: number; down: number };
-    expect(up).toBeLessThan(ALLOWED_GROWTH);
-    expect(down).toBeLessThan(ALLOWED_GROWTH);
-    expect(await digestOf(back)).toBe(await digestOf(file));
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+  const [file, back] = [join(directory, 'file'), join(directory, 'back')];
+  await makeFile(file);
+  await carry(file, back);
+  await handle.removeFile('carried');
+}, 120_000);
+
+test('a sparse file of 700 MB stays one up and down, in directories, snapshots, forks and archives, and memory stays flat', async () => {
+  const [file, back, tree] = [join(directory, 'sparse'), join(directory, 'sparse-back'), join(directory, 'tree')];
+  await makeSparseFile(file);
+  await carry(file, back);
+  expect(await allocatedBytes(back)).toBeLessThan(ALLOWED_ALLOCATION);
+  const digest = await digestOf(file);
+
+  await handle.downloadDirectory('.', tree);
+  expect(await allocatedBytes(join(tree, 'carried'))).toBeLessThan(ALLOWED_ALLOCATION);
+  expect(await digestOf(join(tree, 'carried'))).toBe(digest);
+  await handle.removeFile('carried');
+  expect(await handle.uploadDirectory(tree, 'tree')).toMatchObject({ failed: 0 });
+
+  expect(await output(handle, 'sha256sum < tree/carried')).toBe(`${digest}  -`);
+  const inSandbox = async (sandbox: SandboxHandle) => {
+    const middle = `dd if=tree/carried bs=1M skip=350 count=1 status=none | head -c 11 | tail -c 6`;
+    const facts = await output(sandbox, `stat -c '%b %s' tree/carried; head -c 6 tree/carried; ${middle}; tail -c 6 tree/carried`);
+    const [, allocated, rest] = /^(\d+) ([^]*)$/.exec(facts) ?? [];
+    expect(Number(allocated) * 512).toBeLessThan(ALLOWED_ALLOCATION);
+    expect(rest).toBe(`${SPARSE_SIZE}\nmarkedmarkedmarked`);
+  };
+  await inSandbox(handle);
+  const { snapshotId } = await parts.sandboxes.snapshot(owner.sandboxId);
+  const restored = parts.newOwner();
+  await inSandbox((await parts.sandboxes.restore(snapshotId, restored)).handle);
+  await parts.sandboxes.destroy(restored.sandboxId);
+  const [forked = ''] = await parts.sandboxes.fork(owner.sandboxId, 1);
+  const fork = { sandboxId: forked, tenantId: owner.tenantId };
+  await inSandbox((await parts.sandboxes.open(fork, {})).handle);
+  expect(await parts.sandboxes.archive(forked)).toBe('archived');
+  await inSandbox((await parts.sandboxes.open(fork, {})).handle);
 }, 120_000);
