@@ -4,17 +4,23 @@ import { VARIABLE } from '../plugins/plugin-details.ts';
 import type { Json } from '../contracts/json.ts';
 import { duration } from './duration.ts';
 import { egressSchema } from './egress-schema.ts';
+import { IMAGE, RANGES } from './sandbox-ranges.ts';
 
 const count = z.int().min(1);
 
 /** The keys of a sandbox, without the rules between them. Also those of templates, but for the ones that say how one agent uses its sandbox. */
 export const sandboxShape = z.strictObject({
   template: z.string().min(1).optional().describe('Name of a template; its keys hold where this agent says nothing.'),
-  image: z.string().min(1).optional().describe('Docker image. Default: the standard image.'),
-  memoryMb: z.int().min(32).optional().describe('Memory limit in MB.'),
-  cpus: z.number().min(0.05).optional().describe('CPU limit; 0.5 is half a core.'),
-  pids: z.int().min(16).optional().describe('Most processes at once.'),
-  diskMb: z.int().min(0).optional().describe('What its files may take up, in MB; commands that write more are ended. 0 no limit. Default 10240.'),
+  image: z.string().regex(IMAGE, 'has to be the name of an image, such as name:tag').optional().describe('Docker image. Default: the standard image.'),
+  memoryMb: z.int().min(RANGES.memoryMb.min).max(RANGES.memoryMb.max).optional().describe('Memory limit in MB.'),
+  cpus: z.number().min(RANGES.cpus.min).max(RANGES.cpus.max).optional().describe('CPU limit; 0.5 is half a core.'),
+  pids: z.int().min(RANGES.pids.min).max(RANGES.pids.max).optional().describe('Most processes at once.'),
+  diskMb: z
+    .int()
+    .min(RANGES.diskMb.min)
+    .max(RANGES.diskMb.max)
+    .optional()
+    .describe('What its files may take up, in MB; commands that write more are ended. 0 no limit. Default 10240.'),
   readOnlyRoot: z.boolean().optional().describe('Whether only /home, /tmp and /run can be written. Default true.'),
   runtime: z
     .enum(['runc', 'runsc', 'auto'])

@@ -1,5 +1,6 @@
 import type { Agent } from '../contracts/agent.ts';
 import type { AgentDefinition } from './agent-schema.ts';
+import { readDefined } from './read-defined.ts';
 import { parseAgent } from './parse-agent.ts';
 
 export type { AgentDefinition };
@@ -8,7 +9,7 @@ export type { AgentDefinition };
  * Makes an agent in TypeScript, with the keys of an agent file. Relative plugins and scripts are looked for in `directory`, the working directory by default.
  * @throws AGENT_INVALID naming path, value and fix.
  */
-export function defineAgent(definition: AgentDefinition, { directory = process.cwd() }: { directory?: string } = {}): Agent {
-  const file = `agent "${definition.id}"`;
-  return parseAgent(definition, { code: 'AGENT_INVALID', file, directory, written: definition, locate: () => file });
+export function defineAgent(definition: AgentDefinition, options: { directory?: string } = {}): Agent {
+  const { written, file, directory } = readDefined(definition, options, { code: 'AGENT_INVALID', kind: 'agent', idKey: 'id' });
+  return parseAgent(written, { code: 'AGENT_INVALID', file, directory, written, locate: () => file });
 }

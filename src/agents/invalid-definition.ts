@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
+import { cutMiddle } from '../contracts/visible-text.ts';
 import { nearest } from './nearest.ts';
+import { plainValue } from './plain-value.ts';
 
 /** Where a definition comes from, for its relative paths and for errors. */
 export interface DefinitionSource {
@@ -13,6 +15,14 @@ export interface DefinitionSource {
   written: unknown;
   /** Adds the line to `file` where it is known. */
   locate(path: PropertyKey[]): string;
+}
+
+/** A copy of the definition that runs no code of whoever gave it. */
+export function plainDefinition(definition: unknown, source: DefinitionSource): unknown {
+  const plain = plainValue(definition);
+  if ('value' in plain) return plain.value;
+  const { path, problem, fix } = plain.fault;
+  throw failure(source.code, { file: source.locate(path), path: pathText(path), problem, fix });
 }
 
 /** The error for the first thing that does not fit, with path, value and fix. */
@@ -67,6 +77,5 @@ function valueAt(value: unknown, path: PropertyKey[]): unknown {
 }
 
 function shorten(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length <= 100 ? text : `${text.slice(0, 100)}…`;
+  return cutMiddle(JSON.stringify(value) ?? String(value), 100);
 }

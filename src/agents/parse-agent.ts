@@ -2,7 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
 import type { Agent, McpServer, PluginPin } from '../contracts/agent.ts';
 import { agentSchema } from './agent-schema.ts';
-import { invalidDefinition, type DefinitionSource } from './invalid-definition.ts';
+import { invalidDefinition, plainDefinition, type DefinitionSource } from './invalid-definition.ts';
 import { sandboxOptions, withoutUndefined } from './sandbox-options.ts';
 
 const SCRIPTED = 'scripted/';
@@ -12,7 +12,7 @@ const SCRIPTED = 'scripted/';
  * @throws AGENT_INVALID naming file, path, value and fix.
  */
 export function parseAgent(definition: unknown, source: DefinitionSource): Agent {
-  const parsed = agentSchema.safeParse(definition);
+  const parsed = agentSchema.safeParse(plainDefinition(definition, source));
   if (!parsed.success) throw invalidDefinition(agentSchema, parsed.error, source);
   const { sandbox, budget, approvalTimeout, approval, model, plugins, mcp, ...rest } = parsed.data;
   const { assets } = sandbox;

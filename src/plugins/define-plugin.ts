@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { failure } from '../contracts/errors.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import { detailsOf, problemOfDetails, UNVERSIONED, VARIABLE, type PluginDetails } from './plugin-details.ts';
@@ -119,6 +119,10 @@ const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;
  * @throws PLUGIN_INVALID when the parameters cannot be shown to a model as the JSON Schema of an object.
  */
 export function defineTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDefinition<Parameters>): Tool {
+  return readable('a tool', 'defineTool({ id, description, parameters, execute })', () => makeTool(definition));
+}
+
+function makeTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDefinition<Parameters>): Tool {
   const { parameters } = definition;
   const parse = isZod(parameters) ? (input: JsonObject) => parseInput(definition.id, parameters, input) : (input: JsonObject) => input;
   type Input = Parameters extends z.ZodType ? z.infer<Parameters> : JsonObject;
@@ -145,10 +149,37 @@ export function defineTool<Parameters extends z.ZodType | JsonObject>(definition
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
 export function definePlugin(definition: PluginDefinition): Plugin {
+  return readable('a plugin', 'definePlugin({ id, tools: [defineTool({ … })] })', () => makePlugin(definition));
+}
+
+/** What is read of a definition may be of any type, and its getters may throw. */
+function readable<T>(what: string, example: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (isFailure(error)) throw error;
+    const problem = `it cannot be read as the definition of ${what} (${shown(error instanceof Error ? error.message : typeof error)})`;
+    throw failure('PLUGIN_INVALID', { plugin: '(unknown)', problem, fix: `Write it as ${example}` }, error);
+  }
+}
+
+const SHOWN_CHARACTERS = 200;
+
+/** In quotes; of a long one the beginning. */
+function shownId(id: unknown): string {
+  return typeof id === 'string' && id.length > SHOWN_CHARACTERS ? JSON.stringify(shown(id)) : shown(JSON.stringify(id));
+}
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '(none)');
+  return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}… (${text.length} characters)`;
+}
+
+function makePlugin(definition: PluginDefinition): Plugin {
   const { id, version = UNVERSIONED, description = '', tools } = definition;
-  const invalid = (problem: string, fix: string): Error => failure('PLUGIN_INVALID', { plugin: JSON.stringify(id) ?? '(without id)', problem, fix });
+  const invalid = (problem: string, fix: string): Error => failure('PLUGIN_INVALID', { plugin: id === undefined ? '(without id)' : shownId(id), problem, fix });
   if (typeof id !== 'string' || !PLUGIN_ID.test(id)) {
-    throw invalid(`the id ${JSON.stringify(id) ?? 'is missing and'} is not usable`, PLUGIN_ID_IN_WORDS.replace(/^u/, 'U'));
+    throw invalid(`the id ${id === undefined ? 'is missing and' : shownId(id)} is not usable`, PLUGIN_ID_IN_WORDS.replace(/^u/, 'U'));
   }
   if (typeof version !== 'string' || typeof description !== 'string') throw invalid('version and description have to be texts', 'Put them in quotes');
   if (!Array.isArray(tools)) throw invalid('"tools" is not a list', 'Give it as tools: [defineTool({ … })]');
@@ -172,7 +203,7 @@ function problemOfTools(tools: Tool[], dialect = 'longshore'): [problem: string,
 
 function problemOfTool(tool: Partial<Tool> | undefined | null): string | undefined {
   if (typeof tool?.id !== 'string' || !TOOL_ID.test(tool.id)) {
-    return `the tool id ${JSON.stringify(tool?.id) ?? '(none)'} is not usable; letters, digits, _, - and . are, 80 at most`;
+    return `the tool id ${tool?.id === undefined ? '(none)' : shownId(tool.id)} is not usable; letters, digits, _, - and . are, 80 at most`;
   }
   const [problem] = CHECKS.find(([, holds]) => !holds(tool)) ?? [];
   return problem && `tool "${tool.id}" ${problem}`;
@@ -226,7 +257,7 @@ function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' 
 
 /** By a mark of its own: a plugin without zod is then bundled without it, which is most of the time that a small one takes to load. */
 function isZod(type: z.ZodType | JsonObject | undefined): type is z.ZodType {
-  return type !== undefined && '_zod' in type;
+  return typeof type === 'object' && type !== null && '_zod' in type;
 }
 
 /** The JSON Schema has been checked before; this fills in defaults and applies what a schema cannot say (refinements). */

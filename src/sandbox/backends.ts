@@ -6,6 +6,8 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { createDockerSandboxes } from './docker/sandboxes.ts';
 import { createLocalSandboxes } from './local/sandboxes.ts';
+import { parseArgument } from './options/parse.ts';
+import { callback, text } from './options/values.ts';
 import type { Sandboxes } from './sandbox.ts';
 
 /** What a backend is made of. Rows of other hosts are none of its business; it keeps its own under a host id of its own. */
@@ -21,6 +23,8 @@ export interface SandboxBackendParts {
 }
 export type SandboxBackend = (parts: SandboxBackendParts) => Sandboxes | Promise<Sandboxes>;
 
+const backendName = text({ kind: 'the name of a backend', maxLength: 100 });
+
 // One table per process: whoever registers and whoever opens need not know each other.
 const BACKENDS = new Map<string, SandboxBackend>([
   ['docker', createDockerSandboxes],
@@ -32,6 +36,8 @@ const BACKENDS = new Map<string, SandboxBackend>([
  * @throws INVALID_ARGUMENT when another has the name.
  */
 export function registerSandboxBackend(name: string, backend: SandboxBackend): void {
+  parseArgument(backendName, name, 'registerSandboxBackend.name');
+  parseArgument(callback, backend, 'registerSandboxBackend.backend');
   const present = BACKENDS.get(name);
   if (present !== undefined && present !== backend) {
     throw failure('INVALID_ARGUMENT', { what: 'registerSandboxBackend', problem: `there is a backend "${name}" already`, fix: 'Choose another name' });

@@ -1,3 +1,4 @@
+import { readDefined } from '../agents/read-defined.ts';
 import { parseTemplate } from './parse-template.ts';
 import type { Template } from './template.ts';
 import type { TemplateDefinition } from './template-schema.ts';
@@ -8,7 +9,7 @@ export type { TemplateDefinition };
  * Makes a template in TypeScript, with the keys of a template file. A relative Dockerfile is looked for in `directory`, the working directory by default.
  * @throws TEMPLATE_INVALID naming path, value and fix.
  */
-export function defineTemplate(definition: TemplateDefinition, { directory = process.cwd() }: { directory?: string } = {}): Template {
-  const file = `template "${definition.name}"`;
-  return parseTemplate(definition, { code: 'TEMPLATE_INVALID', file, directory, written: definition, locate: () => file });
+export function defineTemplate(definition: TemplateDefinition, options: { directory?: string } = {}): Template {
+  const { written, file, directory } = readDefined(definition, options, { code: 'TEMPLATE_INVALID', kind: 'template', idKey: 'name' });
+  return parseTemplate(written, { code: 'TEMPLATE_INVALID', file, directory, written, locate: () => file });
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { invalidDefinition, type DefinitionSource } from '../agents/invalid-definition.ts';
+import { invalidDefinition, plainDefinition, type DefinitionSource } from '../agents/invalid-definition.ts';
 import { sandboxOptions } from '../agents/sandbox-options.ts';
 import type { Template, TemplateBuild } from './template.ts';
 import { templateSchema } from './template-schema.ts';
@@ -10,7 +10,7 @@ import { templateSchema } from './template-schema.ts';
  * @throws TEMPLATE_INVALID naming file, path, value and fix.
  */
 export function parseTemplate(definition: unknown, source: DefinitionSource): Template {
-  const parsed = templateSchema.safeParse(definition);
+  const parsed = templateSchema.safeParse(plainDefinition(definition, source));
   if (!parsed.success) throw invalidDefinition(templateSchema, parsed.error, source);
   const { name, pool, image, dockerfile: _dockerfile, packages: _packages, users: _users, setup: _setup, ...options } = parsed.data;
   const build = buildOf(parsed.data, source.directory);

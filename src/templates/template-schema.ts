@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { sandboxShape } from '../agents/agent-schema.ts';
+import { IMAGE } from '../agents/sandbox-ranges.ts';
 import type { Json } from '../contracts/json.ts';
 
 const USER_NAME = /^[a-z_][a-z0-9_-]{0,30}$/;
@@ -20,7 +21,11 @@ export const templateSchema = sandboxShape
       .string()
       .regex(/^[a-z0-9][a-z0-9-]{0,40}$/, 'has to be lower-case letters, digits and -, 41 at most')
       .describe('Name of the template.'),
-    image: z.string().min(1).optional().describe('Docker image that contains the supervisor. Default: the standard image.'),
+    image: z
+      .string()
+      .regex(IMAGE, 'has to be the name of an image, such as name:tag')
+      .optional()
+      .describe('Docker image that contains the supervisor. Default: the standard image.'),
     dockerfile: z
       .string()
       .min(1)

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { egressSchema } from '../../agents/egress-schema.ts';
+import { IMAGE, RANGES } from '../../agents/sandbox-ranges.ts';
 import type { Logger } from '../../log.ts';
 import type { OpenSandboxOptions } from '../open-sandbox.ts';
 import type { ListOptions, RestoreOptions, SnapshotsOptions } from '../sandboxes-by-id.ts';
@@ -14,7 +15,6 @@ const snapshotId = text({ kind: 'the id of a snapshot', maxLength: 100 });
 const MAX_RULES = 1000;
 const MAX_ASSETS = 1000;
 const MAX_SECRETS = 100;
-const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,199}$/;
 
 const image = value<string>((given) => (typeof given === 'string' && IMAGE.test(given) ? undefined : isNot(given, 'the name of an image', 'Write name:tag')));
@@ -70,10 +70,10 @@ const assets = list({ item: options({ from: localPath, to: path }), kind: 'asset
 const newShape = {
   template: name.optional(),
   image: image.optional(),
-  memoryMb: whole({ min: 32, max: 16_777_216, unit: 'MB' }).optional(),
-  cpus: number({ min: 0.05, max: 1024 }).optional(),
-  pids: whole({ min: 16, max: 4_194_304, unit: 'processes' }).optional(),
-  diskMb: whole({ min: 0, max: 1_073_741_824, unit: 'MB', fix: 'Give whole MB; 0 leaves it to the storage' }).optional(),
+  memoryMb: whole({ ...RANGES.memoryMb, unit: 'MB' }).optional(),
+  cpus: number(RANGES.cpus).optional(),
+  pids: whole({ ...RANGES.pids, unit: 'processes' }).optional(),
+  diskMb: whole({ ...RANGES.diskMb, unit: 'MB', fix: 'Give whole MB; 0 leaves it to the storage' }).optional(),
   readOnlyRoot: flag.optional(),
   runtime: oneOf(['runc', 'runsc', 'auto'], 'a runtime').optional(),
   egress: egress.optional(),

@@ -109,9 +109,11 @@ function limited(teller) {
   return (type, fields) => {
     const size = JSON.stringify(fields).length;
     left -= size;
-    if (left >= 0 || type === 'started' || type === 'ended') return teller(type, fields);
-    cut = true;
-    untold += size;
+    if (left >= 0 || type === 'started' || type === 'ended') teller(type, fields);
+    else {
+      cut = true;
+      untold += size;
+    }
   };
 }
 

@@ -75,35 +75,34 @@ test('a file of 256 MB goes up and comes down unchanged, and the memory of the p
   await handle.removeFile('carried');
 }, 120_000);
 
-test('a sparse file of 700 MB stays one up and down, in directories, snapshots, forks and archives, and memory stays flat', async () => {
-  const [file, back, tree] = [join(directory, 'sparse'), join(directory, 'sparse-back'), join(directory, 'tree')];
+test('a sparse file of 700 MB stays one up and down, and memory stays flat', async () => {
+  const [file, back] = [join(directory, 'sparse'), join(directory, 'sparse-back')];
   await makeSparseFile(file);
   await carry(file, back);
   expect(await allocatedBytes(back)).toBeLessThan(ALLOWED_ALLOCATION);
-  const digest = await digestOf(file);
-
-  await handle.downloadDirectory('.', tree);
-  expect(await allocatedBytes(join(tree, 'carried'))).toBeLessThan(ALLOWED_ALLOCATION);
-  expect(await digestOf(join(tree, 'carried'))).toBe(digest);
+  expect(Number(await output(handle, 'stat -c %b carried')) * 512).toBeLessThan(ALLOWED_ALLOCATION);
   await handle.removeFile('carried');
-  expect(await handle.uploadDirectory(tree, 'tree')).toMatchObject({ failed: 0 });
+}, 120_000);
 
-  expect(await output(handle, 'sha256sum < tree/carried')).toBe(`${digest}  -`);
-  const inSandbox = async (sandbox: SandboxHandle) => {
-    const middle = `dd if=tree/carried bs=1M skip=350 count=1 status=none | head -c 11 | tail -c 6`;
-    const facts = await output(sandbox, `stat -c '%b %s' tree/carried; head -c 6 tree/carried; ${middle}; tail -c 6 tree/carried`);
-    const [, allocated, rest] = /^(\d+) ([^]*)$/.exec(facts) ?? [];
+test('sparse files stay so in directories, snapshots, forks and archives', async () => {
+  const tree = join(directory, 'tree');
+  await handle.run('mkdir made; truncate -s 60M made/sparse; printf marked >> made/sparse; truncate -s 90M made/sparse; sha256sum made/sparse > made/sum');
+  await handle.downloadDirectory('made', tree);
+  expect(await allocatedBytes(join(tree, 'sparse'))).toBeLessThan(ALLOWED_ALLOCATION);
+  expect(await handle.uploadDirectory(tree, 'made')).toMatchObject({ failed: 0, files: 2 });
+  const check = async (sandbox: SandboxHandle) => {
+    const [allocated, sum] = (await output(sandbox, 'stat -c %b made/sparse; sha256sum -c made/sum')).split('\n');
     expect(Number(allocated) * 512).toBeLessThan(ALLOWED_ALLOCATION);
-    expect(rest).toBe(`${SPARSE_SIZE}\nmarkedmarkedmarked`);
+    expect(sum).toBe('made/sparse: OK');
   };
-  await inSandbox(handle);
+  await check(handle);
   const { snapshotId } = await parts.sandboxes.snapshot(owner.sandboxId);
   const restored = parts.newOwner();
-  await inSandbox((await parts.sandboxes.restore(snapshotId, restored)).handle);
+  await check((await parts.sandboxes.restore(snapshotId, restored)).handle);
   await parts.sandboxes.destroy(restored.sandboxId);
   const [forked = ''] = await parts.sandboxes.fork(owner.sandboxId, 1);
   const fork = { sandboxId: forked, tenantId: owner.tenantId };
-  await inSandbox((await parts.sandboxes.open(fork, {})).handle);
+  await check((await parts.sandboxes.open(fork, {})).handle);
   expect(await parts.sandboxes.archive(forked)).toBe('archived');
-  await inSandbox((await parts.sandboxes.open(fork, {})).handle);
+  await check((await parts.sandboxes.open(fork, {})).handle);
 }, 120_000);

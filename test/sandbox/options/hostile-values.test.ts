@@ -4,6 +4,7 @@ import { parseControl } from '../../../src/sandbox/options/control.ts';
 import { parseOpenOptions } from '../../../src/sandbox/options/sandbox.ts';
 import type { RunCodeOptions, RunOptions, SandboxHandle } from '../../../src/sandbox/sandbox.ts';
 import type { OpenSandboxOptions } from '../../../src/sandbox.ts';
+import { HOSTILE } from '../../support/hostile-values.ts';
 
 type AnyFunction = (...given: unknown[]) => unknown;
 type Arguments = unknown[];
@@ -114,43 +115,6 @@ const OPEN: Required<Omit<OpenSandboxOptions, 'sandboxId'>> = {
   databaseUrl: 'postgres://a@b/c',
   log: logger as unknown as OpenSandboxOptions['log'] & object,
 };
-
-const revoked = Proxy.revocable({}, {});
-revoked.revoke();
-const HOSTILE: Record<string, unknown> = {
-  null: null,
-  empty: '',
-  NaN: Number.NaN,
-  Infinity: Infinity,
-  '-Infinity': -Infinity,
-  '-1': -1,
-  '-0.5': -0.5,
-  '0': 0,
-  '1.5': 1.5,
-  '1e300': 1e300,
-  '2**53': 2 ** 53,
-  "'5'": '5',
-  true: true,
-  array: [],
-  'array of null': [null],
-  object: {},
-  'object with __proto__': JSON.parse('{"__proto__":{"x":1}}'),
-  'object without prototype': Object.assign(Object.create(null), { unheardOf: 1 }),
-  function: nothing,
-  symbol: Symbol('s'),
-  bigint: 5n,
-  NUL: 'a\0b',
-  'lone surrogate': 'a\uD800',
-  'huge text': 'x'.repeat(100 * 1024 * 1024),
-  'getter that throws': Object.defineProperty({}, 'x', { enumerable: true, get: () => thrown() }),
-  'proxy that throws': new Proxy({}, { get: thrown, ownKeys: thrown, getPrototypeOf: thrown }),
-  'revoked proxy': revoked.proxy,
-  date: new Date(0),
-  map: new Map([[1, 2]]),
-};
-function thrown(): never {
-  throw new TypeError('of the caller');
-}
 
 /** Replaces one argument, or one option of it, by every hostile value, and returns which were taken; all others have to be refused in the table's words. */
 async function taken(method: string, given: Arguments, call: (...given: unknown[]) => unknown): Promise<Record<string, string[]>> {

@@ -1,0 +1,149 @@
+import { defineAgent } from '../src/agents/define-agent.ts';
+import { ERRORS, isFailure, LongshoreError } from '../src/contracts/errors.ts';
+import { definePlugin, defineTool } from '../src/plugins/define-plugin.ts';
+import { registerSandboxBackend, sandboxes } from '../src/sandbox.ts';
+import { defineTemplate } from '../src/templates/define-template.ts';
+import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
+import { HOSTILE } from './support/hostile-values.ts';
+
+type AnyFunction = (...given: unknown[]) => unknown;
+
+const tool = { id: 't', description: 'd', parameters: { type: 'object' }, execute: async () => 'x' };
+const defined = defineTool(tool as never);
+const sandbox = {
+  template: 't',
+  image: 'image:1',
+  memoryMb: 100,
+  cpus: 1,
+  pids: 100,
+  diskMb: 100,
+  readOnlyRoot: true,
+  runtime: 'runc',
+  egress: ['example.org'],
+  secrets: { A: 'b' },
+  onClose: 'keep',
+  assets: [],
+  keepalive: '1h',
+  idle: { freeze: '1s', hibernate: '1s', stop: '1s', archive: '1s' },
+};
+const agent = {
+  id: 'a',
+  model: 'openai/x',
+  instructions: 'Hi',
+  plugins: ['x'],
+  mcp: { m: { url: 'http://x' } },
+  tools: ['shell:*'],
+  sandbox,
+  approval: [{ tool: 'x', decide: 'allow' }],
+  requireApproval: { x: true },
+  approvalTimeout: '1h',
+  deferTools: { over: 1, pin: ['x'] },
+  budget: { turns: 1, steps: 1, tokens: 1, wallTime: '1h', storageMb: 1 },
+  modelOptions: { temperature: 1 },
+};
+const { template: _template, onClose: _onClose, assets: _assets, ...ofTemplate } = sandbox;
+const template = {
+  ...ofTemplate,
+  name: 't',
+  packages: ['curl'],
+  users: ['bob'],
+  workDirectory: '/home/user/x',
+  setup: ['true'],
+  pool: 1,
+  labels: { a: 'b' },
+  metadata: { a: 1 },
+};
+const plugin = {
+  id: 'p',
+  version: '1',
+  description: 'd',
+  tools: [defined],
+  brief: 'b',
+  environment: [{ name: 'A', required: false }],
+  dependencies: ['x'],
+  configSchema: { type: 'object' },
+};
+
+/** Of a database that is nowhere. */
+const where = { databaseUrl: 'postgres://longshore@127.0.0.1:1/none', tenantId: 't', backend: 'docker' };
+/** What is right ends at that database. Without options it would be the one of the environment. */
+const unconnected =
+  (name: 'list' | 'snapshots' | 'restore' | 'removeSnapshot'): AnyFunction =>
+  async (...given) => {
+    if ([undefined, HOSTILE['object']].includes(given.at(-1))) return;
+    const call = sandboxes[name].bind(sandboxes) as AnyFunction;
+    await Promise.resolve(call(...given)).catch((error: unknown) => {
+      if (!isFailure(error, 'POSTGRES_UNAVAILABLE')) throw error;
+    });
+  };
+
+/** The exported functions with arguments that are right; those that are made of parts are told apart by their fields too. */
+const FUNCTIONS: [name: string, call: AnyFunction, given: unknown[]][] = [
+  ['defineAgent', defineAgent as AnyFunction, [agent, { directory: '/x' }]],
+  ['defineAgent of a sandbox', ((given: object) => defineAgent({ ...agent, sandbox: given } as never)) as AnyFunction, [sandbox]],
+  ['defineAgent of a budget', ((given: object) => defineAgent({ ...agent, budget: given } as never)) as AnyFunction, [agent.budget]],
+  ['defineTemplate', defineTemplate as AnyFunction, [template, { directory: '/x' }]],
+  [
+    'defineTool',
+    defineTool as AnyFunction,
+    [
+      {
+        ...tool,
+        kind: 'tool',
+        annotations: { title: 't' },
+        timeoutMs: 5,
+        isolation: 'host',
+        permissions: { time: true },
+        resultSchema: { type: 'object' },
+        visibility: 'visible',
+        brief: 'b',
+        requireApproval: true,
+        summarize: () => 's',
+      },
+    ],
+  ],
+  ['definePlugin', definePlugin as AnyFunction, [plugin]],
+  ['registerSandboxBackend', registerSandboxBackend as AnyFunction, ['docker', createDockerSandboxes]],
+  ['sandboxes.get', ((...given: unknown[]) => sandboxes.get(...(given as [string]))) as AnyFunction, ['sbx_1', where]],
+  ['sandboxes.list', unconnected('list'), [{ ...where, tier: 'running', template: 't' }]],
+  ['sandboxes.snapshots', unconnected('snapshots'), [{ ...where, sandboxId: 'sbx_1' }]],
+  ['sandboxes.restore', unconnected('restore'), ['snap_1', { ...where, ttlMs: 5 }]],
+  ['sandboxes.removeSnapshot', unconnected('removeSnapshot'), ['snap_1', where]],
+  ['definePlugin of a tool', ((given: object) => definePlugin({ id: 'p', tools: [given] } as never)) as AnyFunction, [{ ...defined }]],
+];
+
+function variants(given: unknown[], value: unknown): [string, unknown[]][] {
+  return given.flatMap((argument, index): [string, unknown[]][] => [
+    [`argument ${index}`, given.with(index, value)],
+    ...(typeof argument === 'object' && argument !== null && !Array.isArray(argument)
+      ? Object.keys(argument).map((key): [string, unknown[]] => [`argument ${index}.${key}`, given.with(index, { ...argument, [key]: value })])
+      : []),
+  ]);
+}
+
+async function problemOf(call: () => unknown): Promise<string | undefined> {
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof LongshoreError) || !(error.code in ERRORS) || error.code === 'INTERNAL')
+      return error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : typeof error;
+    return error.message.length < 2000 ? undefined : `a message of ${error.message.length} characters`;
+  }
+}
+
+test.each(FUNCTIONS)(
+  '%s takes or refuses every value with an error of the table',
+  async (_name, call, given) => {
+    await call(...given);
+    const wrong: string[] = [];
+    for (const [label, value] of Object.entries(HOSTILE)) {
+      for (const [where, changed] of [...variants(given, value), ...(label === 'null' ? [['nothing', []] as [string, unknown[]]] : [])]) {
+        const problem = await problemOf(() => call(...changed));
+        if (problem !== undefined) wrong.push(`${where}, ${label}: ${problem}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  },
+  60_000,
+);
