@@ -168,11 +168,14 @@ class SparseWriter:
 
     def write(self, data):
         view = memoryview(data)
-        start = 0
-        for block in range(0, len(data), _BLOCK):
-            if data.startswith(_ZEROS, block):
-                self._put(view[start:block], start)
-                start = block + _BLOCK
+        start = at = 0
+        while at < len(data):
+            # Blocks are those of the file: data comes in pieces of any size. What was not written of one is zeros anyway.
+            end = min(len(data), at + _BLOCK - (self.position + at) % _BLOCK)
+            if data.startswith(_ZEROS if end - at == _BLOCK else _ZEROS[: end - at], at):
+                self._put(view[start:at], start)
+                start = end
+            at = end
         self._put(view[start:], start)
         self.position += len(data)
 
