@@ -1,7 +1,7 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { ApprovalAnswer } from '../contracts/conversation.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
-import { printLine, withClient, type Cli } from './cli.ts';
+import { printFact, withClient, type Cli } from './cli.ts';
 import { loginName } from './login-name.ts';
 
 interface ApproveCommandOptions {
@@ -25,7 +25,7 @@ export function approveCommand(cli: Cli): Command {
       withClient(cli, async (longshore) => {
         const { arguments: editedArguments, ...rest } = options;
         await longshore.approve(id, { callId, answer, ...rest, ...(editedArguments && { editedArguments }) });
-        printLine(cli, `${callId}: ${answer}.`);
+        printFact(cli, `${callId}: ${answer}.`);
       }),
     );
 }

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { Chat } from '../client.ts';
 import { createChatState, type ChatState } from './chat-state.ts';
-import { printError, EXIT, printLine, type Cli } from './cli.ts';
+import { EXIT, printError, printFact, printLine, type Cli } from './cli.ts';
 import { createEventPrinter } from './event-printer.ts';
 import { loginName } from './login-name.ts';
 
@@ -46,7 +46,7 @@ export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
     taken = taken.then(end, end);
   });
 
-  printLine(cli, `${chat.id}. Ctrl-C pauses, Ctrl-D leaves.`);
+  printFact(cli, `${chat.id}. Ctrl-C pauses, Ctrl-D leaves.`);
   prompt.ask();
   const print = createEventPrinter(cli);
   for await (const event of chat.events({ signal: leaving.signal })) {

@@ -3,7 +3,7 @@ import { loadAgents } from '../agents/load-agents.ts';
 import type { Chat, Longshore } from '../client.ts';
 import { failure } from '../contracts/errors.ts';
 import { runChatSession } from './chat-session.ts';
-import { printLine, withClient, type Cli } from './cli.ts';
+import { printFact, withClient, type Cli } from './cli.ts';
 
 interface ChatOptions {
   conversation?: string;
@@ -20,7 +20,7 @@ export function chatCommand(cli: Cli): Command {
       withClient(cli, async (longshore) => {
         await using chat = await openChat(cli, longshore, agent, options);
         cli.exitCode = await runChatSession(cli, chat);
-        printLine(cli, `Go on later with: longshore chat --conversation ${chat.id}`);
+        printFact(cli, `Go on later with: longshore chat --conversation ${chat.id}`);
       }),
     );
 }

@@ -5,7 +5,7 @@ import { isPath, rootOf } from '../plugins/locate-plugin.ts';
 import { digestOf } from '../plugins/manager/pins.ts';
 import { permissionsOf } from '../plugins/manager/permissions-of.ts';
 import { loadSource } from '../plugins/manager/plugin-source.ts';
-import { EXIT, printJson, printLine, type Cli } from './cli.ts';
+import { EXIT, printFact, printJson, type Cli } from './cli.ts';
 
 /** Loads as a worker does, with nothing of the worker's: no configuration, no variables, no `load`. @throws what is wrong with the plugin */
 export async function checkPlugin(cli: Cli, name: string, json: boolean): Promise<void> {
@@ -21,9 +21,9 @@ export async function checkPlugin(cli: Cli, name: string, json: boolean): Promis
   const problems = loaded.problems.map(({ message }) => message);
   if (problems.length > 0) cli.exitCode = EXIT.failed;
   if (json) return printJson(cli, { digest, plugins: loaded.plugins.map(describe), problems });
-  for (const plugin of loaded.plugins) for (const line of linesOf(plugin)) printLine(cli, line);
-  printLine(cli, `digest: ${digest}`);
-  for (const problem of problems) printLine(cli, `problem: ${problem}`);
+  for (const plugin of loaded.plugins) for (const line of linesOf(plugin)) printFact(cli, line);
+  printFact(cli, `digest: ${digest}`);
+  for (const problem of problems) printFact(cli, `problem: ${problem}`);
 }
 
 async function pathOrPackage(name: string, directory: string): Promise<string> {

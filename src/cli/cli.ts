@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ConnectOptions, Longshore } from '../client.ts';
 import type { Config } from '../config.ts';
-import { visibleJson } from '../contracts/visible-text.ts';
+import { visibleJson, visibleLine } from '../contracts/visible-text.ts';
 import type { Output, OutputStream } from './terminal.ts';
 
 /** The streams of the process as they are; commands get them as `Output`. */
@@ -27,6 +27,11 @@ export const EXIT = { done: 0, failed: 1, usage: 2, awaitingApproval: 3, paused:
 
 export function printLine(cli: Cli, text = ''): void {
   cli.out.print(`${text}\n`);
+}
+
+/** A line of which parts are from elsewhere: none of them can begin a line of its own. */
+export function printFact(cli: Cli, text: string): void {
+  printLine(cli, visibleLine(text));
 }
 
 export function printJson(cli: Cli, value: unknown): void {

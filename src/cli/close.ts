@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { printLine, withClient, type Cli } from './cli.ts';
+import { printFact, withClient, type Cli } from './cli.ts';
 
 interface CloseOptions {
   wait?: boolean;
@@ -14,7 +14,7 @@ export function closeCommand(cli: Cli): Command {
       withClient(cli, async (longshore) => {
         await longshore.close(id);
         if (wait) for await (const _ of longshore.events(id));
-        printLine(cli, wait ? `${id} is closed.` : `${id} is asked to close.`);
+        printFact(cli, wait ? `${id} is closed.` : `${id} is asked to close.`);
       }),
     );
 }

@@ -1,7 +1,7 @@
 import type { Longshore, PluginState } from '../client.ts';
 import { failure } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
-import { printJson, printLine, type Cli } from './cli.ts';
+import { printFact, printJson, type Cli } from './cli.ts';
 import { whoFollows } from './show-plugins.ts';
 
 export interface ConfigOptions {
@@ -22,7 +22,7 @@ export async function configurePlugin(cli: Cli, longshore: Longshore, id: string
   const configVersion = await longshore.plugins.configure(id, config, versionFor(state, options));
   if (json) return printJson(cli, { config, configVersion });
   const next = `A refusal shows in: longshore plugins show ${id}`;
-  printLine(cli, `${id} has version ${configVersion} of its configuration; ${whoFollows(state)}. ${next}`);
+  printFact(cli, `${id} has version ${configVersion} of its configuration; ${whoFollows(state)}. ${next}`);
 }
 
 function showConfig(cli: Cli, { config, configVersion, configProblem }: PluginState, json: boolean): void {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadAgents } from '../agents/load-agents.ts';
 import type { DevStack } from '../dev/dev-stack.ts';
-import { EXIT, printLine, type Cli } from './cli.ts';
+import { EXIT, printFact, printLine, type Cli } from './cli.ts';
 import { quoted } from '../contracts/quoted.ts';
 
 export function devCommand(cli: Cli): Command {
@@ -15,7 +15,7 @@ export function devCommand(cli: Cli): Command {
     .action(async (options: { temporalPort?: number; postgresPort?: number }) => {
       const config = cli.config();
       const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
-      const log = (line: string) => printLine(cli, line);
+      const log = (line: string) => printFact(cli, line);
       const { startDevStack } = await import('../dev/dev-stack.ts');
       const { startDevWorker } = await import('../dev/dev-worker.ts');
       const ports = {
@@ -46,11 +46,11 @@ export function devCommand(cli: Cli): Command {
 
 function tellStack(cli: Cli, { config, uiUrl }: DevStack, agents: string[]): void {
   const { TEMPORAL_ADDRESS, DATABASE_URL, LONGSHORE_AGENTS } = config;
-  printLine(cli, `Temporal    ${TEMPORAL_ADDRESS}`);
-  if (uiUrl !== undefined) printLine(cli, `Temporal UI ${uiUrl}`);
-  printLine(cli, `Agents      ${agents.join(', ') || 'none'} (${LONGSHORE_AGENTS})`);
+  printFact(cli, `Temporal    ${TEMPORAL_ADDRESS}`);
+  if (uiUrl !== undefined) printFact(cli, `Temporal UI ${uiUrl}`);
+  printFact(cli, `Agents      ${agents.join(', ') || 'none'} (${LONGSHORE_AGENTS})`);
   const exports = Object.entries({ TEMPORAL_ADDRESS, DATABASE_URL, LONGSHORE_AGENTS: resolve(LONGSHORE_AGENTS) });
-  printLine(cli, `Other terminals need: export ${exports.map(([name, value]) => `${name}=${quoted(value)}`).join(' ')}`);
+  printFact(cli, `Other terminals need: export ${exports.map(([name, value]) => `${name}=${quoted(value)}`).join(' ')}`);
   printLine(cli, 'Talk to one in another terminal: longshore chat. Ctrl-C ends everything here.');
 }
 

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { EXIT, printJson, printLine, type Cli } from './cli.ts';
+import { EXIT, printFact, printJson, type Cli } from './cli.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', missing: 'MISSING' };
 
@@ -13,8 +13,8 @@ export function doctorCommand(cli: Cli): Command {
       if (json) printJson(cli, lines);
       else
         for (const { name, ok, found, todo } of lines) {
-          printLine(cli, `${MARKS[ok]}  ${name}: ${found}`);
-          if (todo !== undefined) printLine(cli, `         ${todo}`);
+          printFact(cli, `${MARKS[ok]}  ${name}: ${found}`);
+          if (todo !== undefined) printFact(cli, `         ${todo}`);
         }
       if (lines.some((line) => line.ok === 'missing')) cli.exitCode = EXIT.serviceAway;
     });

@@ -1,7 +1,7 @@
 import type { Longshore } from '../client.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
-import { printJson, printLine, type Cli } from './cli.ts';
+import { printFact, printJson, type Cli } from './cli.ts';
 import { whoFollows } from './show-plugins.ts';
 
 export interface GrantOptions extends PermissionBound {
@@ -36,5 +36,5 @@ async function tell(cli: Cli, longshore: Longshore, given: string, { json, verb,
   const { id, granted } = state;
   if (json) return printJson(cli, { plugin: id, [verb]: permissions, now: granted });
   const direction = verb === 'granted' ? 'to' : 'from';
-  printLine(cli, `${verb} ${direction} ${id}: ${JSON.stringify(permissions)}; ${whoFollows(state)}. See what came of it: longshore plugins show ${id}`);
+  printFact(cli, `${verb} ${direction} ${id}: ${JSON.stringify(permissions)}; ${whoFollows(state)}. See what came of it: longshore plugins show ${id}`);
 }

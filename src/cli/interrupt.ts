@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { printLine, withClient, type Cli } from './cli.ts';
+import { printFact, withClient, type Cli } from './cli.ts';
 
 interface InterruptOptions {
   afterStep?: boolean;
@@ -17,7 +17,7 @@ export function interruptCommand(cli: Cli): Command {
         if (dropQueue) await longshore.cancel(id);
         else if (afterStep) await longshore.stopAfterStep(id);
         else await longshore.interrupt(id);
-        printLine(cli, `${id} is asked to end its turn.`);
+        printFact(cli, `${id} is asked to end its turn.`);
       }),
     );
 }

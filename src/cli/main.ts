@@ -2,9 +2,16 @@ import { connect } from '../client.ts';
 import { loadConfig } from '../config.ts';
 import { EXIT } from './cli.ts';
 import { runCli } from './run-cli.ts';
+import { createOutput } from './terminal.ts';
 
 // `longshore show … | head` closes our output early; that is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+// Node would print what was thrown as it is.
+process.on('uncaughtException', (error) => {
+  createOutput(process.stderr).print(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exit(EXIT.failed);
+});
 
 /** A terminal that is closed and a service manager mean what Ctrl-C means. */
 const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

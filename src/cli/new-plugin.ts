@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { failure } from '../contracts/errors.ts';
-import { printLine, type Cli } from './cli.ts';
+import { printFact, type Cli } from './cli.ts';
 import { longshorePlugin } from './plugin-templates/longshore.ts';
 import { maibotPlugin } from './plugin-templates/maibot.ts';
 import { mcpServer } from './plugin-templates/mcp.ts';
@@ -43,7 +43,7 @@ export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, paren
   } catch (error) {
     throw failure('INVALID_ARGUMENT', { what: '--directory', problem: (error as Error).message, fix: 'Name a directory that you may write to' }, error);
   }
-  printLine(cli, `Wrote ${files.map(([name]) => join(directory, name)).join(', ')}.`);
+  printFact(cli, `Wrote ${files.map(([name]) => join(directory, name)).join(', ')}.`);
   const made: Made = {
     id,
     directory,
@@ -51,7 +51,7 @@ export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, paren
     test: join(directory, files.map(([name]) => name).find((name) => name.includes('.test.')) ?? ''),
     fromAgents: asPath(relative(agents, directory)),
   };
-  for (const line of dialect === 'mcp' ? serverHints(made) : pluginHints(made)) printLine(cli, line);
+  for (const line of dialect === 'mcp' ? serverHints(made) : pluginHints(made)) printFact(cli, line);
 }
 
 interface Made {

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { printLine, withClient, type Cli } from './cli.ts';
+import { printFact, withClient, type Cli } from './cli.ts';
 
 export function pauseCommand(cli: Cli): Command {
   return new Command('pause')
@@ -12,7 +12,7 @@ export function pauseCommand(cli: Cli): Command {
     .action((id: string, options: { mode: 'step' | 'now'; note?: string }) =>
       withClient(cli, async (longshore) => {
         await longshore.pause(id, options);
-        printLine(cli, `${id} is asked to pause.`);
+        printFact(cli, `${id} is asked to pause.`);
       }),
     );
 }

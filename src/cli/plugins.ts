@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
 import type { Longshore } from '../client.ts';
 import { checkPlugin } from './check-plugin.ts';
-import { printJson, printLine, withClient, type Cli } from './cli.ts';
+import { printFact, printJson, withClient, type Cli } from './cli.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
 import { DIALECTS, newPlugin, type NewDialect } from './new-plugin.ts';
 import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
@@ -119,5 +119,5 @@ function lazily(cli: Cli, work: (longshore: Longshore) => Promise<void>): Promis
 
 function tell(cli: Cli, json: boolean, value: object, line: string): void {
   if (json) printJson(cli, value);
-  else printLine(cli, line);
+  else printFact(cli, line);
 }

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { duration } from '../agents/duration.ts';
-import { printLine, withClient, type Cli } from './cli.ts';
+import { printFact, withClient, type Cli } from './cli.ts';
 import { wholeNumber } from './whole-number.ts';
 
 interface ResumeOptions {
@@ -26,7 +26,7 @@ export function resumeCommand(cli: Cli): Command {
           ...(extraTime !== undefined && { extraWallTimeMs: extraTime }),
           ...(extraStorage !== undefined && { extraStorageMb: extraStorage }),
         });
-        printLine(cli, `${id} is asked to go on.`);
+        printFact(cli, `${id} is asked to go on.`);
       }),
     );
 }

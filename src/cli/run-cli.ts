@@ -68,7 +68,11 @@ function createProgram(cli: Cli): Command {
   ];
   for (const make of makers) program.addCommand(make(cli));
   for (const command of [program, ...program.commands.flatMap((child) => [child, ...child.commands])]) {
-    command.exitOverride().configureOutput({ writeOut: (text) => cli.out.print(text), writeErr: (text) => cli.err.print(text) });
+    command.exitOverride().configureOutput({
+      writeOut: (text) => cli.out.print(text),
+      writeErr: (text) => cli.err.print(text),
+      outputError: (text, write) => write(`${withMargin(text.trimEnd())}\n`),
+    });
   }
   return program;
 }
@@ -80,6 +84,11 @@ function version(): string {
 }
 
 function describe(error: unknown): string {
-  if (isFailure(error)) return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (isFailure(error)) return withMargin(error.message);
+  return withMargin(error instanceof Error ? (error.stack ?? error.message) : String(error));
+}
+
+/** Before the lines after the first, so that none of a message from elsewhere can be taken for one of ours. */
+function withMargin(text: string): string {
+  return text.replaceAll('\n', '\n  ');
 }

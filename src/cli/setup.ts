@@ -11,7 +11,7 @@ import { registerSearchAttributes } from '../dev/search-attributes.ts';
 import { createLogger } from '../log.ts';
 import { migrate } from '../store/migrate.ts';
 import { openStore } from '../store/open-store.ts';
-import { printLine, type Cli } from './cli.ts';
+import { printFact, printLine, type Cli } from './cli.ts';
 
 export function setupCommand(cli: Cli): Command {
   return new Command('setup')
@@ -30,7 +30,7 @@ export function setupCommand(cli: Cli): Command {
       try {
         await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
         const added = await registerSearchAttributes(await temporal.connection(), namespace);
-        printLine(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'are there'}.`);
+        printFact(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'are there'}.`);
       } finally {
         await temporal.close();
       }
@@ -39,8 +39,8 @@ export function setupCommand(cli: Cli): Command {
 }
 
 async function setUpImage(cli: Cli, image: string): Promise<void> {
-  const outcome = await ensureSandboxImage({ image, log: (line) => printLine(cli, line) });
-  printLine(cli, `Sandbox image: ${image} ${outcome === 'built' ? 'built' : 'is there'}.`);
+  const outcome = await ensureSandboxImage({ image, log: (line) => printFact(cli, line) });
+  printFact(cli, `Sandbox image: ${image} ${outcome === 'built' ? 'built' : 'is there'}.`);
 }
 
 async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Promise<void> {
@@ -49,20 +49,20 @@ async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Pro
   const here = move ? await identifyNamespace(parts) : undefined;
   if (here) await store.temporalHome.move(here);
   await checkNamespace(store.temporalHome, parts);
-  printLine(cli, `Postgres: the database belongs to the Temporal namespace "${parts.namespace}".`);
+  printFact(cli, `Postgres: the database belongs to the Temporal namespace "${parts.namespace}".`);
 }
 
 async function setUpGvisor(cli: Cli, home: string): Promise<void> {
-  const log = (line: string) => printLine(cli, line);
+  const log = (line: string) => printFact(cli, line);
   const { program, built } = await ensureRunsc({ home, log });
-  printLine(cli, `gVisor: ${program} ${built ? 'built' : 'is there'}.`);
+  printFact(cli, `gVisor: ${program} ${built ? 'built' : 'is there'}.`);
   const { script, written } = await ensureGvisorScript(home);
-  printLine(cli, `Script that the engine starts it by: ${script} ${written ? 'written' : 'is there'}.`);
+  printFact(cli, `Script that the engine starts it by: ${script} ${written ? 'written' : 'is there'}.`);
   if (!(await registerRunsc({ script, program })))
-    return printLine(cli, `${ENGINE_SETTINGS}: gVisor is registered. If longshore doctor does not see it, restart the engine.`);
-  printLine(cli, `${ENGINE_SETTINGS}: gVisor is registered and checkpoints are on.`);
+    return printFact(cli, `${ENGINE_SETTINGS}: gVisor is registered. If longshore doctor does not see it, restart the engine.`);
+  printFact(cli, `${ENGINE_SETTINGS}: gVisor is registered and checkpoints are on.`);
   const outcome = await restartOwnEngine({ logFile: join(home, 'dockerd.log'), log });
   if (outcome === 'restarted') return printLine(cli, 'Docker engine: restarted.');
   const why = outcome === 'busy' ? 'containers run in it' : 'it was not started from here';
-  return printLine(cli, `Docker engine: restart it to make use of that; this is left to you, since ${why}. For example: systemctl restart docker`);
+  return printFact(cli, `Docker engine: restart it to make use of that; this is left to you, since ${why}. For example: systemctl restart docker`);
 }

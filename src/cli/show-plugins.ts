@@ -1,5 +1,5 @@
 import type { Longshore, PluginState } from '../client.ts';
-import { printJson, printLine, type Cli } from './cli.ts';
+import { printFact, printJson, printLine, type Cli } from './cli.ts';
 import { printTable } from './table.ts';
 
 export async function listPlugins(cli: Cli, longshore: Longshore, json: boolean): Promise<void> {
@@ -44,18 +44,18 @@ function noteOf(state: PluginState): string {
   const error = reports.map((report) => report.error).find((text) => text !== undefined);
   const alert = reports.flatMap(({ alerts }) => alerts).find(({ level }) => level !== 'info')?.text;
   const text = (error ?? (configProblem === undefined ? alert : `configuration taken back: ${configProblem}`) ?? '').split('\n')[0] ?? '';
-  return text.length <= NOTE_LENGTH ? text : `${text.slice(0, NOTE_LENGTH)}…`;
+  return text.length <= NOTE_LENGTH ? text : `${text.slice(0, NOTE_LENGTH)}… (more: longshore plugins show ${state.id})`;
 }
 
 export async function describePlugin(cli: Cli, longshore: Longshore, id: string, json: boolean): Promise<void> {
   const state = await longshore.plugins.get(id);
   if (json) return printJson(cli, state);
   const { config, configVersion, configProblem, enabled, reports } = state;
-  printLine(cli, `${state.id}: ${enabled ? 'enabled' : 'disabled'}`);
-  printLine(cli, `configuration (version ${configVersion}): ${JSON.stringify(config)}`);
-  if (configProblem !== undefined) printLine(cli, `the newest change was taken back: ${configProblem}`);
-  if (Object.keys(state.granted).length > 0) printLine(cli, `granted by operators: ${shown(state.granted)}`);
-  for (const report of reports) for (const line of reportLines(report)) printLine(cli, line);
+  printFact(cli, `${state.id}: ${enabled ? 'enabled' : 'disabled'}`);
+  printFact(cli, `configuration (version ${configVersion}): ${JSON.stringify(config)}`);
+  if (configProblem !== undefined) printFact(cli, `the newest change was taken back: ${configProblem}`);
+  if (Object.keys(state.granted).length > 0) printFact(cli, `granted by operators: ${shown(state.granted)}`);
+  for (const report of reports) for (const line of reportLines(report)) printFact(cli, line);
 }
 
 function shown(permissions: object): string {

@@ -49,12 +49,12 @@ function statusLines(status: ConversationStatus): string[] {
 }
 
 function approvalLines(conversationId: string, { callId, tool, why, arguments: given, expiresAtMs }: PendingApproval): string[] {
-  const shown = given ? approvalText(given) : `(long arguments: longshore show ${conversationId} --transcript --json)`;
+  const shown = given ? approvalText(given) : visibleLine(`(long arguments: longshore show ${conversationId} --transcript --json)`);
   return [
     `waits for approval: ${visibleLine(tool)} ${shown}`,
     `  why: ${visibleLine(why)}`,
     ...(expiresAtMs > 0 ? [`  until: ${shortTime(new Date(expiresAtMs).toISOString())}`] : []),
-    `  answer: longshore approve ${conversationId} ${callId} allow|allow-once|deny`,
+    visibleLine(`  answer: longshore approve ${conversationId} ${callId} allow|allow-once|deny`),
   ];
 }
 

@@ -6,7 +6,7 @@ import { loadTemplates } from '../templates/load-templates.ts';
 import { removeTemplate } from '../templates/remove-template.ts';
 import type { Template } from '../templates/template.ts';
 import { containersFrom, templateImages } from '../templates/template-images.ts';
-import { printJson, printLine, type Cli } from './cli.ts';
+import { printFact, printJson, printLine, type Cli } from './cli.ts';
 import { printTable } from './table.ts';
 
 export function templateCommand(cli: Cli): Command {
@@ -34,11 +34,11 @@ export function templateCommand(cli: Cli): Command {
 async function build(cli: Cli, names: string[], force: boolean): Promise<void> {
   const { directory, templates } = await load(cli);
   const chosen = names.length === 0 ? [...templates.values()] : names.map((name) => findTemplate(templates, name, directory));
-  if (chosen.length === 0) printLine(cli, `No templates in ${directory}.`);
+  if (chosen.length === 0) printFact(cli, `No templates in ${directory}.`);
   const said = { present: 'is built', built: 'built', nothing: 'has nothing to build' };
   for (const template of chosen) {
-    const outcome = await buildTemplate(template, { standardImage: cli.config().LONGSHORE_SANDBOX_IMAGE, log: (line) => printLine(cli, line), force });
-    printLine(cli, `${template.name}: ${said[outcome]}${outcome === 'nothing' ? '' : ` (${template.options.image})`}.`);
+    const outcome = await buildTemplate(template, { standardImage: cli.config().LONGSHORE_SANDBOX_IMAGE, log: (line) => printFact(cli, line), force });
+    printFact(cli, `${template.name}: ${said[outcome]}${outcome === 'nothing' ? '' : ` (${template.options.image})`}.`);
   }
 }
 
@@ -102,7 +102,7 @@ async function remove(cli: Cli, name: string, force: boolean): Promise<void> {
   const { directory, templates } = await load(cli);
   const removed = await removeTemplate(name, { force });
   if (removed.length === 0) findTemplate(templates, name, directory);
-  printLine(cli, removed.length === 0 ? `${name}: has no image here.` : `${name}: removed ${removed.join(', ')}.`);
+  printFact(cli, removed.length === 0 ? `${name}: has no image here.` : `${name}: removed ${removed.join(', ')}.`);
 }
 
 async function load(cli: Cli): Promise<{ directory: string; templates: Map<string, Template> }> {

@@ -1,13 +1,16 @@
 import { prettyFactory } from 'pino-pretty';
 import { isObject } from '../contracts/json.ts';
-import { visibleText } from '../contracts/visible-text.ts';
+import { visibleLine, visibleText } from '../contracts/visible-text.ts';
+
+/** Before the lines of an entry after its first: none of them can be taken for another entry. */
+const MARGIN = '\n    ';
 
 /** Turns lines of a worker's log into lines for a person; what is no JSON stays as it is. */
 export function createLogReader(): (line: string) => string {
   const pretty = prettyFactory({ colorize: false, translateTime: 'HH:MM:ss', ignore: 'pid,hostname', singleLine: true });
   return (line) => {
     const entry = parsed(line);
-    return entry ? pretty(entry) : `${visibleText(line)}\n`;
+    return entry ? `${visibleText(pretty(entry).trimEnd()).replaceAll('\n', MARGIN)}\n` : `${visibleLine(line)}\n`;
   };
 }
 

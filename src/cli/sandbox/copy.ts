@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { failure } from '../../contracts/errors.ts';
 import type { TransferProgress, TransferReport } from '../../sandbox/files.ts';
 import type { SandboxHandle } from '../../sandbox/sandbox.ts';
+import { visibleLine } from '../../contracts/visible-text.ts';
 import { printError, EXIT, printLine, type Cli } from '../cli.ts';
 import { createProgress } from './progress.ts';
 import { visit } from './with-sandboxes.ts';
@@ -96,7 +97,7 @@ async function oneFile(onBytes: (bytes: number) => void, transfer: (options: Tra
 
 function tell(cli: Cli, { files, bytes, failures, failed }: TransferReport): void {
   printLine(cli, `${files} ${files === 1 ? 'file' : 'files'}, ${bytes} bytes.`);
-  for (const { path, problem } of failures) printError(cli, `${path}: ${problem}`);
+  for (const { path, problem } of failures) printError(cli, visibleLine(`${path}: ${problem}`));
   if (failed > failures.length) printError(cli, `and ${failed - failures.length} more`);
   if (failed === 0) return;
   printError(cli, `${failed} could not be copied.`);

@@ -4,7 +4,7 @@ import { failure } from '../../contracts/errors.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
 import { createLogger } from '../../log.ts';
 import { destroyExpired } from '../../sandbox/destroy-expired.ts';
-import { EXIT, printJson, printLine, type Cli } from '../cli.ts';
+import { EXIT, printFact, printJson, printLine, type Cli } from '../cli.ts';
 import { checkRemoval } from './held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
@@ -29,7 +29,7 @@ export function removeCommand(cli: Cli): Command {
         }
         for (const id of ids) {
           await (isSnapshot(id) ? desk.sandboxes.removeSnapshot(id) : desk.sandboxes.destroy(id));
-          printLine(cli, `${id}: removed.`);
+          printFact(cli, `${id}: removed.`);
         }
       }),
     );
@@ -75,7 +75,7 @@ export function collectCommand(cli: Cli): Command {
         if (json) return printJson(cli, found);
         if (Object.values(found).every((names) => names.length === 0)) return printLine(cli, 'Nothing to remove.');
         for (const [what, names] of Object.entries(TOLD)) {
-          for (const name of found[what as keyof typeof found]) printLine(cli, `${name}: ${names}.`);
+          for (const name of found[what as keyof typeof found]) printFact(cli, `${name}: ${names}.`);
         }
       }),
     );

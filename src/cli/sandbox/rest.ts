@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { SandboxTier } from '../../contracts/conversation.ts';
-import { printLine, type Cli } from '../cli.ts';
+import { printFact, type Cli } from '../cli.ts';
 import { checkRest, checkVisit } from './held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
@@ -47,7 +47,7 @@ function wake(cli: Cli): Command {
         for (const id of ids) {
           const row = await findSandbox(desk, id);
           await checkVisit(desk, row, force);
-          printLine(cli, `${row.sandboxId}: ${await desk.sandboxes.wake(row.sandboxId)}.`);
+          printFact(cli, `${row.sandboxId}: ${await desk.sandboxes.wake(row.sandboxId)}.`);
         }
       }),
     );
@@ -60,7 +60,7 @@ async function bring(cli: Cli, ids: string[], options: RestOptions, { wanted, mo
       const row = await findSandbox(desk, id);
       await checkRest(desk, row, force);
       const tier = await move(desk, row.sandboxId, { otherwise: keepProcesses ? 'stay' : 'stop', force });
-      printLine(cli, `${row.sandboxId}: ${tier}${tier === wanted ? '' : await whyNot(desk, wanted)}.`);
+      printFact(cli, `${row.sandboxId}: ${tier}${tier === wanted ? '' : await whyNot(desk, wanted)}.`);
     }
   });
 }

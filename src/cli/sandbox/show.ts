@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
-import { printJson, printLine, type Cli } from '../cli.ts';
+import { printFact, printJson, type Cli } from '../cli.ts';
 import { ownerOf } from './held.ts';
 import { shortTime } from './list.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
@@ -17,7 +17,7 @@ export function showSandbox(cli: Cli): Command {
         const row = await findSandbox(desk, id);
         const facts = await gather(desk, row);
         if (json) return printJson(cli, facts);
-        for (const line of linesOf(facts)) printLine(cli, line);
+        for (const line of linesOf(facts)) printFact(cli, line);
       }),
     );
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { parseDuration } from '../../agents/duration.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { SnapshotInfo } from '../../sandbox/snapshots.ts';
-import { printError, printJson, printLine, type Cli } from '../cli.ts';
+import { printError, printFact, printJson, printLine, type Cli } from '../cli.ts';
 import { printTable } from '../table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { shortTime } from './list.ts';
@@ -46,7 +46,7 @@ async function snapshot(cli: Cli, id: string, { name, json }: { name?: string; j
     const { sandboxId } = await findSandbox(desk, id);
     const made = await desk.sandboxes.snapshot(sandboxId, { ...(name !== undefined && { name }) });
     if (json) return printJson(cli, made);
-    printLine(cli, `${made.snapshotId}: ${sandboxId}, ${made.memory ? 'with its processes' : 'its files only'}.`);
+    printFact(cli, `${made.snapshotId}: ${sandboxId}, ${made.memory ? 'with its processes' : 'its files only'}.`);
   });
 }
 

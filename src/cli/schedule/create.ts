@@ -1,5 +1,5 @@
 import type { CreateScheduleOptions, Longshore } from '../../client.ts';
-import { printJson, printLine, type Cli } from '../cli.ts';
+import { printFact, printJson, type Cli } from '../cli.ts';
 
 export interface CreateOptions extends Omit<CreateScheduleOptions, 'id' | 'agent'> {
   cron?: string;
@@ -17,5 +17,5 @@ export async function createSchedule(
   // That one of cron, every and at is there, and only one, the client checks for all its callers.
   const made = await longshore.schedules.create(options as CreateScheduleOptions);
   if (json) return printJson(cli, made);
-  printLine(cli, `${made.id} is scheduled, next at ${made.nextAt[0] ?? 'no time'}. Try it now with: longshore schedule run ${made.id}`);
+  printFact(cli, `${made.id} is scheduled, next at ${made.nextAt[0] ?? 'no time'}. Try it now with: longshore schedule run ${made.id}`);
 }

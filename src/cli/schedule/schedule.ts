@@ -1,5 +1,6 @@
 import { Command } from 'commander';
-import { printError, EXIT, printJson, printLine, withClient, type Cli } from '../cli.ts';
+import { visibleLine } from '../../contracts/visible-text.ts';
+import { EXIT, printError, printFact, printJson, printLine, withClient, type Cli } from '../cli.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { createSchedule, type CreateOptions } from './create.ts';
 import { listSchedules } from './list.ts';
@@ -60,7 +61,7 @@ function addChanges(command: Command, cli: Cli): void {
     .action((id: string, options: { note?: string }) =>
       withClient(cli, async (longshore) => {
         await longshore.schedules.pause(id, options);
-        printLine(cli, `${id} is paused. Go on with: longshore schedule resume ${id}`);
+        printFact(cli, `${id} is paused. Go on with: longshore schedule resume ${id}`);
       }),
     );
   command
@@ -71,7 +72,7 @@ function addChanges(command: Command, cli: Cli): void {
       withClient(cli, async (longshore) => {
         await longshore.schedules.resume(id);
         const [next] = (await longshore.schedules.get(id)).nextAt;
-        printLine(cli, `${id} goes on${next === undefined ? ', but has no time to come' : `, next at ${next}`}.`);
+        printFact(cli, `${id} goes on${next === undefined ? ', but has no time to come' : `, next at ${next}`}.`);
       }),
     );
   command
@@ -87,7 +88,7 @@ function addChanges(command: Command, cli: Cli): void {
     .action((id: string) =>
       withClient(cli, async (longshore) => {
         await longshore.schedules.delete(id);
-        printLine(cli, `${id} is removed; its conversations stay as they are.`);
+        printFact(cli, `${id} is removed; its conversations stay as they are.`);
       }),
     );
 }
@@ -99,7 +100,7 @@ function runSchedule(cli: Cli, id: string, json: boolean): Promise<void> {
     if (run.outcome === 'waiting') cli.exitCode = EXIT.serviceAway;
     if (json) printJson(cli, run);
     else if (run.outcome === 'started') printLine(cli, run.conversationId);
-    else if (run.outcome === 'failed') printError(cli, `The run failed: ${run.problem}`);
-    else printError(cli, `No worker has taken the run up yet; ${run.conversationId} begins when one does. Start one: longshore worker`);
+    else if (run.outcome === 'failed') printError(cli, visibleLine(`The run failed: ${run.problem}`));
+    else printError(cli, visibleLine(`No worker has taken the run up yet; ${run.conversationId} begins when one does. Start one: longshore worker`));
   });
 }

@@ -1,12 +1,12 @@
 import type { Longshore, ScheduleRun, ScheduleWithRuns } from '../../client.ts';
-import { printJson, printLine, type Cli } from '../cli.ts';
+import { printFact, printJson, type Cli } from '../cli.ts';
 import { durationText } from './duration-text.ts';
 import { timingText } from './list.ts';
 
 export async function showSchedule(cli: Cli, longshore: Longshore, id: string, json: boolean): Promise<void> {
   const schedule = await longshore.schedules.get(id);
   if (json) return printJson(cli, schedule);
-  for (const line of [...factLines(schedule), ...schedule.runs.map(runLine)]) printLine(cli, line);
+  for (const line of [...factLines(schedule), ...schedule.runs.map(runLine)]) printFact(cli, line);
 }
 
 function factLines(schedule: ScheduleWithRuns): string[] {
