@@ -10,11 +10,16 @@ export function behindWrapper(search: Search, wrapper: Wrapper, words: ShellWord
   const options = readOptions(wrapper, words);
   for (const script of [...options.scripts, ...scriptsAfter(wrapper, words.slice(options.end))]) search.text(wrapper.adds ? `${script} ""` : script);
   const start = startOf(wrapper, words, options.end);
+  if (wrapper.assigns) for (const { text } of words.slice(options.end, start)) search.variable(text);
   if (isOpen(words.slice(0, start), options.end)) notKnown(search, 'a command with options that the shell puts in');
   if (options.isUnsure) everyTail(search, words);
   if (words.length <= start) return OPAQUE;
   const inner = words.slice(start);
-  if (wrapper.joins) search.text(joined(inner));
+  if (wrapper.joins) {
+    search.text(joined(inner));
+    // `parallel ::: 'rm x'`
+    everyTail(search, inner);
+  }
   search.words(wrapper.adds ? [...inner, ANYTHING] : inner);
   return { isTransparent: wrapper.isTransparent === true && !options.isUnsure };
 }

@@ -1,4 +1,5 @@
 import type { Redirection } from 'unbash';
+import { behindExport, behindGit, behindOptions, behindPackageManager, behindScheduler } from './behind-options.ts';
 import { behindFile, behindShell } from './behind-shell.ts';
 import { ANYTHING, behindWrapper, everyTail } from './behind-wrapper.ts';
 import { joined, notKnown, OPAQUE, type Behind, type Search } from './search.ts';
@@ -16,16 +17,23 @@ const FINDERS: ReadonlyMap<string, FindCommands> = new Map<string, FindCommands>
   ['.', behindFile],
   ['source', behindFile],
   ['hash', behindHash],
-  ['find', behindFind],
-  ['fd', behindFind],
-  ['fdfind', behindFind],
+  ['find', (search, words) => behindFind(search, words, [])],
+  ['git', behindGit],
+  ...['tar', 'rsync', 'make', 'gmake', 'pwsh'].map((name) => [name, behindOptions] as const),
+  ...['npm', 'pnpm', 'yarn', 'bun'].map((name) => [name, behindPackageManager] as const),
+  ...['at', 'batch', 'crontab'].map((name) => [name, behindScheduler] as const),
+  ...['export', 'declare', 'typeset', 'readonly', 'local'].map((name) => [name, behindExport] as const),
+  // Both have later keys or names run something.
+  ...['bind', 'enable'].map((name) => [name, (search: Search) => notKnown(search, `"${name}"`)] as const),
+  ['fd', (search, words) => behindFind(search, words, [ANYTHING])],
+  ['fdfind', (search, words) => behindFind(search, words, [ANYTHING])],
 ]);
 
 /** Finds the commands that a command runs in turn: those of shells, `eval`, `env`, `xargs`, `find -exec` and the like. */
 export function searchBehind(search: Search, base: string, words: ShellWord[], redirects: readonly Redirection[]): Behind {
   const wrapper = WRAPPERS.get(base);
   if (wrapper) return behindWrapper(search, wrapper, words);
-  const find = FINDERS.get(base) ?? (/^ld-.*\.so/.test(base) ? everyTail : undefined);
+  const find = FINDERS.get(base) ?? (/^ld(-.*)?\.so/.test(base) ? everyTail : undefined);
   find?.(search, words, redirects);
   return OPAQUE;
 }
@@ -53,14 +61,15 @@ function behindHash(search: Search, words: ShellWord[]): void {
 
 const EXEC = /^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/;
 
-function behindFind(search: Search, words: ShellWord[]): void {
+/** @param added what it adds to a command by itself */
+function behindFind(search: Search, words: ShellWord[], added: ShellWord[]): void {
   const starts = words.flatMap(({ text }, index) => (EXEC.test(text) ? [index] : []));
   for (const start of starts) {
     if (search.isExhausted) return;
     const rest = words.slice(start + 1);
     const end = rest.findIndex(({ text }) => text === ';' || text === '+');
     const command = end === -1 ? rest : rest.slice(0, end);
-    search.words(command.map(({ text, splits }) => ({ text: text.replaceAll('{}', UNKNOWN), splits })));
+    search.words([...command.map(({ text, splits }) => ({ text: text.replaceAll('{}', UNKNOWN), splits })), ...added]);
   }
   const isHidden = starts.length === 0 && words.some(({ text }) => text === ';' || text === '+');
   if (isHidden || words.some(({ text, splits }) => splits && text.startsWith(UNKNOWN))) notKnown(search, '"find"');

@@ -17,6 +17,8 @@ export interface Search {
   tailsAreSearched: boolean;
   /** @param isSoft it is only perhaps run as a command, so what cannot be read of it is left out */
   text(text: string, isSoft?: boolean): void;
+  /** What is assigned to a variable may be what another program runs. */
+  variable(assignment: string): void;
   /** A command by its words, wherever they stood. */
   words(words: ShellWord[], assignments?: string[], redirects?: readonly Redirection[]): void;
   /** What may be run, but need not be: a rule that denies or asks sees it, and nobody has to allow it. */

@@ -1,4 +1,5 @@
 import { forEachChild, type Assignment, type Command, type ParsedScript, type Redirection, type SyntaxNode } from 'unbash';
+import { behindVariable } from './behind-options.ts';
 import { searchBehind } from './commands-behind.ts';
 import { parseCommand } from './parse-command.ts';
 import type { Search, ShellPart } from './search.ts';
@@ -76,6 +77,10 @@ class PartSearch implements Search {
     });
   }
 
+  variable(assignment: string): void {
+    behindVariable(this, assignment);
+  }
+
   private script(script: ParsedScript): void {
     const { tailsAreSearched } = this;
     this.tailsAreSearched = false;
@@ -105,6 +110,7 @@ class PartSearch implements Search {
 
   private command({ prefix, name, args, redirects }: Command): void {
     const assignments = prefix.flatMap((each) => (each.type === 'Assignment' ? [assignmentOf(each)] : []));
+    for (const assignment of assignments) this.variable(assignment);
     if (!name) this.parts.push(...assignments.map((text) => ({ texts: withHomes([text]), written: text })));
     else {
       const words = args.map((each): ShellWord => (each.type === 'Assignment' ? { text: assignmentOf(each), splits: false } : wordOf(each)));

@@ -48,6 +48,7 @@ export const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ['script', { values: 'cEIOBTmo', longValues: ['--command', '--log-in', '--log-out', '--log-io', '--output-limit'], script: 'c' }],
   ['mapfile', { values: 'dnOsuCc', script: 'C', adds: true }],
   ['readarray', { values: 'dnOsuCc', script: 'C', adds: true }],
+  ['compgen', { values: 'oAGWFCXPS', script: 'C', adds: true }],
   ['complete', { values: 'oAGWFCXPS', script: 'C', adds: true }],
 ]);
 
@@ -56,6 +57,6 @@ export const LOOSE_WRAPPERS: ReadonlySet<string> = new Set(
   (
     'busybox toybox strace ltrace gdb valgrind perf numactl prlimit setpriv capsh unshare nsenter systemd-run dbus-run-session start-stop-daemon fakeroot proot firejail bwrap ' +
     'unbuffer rlwrap expect entr npx pnpx bunx uvx tsx pkexec cgexec sg newgrp setarch linux32 linux64 i386 x86_64 daemonize chpst ' +
-    'envdir softlimit setuidgid torsocks proxychains proxychains4 catchsegv coproc gosu su-exec tini dumb-init xvfb-run eatmydata faketime hyperfine ts-node ssh docker podman kubectl lxc-attach machinectl'
+    'envdir softlimit setuidgid torsocks proxychains proxychains4 catchsegv coproc gosu su-exec tini dumb-init xvfb-run eatmydata faketime hyperfine ts-node ssh docker podman kubectl lxc-attach machinectl tmux screen chronic ifne uv poetry pipenv conda mamba direnv nix nix-shell'
   ).split(' '),
 );

@@ -1,0 +1,57 @@
+import { everyTail } from './behind-wrapper.ts';
+import { notKnown, type Search } from './search.ts';
+import type { ShellWord } from './word-text.ts';
+
+/** Variables whose value other programs run as a command. */
+const PROGRAM_VARIABLE = /(?:PAGER|EDITOR|VISUAL|BROWSER|_COMMAND|_SSH|_RSH|ASKPASS|LESSOPEN|LESSCLOSE|^SHELL)$/;
+
+/** `EDITOR='rm x' git commit`, and the same behind `env`, `export` and the like. */
+export function behindVariable(search: Search, assignment: string): void {
+  const at = assignment.indexOf('=');
+  const name = assignment.slice(0, Math.max(0, at)).replace(/\+$/, '');
+  if (name === 'BASH_ENV') notKnown(search, 'a shell with BASH_ENV');
+  else if (PROGRAM_VARIABLE.test(name)) search.text(assignment.slice(at + 1), true);
+}
+
+export function behindExport(search: Search, words: ShellWord[]): void {
+  for (const { text } of words) behindVariable(search, text);
+}
+
+/** Programs that run what the value of one of their options says, such as `tar --to-command='rm x'`, `rsync -e 'rm x'` and `make SHELL='rm x'`. */
+export function behindOptions(search: Search, words: ShellWord[]): void {
+  for (const [index, { text }] of words.entries()) {
+    if (search.isExhausted) return;
+    const value = /^[\w.-]+=(.*)$/s.exec(text)?.[1] ?? (words[index - 1]?.text.startsWith('-') ? text : '');
+    // `--checkpoint-action=exec=…`
+    search.text(value.replace(/^exec=/, ''), true);
+  }
+}
+
+const RUNS_VALUE = /^(?:-c|-x|-O|--exec|--upload-pack|--receive-pack|--open-files-in-pager)$/;
+const RUNS_OWN_VALUE = /^(?:-[cxO]|--exec=|--upload-pack=|--receive-pack=|--open-files-in-pager=)(.+)$/s;
+
+/** Aliases and settings given with it, `rebase --exec`, `bisect run` and `submodule foreach`. */
+export function behindGit(search: Search, words: ShellWord[]): void {
+  const texts = words.map(({ text }) => text);
+  for (const [index, text] of texts.entries()) {
+    if (search.isExhausted) return;
+    const value = RUNS_OWN_VALUE.exec(text)?.[1] ?? (RUNS_VALUE.test(texts[index - 1] ?? '') ? text : undefined);
+    // `-c alias.z='!rm x'`; an alias without ! is a command of git.
+    if (value !== undefined) search.text(value.replace(/^[\w.-]+=!?/, ''), true);
+  }
+  const runs = texts.findIndex((text, index) => (text === 'run' && texts.includes('bisect')) || (text === 'foreach' && index > 0));
+  if (runs !== -1) everyTail(search, words.slice(runs + 1));
+}
+
+const RUNS_PROGRAM = new Set(['exec', 'x', 'dlx']);
+
+/** `npm exec rm x` and its like; what `npm run` runs is in a file. */
+export function behindPackageManager(search: Search, words: ShellWord[]): void {
+  const runs = words.findIndex(({ text }) => RUNS_PROGRAM.has(text));
+  if (runs !== -1) everyTail(search, words.slice(runs + 1));
+}
+
+/** They run later what they are given, mostly on their input. */
+export function behindScheduler(search: Search, words: ShellWord[]): void {
+  if (!words.some(({ text }) => text === '-l' || text === '-r')) notKnown(search, 'a scheduler');
+}
