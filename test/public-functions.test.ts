@@ -104,7 +104,7 @@ const FUNCTIONS: [name: string, call: AnyFunction, given: unknown[]][] = [
   ],
   ['definePlugin', definePlugin as AnyFunction, [plugin]],
   ['registerSandboxBackend', registerSandboxBackend as AnyFunction, ['docker', createDockerSandboxes]],
-  ['sandboxes.get', ((...given: unknown[]) => sandboxes.get(...(given as [string]))) as AnyFunction, ['sbx_1', where]],
+  ['sandboxes.get', (...given: unknown[]) => sandboxes.get(...(given as [string])), ['sbx_1', where]],
   ['sandboxes.list', unconnected('list'), [{ ...where, tier: 'running', template: 't' }]],
   ['sandboxes.snapshots', unconnected('snapshots'), [{ ...where, sandboxId: 'sbx_1' }]],
   ['sandboxes.restore', unconnected('restore'), ['snap_1', { ...where, ttlMs: 5 }]],

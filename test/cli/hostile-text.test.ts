@@ -65,7 +65,10 @@ const answering = {
 } as unknown as Longshore;
 /** Every call fails with a message from elsewhere. */
 const failing = (error: () => Error): Longshore => {
-  const fail = (): unknown => new Proxy(async () => Promise.reject(error()), { get: (_target, name) => (name === 'then' ? undefined : fail()) });
+  const rejecting = async (): Promise<never> => {
+    throw error();
+  };
+  const fail = (): unknown => new Proxy(rejecting, { get: (_target, name) => (name === 'then' ? undefined : fail()) });
   return new Proxy({}, { get: (_target, name) => (name === 'then' ? undefined : fail()), ownKeys: () => NAMES, getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }) }) as Longshore; // prettier-ignore
 };
 const NAMES = ['start', 'chat', 'list', 'send', 'events', 'reply', 'status', 'transcript', 'pause', 'resume', 'approve', 'interrupt', 'stopAfterStep', 'cancel', 'close', 'plugins', 'schedules']; // prettier-ignore
