@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, type FileHandle } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { shellWord } from './common/shell-quoted.ts';
 import { failure } from './contracts/errors.ts';
 
 const WRITABLE_BY_OTHERS = 0o022;
@@ -21,13 +22,13 @@ export async function ensureOwnDirectory(path: string, setting: Setting = 'LONGS
   await mkdir(path, { recursive: true, mode: 0o700 });
   const place = await realpath(resolve(path));
   const own = await lstat(place);
-  if (!own.isDirectory()) throw invalid(setting, `"${place}" is not a directory`, `Remove it: rm ${quoted(place)}`);
+  if (!own.isDirectory()) throw invalid(setting, `"${place}" is not a directory`, `Remove it: rm ${shellWord(place)}`);
   if (own.uid !== myself()) throw invalid(setting, `"${place}" belongs to user ${own.uid}, not to ${myself()}`, chown(place));
   if ((own.mode & WRITABLE_BY_OTHERS) !== 0)
     throw invalid(
       setting,
       `other users can write to "${place}" (mode ${octal(own.mode)})`,
-      `Look for what is not yours in it, then run: chmod go-w ${quoted(place)}`,
+      `Look for what is not yours in it, then run: chmod go-w ${shellWord(place)}`,
     );
   for (let at = dirname(place); at !== dirname(at); at = dirname(at)) await checkAbove(at, setting);
 }
@@ -38,7 +39,7 @@ async function checkAbove(path: string, setting: Setting): Promise<void> {
   if (uid !== ROOT && uid !== myself())
     throw invalid(setting, `"${path}" above it belongs to user ${uid}`, `Choose another directory, or run: ${chownCommand(path)}`);
   if ((mode & WRITABLE_BY_ALL) !== 0 && (mode & STICKY) === 0)
-    throw invalid(setting, `all users can write to "${path}" above it (mode ${octal(mode)})`, `Choose another directory, or run: chmod o-w ${quoted(path)}`);
+    throw invalid(setting, `all users can write to "${path}" above it (mode ${octal(mode)})`, `Choose another directory, or run: chmod o-w ${shellWord(path)}`);
 }
 
 /**
@@ -50,13 +51,13 @@ export async function readOwnSecret(path: string, setting: Setting = 'LONGSHORE_
   if (!file) return undefined;
   try {
     const facts = await file.stat();
-    if (!facts.isFile()) throw invalid(setting, `"${path}" is not a file`, `Remove it: rm -r ${quoted(path)}`);
+    if (!facts.isFile()) throw invalid(setting, `"${path}" is not a file`, `Remove it: rm -r ${shellWord(path)}`);
     if (facts.uid !== myself()) throw invalid(setting, `the secret "${path}" belongs to user ${facts.uid}, not to ${myself()}`, chown(path));
     if ((facts.mode & OPEN_TO_OTHERS) !== 0)
       throw invalid(
         setting,
         `other users can read the secret "${path}" (mode ${octal(facts.mode)})`,
-        `Run: chmod 600 ${quoted(path)}, or if somebody may have read it, rm ${quoted(path)}: a new one is made`,
+        `Run: chmod 600 ${shellWord(path)}, or if somebody may have read it, rm ${shellWord(path)}: a new one is made`,
       );
     return await file.readFile('utf8');
   } finally {
@@ -70,7 +71,7 @@ async function openItself(path: string, setting: Setting): Promise<FileHandle | 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
-    if (code === 'ELOOP') throw invalid(setting, `the secret "${path}" is a symbolic link`, `Remove it: rm ${quoted(path)}`);
+    if (code === 'ELOOP') throw invalid(setting, `the secret "${path}" is a symbolic link`, `Remove it: rm ${shellWord(path)}`);
     throw error;
   }
 }
@@ -84,11 +85,7 @@ function chown(path: string): string {
 }
 
 function chownCommand(path: string): string {
-  return `chown ${myself()} ${quoted(path)}`;
-}
-
-function quoted(path: string): string {
-  return /^[\w/.+@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+  return `chown ${myself()} ${shellWord(path)}`;
 }
 
 function octal(mode: number): string {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { inTime } from '../common/in-time.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { restartNote } from '../plugins/mcp/call-guest.ts';
@@ -20,17 +20,10 @@ const PATIENCE_MS = 15_000;
 export async function lookIntoServers(parts: Parts, args: CallModelArgs, agent: Agent): Promise<void> {
   const names = guestsOf(agent);
   if (names.length === 0) return;
-  const enough = new AbortController();
-  const late = sleep(PATIENCE_MS, undefined, { signal: enough.signal }).then(() => {
-    throw new Error(`it took longer than ${PATIENCE_MS} ms`);
-  });
-  late.catch(() => undefined);
   try {
-    await Promise.race([look(parts, args, names), late]);
+    await inTime(look(parts, args, names), PATIENCE_MS, () => new Error(`it took longer than ${PATIENCE_MS} ms`));
   } catch (error) {
     parts.log.warn({ conversationId: args.conversationId, err: error }, 'the MCP servers in a sandbox could not be looked after');
-  } finally {
-    enough.abort();
   }
 }
 

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadAgents } from '../agents/load-agents.ts';
+import { shellWord } from '../common/shell-quoted.ts';
 import type { DevStack } from '../dev/dev-stack.ts';
 import { EXIT, printFact, printLine, type Cli } from './cli.ts';
-import { quoted } from '../contracts/quoted.ts';
 
 export function devCommand(cli: Cli): Command {
   return new Command('dev')
@@ -50,7 +50,7 @@ function tellStack(cli: Cli, { config, uiUrl }: DevStack, agents: string[]): voi
   if (uiUrl !== undefined) printFact(cli, `Temporal UI ${uiUrl}`);
   printFact(cli, `Agents      ${agents.join(', ') || 'none'} (${LONGSHORE_AGENTS})`);
   const exports = Object.entries({ TEMPORAL_ADDRESS, DATABASE_URL, LONGSHORE_AGENTS: resolve(LONGSHORE_AGENTS) });
-  printFact(cli, `Other terminals need: export ${exports.map(([name, value]) => `${name}=${quoted(value)}`).join(' ')}`);
+  printFact(cli, `Other terminals need: export ${exports.map(([name, value]) => `${name}=${shellWord(value)}`).join(' ')}`);
   printLine(cli, 'Talk to one in another terminal: longshore chat. Ctrl-C ends everything here.');
 }
 

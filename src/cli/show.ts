@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { shortTime } from '../common/short-time.ts';
 import type { ConversationStatus, PauseReason, PendingApproval } from '../contracts/conversation.ts';
 import type { ContentPart, StoredEntry } from '../contracts/transcript.ts';
 import { visibleLine, visibleText } from '../contracts/visible-text.ts';
@@ -88,9 +89,4 @@ function reasonOf(paused: PauseReason): string {
   if (paused.by === 'budget') return `the budget of ${paused.exhausted} (${paused.limit}) ran out`;
   if (paused.by === 'approval') return `nobody answered in time whether ${paused.tool} may run (${paused.callId})`;
   return paused.note ?? 'an operator asked for it';
-}
-
-/** As in `2026-01-31 12:00:00`, in UTC. */
-function shortTime(iso: string): string {
-  return iso.slice(0, 19).replace('T', ' ');
 }

@@ -17,7 +17,7 @@ export async function startTogether<T extends unknown[]>(
   }
 }
 
-export function rejectOnAbort(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const abort = () => reject(signal.reason as Error);
     if (signal.aborted) abort();

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { inTime } from '../common/in-time.ts';
 import { failure } from '../contracts/errors.ts';
 import { ensureOwnDirectory } from '../own-path.ts';
 import { ensureGo } from './go.ts';
 import { installProgram } from './install-program.ts';
 import { withLock } from './lock.ts';
 import { freePort } from './ports.ts';
-import { rejectOnAbort } from './start-together.ts';
 import { mustRun, runCommand } from './run-command.ts';
 
 /** The newest version whose module `go install` accepts. */
@@ -62,7 +62,7 @@ async function download(home: string, log: (line: string) => void, signal: Abort
   log('downloading the Temporal CLI');
   const directory = await mkdtemp(join(tmpdir(), 'longshore-temporal-'));
   try {
-    await Promise.race([downloadBySdk(directory), rejectAfter(DOWNLOAD_TIMEOUT_MS), ...(signal ? [rejectOnAbort(signal)] : [])]);
+    await inTime(downloadBySdk(directory), DOWNLOAD_TIMEOUT_MS, tooSlow, signal);
     const [name] = await readdir(directory);
     if (name === undefined) return false;
     await installProgram(join(directory, name), cached(home));
@@ -113,9 +113,6 @@ async function buildFromModule(home: string, log: (line: string) => void, signal
   }
 }
 
-function rejectAfter(milliseconds: number): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const late = failure('SETUP_FAILED', { step: 'Downloading the Temporal CLI', problem: `not done after ${milliseconds / 1000} s`, fix: 'Try again' });
-    setTimeout(() => reject(late), milliseconds).unref();
-  });
+function tooSlow(): Error {
+  return failure('SETUP_FAILED', { step: 'Downloading the Temporal CLI', problem: `not done after ${DOWNLOAD_TIMEOUT_MS / 1000} s`, fix: 'Try again' });
 }

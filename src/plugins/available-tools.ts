@@ -1,3 +1,4 @@
+import { inTime } from '../common/in-time.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { decide } from './decide.ts';
 import type { Plugin } from './define-plugin.ts';
@@ -70,16 +71,10 @@ async function askPlugin<Answer>(
   ask: () => Promise<Answer> | undefined,
   onProblem: Request['onProblem'],
 ): Promise<Answer | undefined | typeof FAILED> {
-  let timer: NodeJS.Timeout | undefined;
   try {
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`it did not answer within ${HOOK_TIMEOUT_MS} ms`)), HOOK_TIMEOUT_MS);
-    });
-    return await Promise.race([ask(), late]);
+    return await inTime(ask(), HOOK_TIMEOUT_MS, () => new Error(`it did not answer within ${HOOK_TIMEOUT_MS} ms`));
   } catch (error) {
     onProblem(plugin, error);
     return FAILED;
-  } finally {
-    clearTimeout(timer);
   }
 }

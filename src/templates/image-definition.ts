@@ -1,3 +1,4 @@
+import { shellQuoted } from '../common/shell-quoted.ts';
 import { LABEL } from '../sandbox/docker/labels.ts';
 import type { TemplateBuild } from './template.ts';
 
@@ -14,13 +15,13 @@ export function imageDefinition(build: TemplateBuild, name: string, image: strin
   const { packages, users, setup, workDirectory } = build;
   const lines = [...beginning(), 'USER 0:0', ...inHomeOf('user')];
   if (packages.length > 0) {
-    const install = `apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages.map(quoted).join(' ')}`;
+    const install = `apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages.map(shellQuoted).join(' ')}`;
     lines.push(runLine(`${install} && rm -rf /var/lib/apt/lists/*`));
   }
   for (const { name: user, uid } of users) {
     lines.push(runLine(`useradd ${uid === undefined ? '' : `--uid ${uid} `}--user-group --create-home --home-dir /home/${user} --shell /bin/bash ${user}`));
   }
-  if (workDirectory !== undefined) lines.push('USER user', runLine(`mkdir -p ${quoted(workDirectory)}`));
+  if (workDirectory !== undefined) lines.push('USER user', runLine(`mkdir -p ${shellQuoted(workDirectory)}`));
   for (const { run, user } of setup) {
     const hasHome = users.some((declared) => declared.name === user);
     lines.push(...inHomeOf(hasHome ? user : 'user'), `USER ${user}`, runLine(run));
@@ -49,8 +50,4 @@ function inHomeOf(user: string): string[] {
 
 function runLine(command: string): string {
   return `RUN ${JSON.stringify(['/bin/bash', '-euo', 'pipefail', '-c', command])}`;
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

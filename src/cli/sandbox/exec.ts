@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { parseDuration } from '../../agents/duration.ts';
+import { shellWord } from '../../common/shell-quoted.ts';
 import { failure } from '../../contracts/errors.ts';
 import { freeExec } from '../../contracts/call-ids.ts';
 import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/sandbox.ts';
 import { printError, EXIT, printLine, type Cli } from '../cli.ts';
-import { quoted } from '../../contracts/quoted.ts';
 import { visit } from './with-sandboxes.ts';
 
 interface ExecOptions {
@@ -47,7 +47,7 @@ export function execCommand(cli: Cli): Command {
     .option('--force', 'even where the conversation is paused and its command would go on')
     .action((id: string, words: string[], options: ExecOptions) =>
       visit(cli, id, { force: options.force ?? false }, async (handle) => {
-        const command = words.length === 1 ? (words[0] ?? '') : words.map(quoted).join(' ');
+        const command = words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' ');
         if (options.background) await begin(cli, handle, command, options);
         else cli.exitCode = await follow(cli, handle, command, options);
       }),

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { shortTime } from '../../common/short-time.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { SandboxRow, SandboxState } from '../../store/sandbox-rows.ts';
@@ -65,9 +66,4 @@ function printRows(cli: Cli, rows: SandboxRow[]): void {
     shortTime(lastUsedAt),
   ]);
   printTable(cli, ['SANDBOX', 'STATE', 'CONVERSATION', 'TEMPLATE', 'HOST', 'USED'], lines);
-}
-
-/** As in `2026-01-31 12:00:00`, in UTC. */
-export function shortTime(iso: string): string {
-  return iso.slice(0, 19).replace('T', ' ');
 }

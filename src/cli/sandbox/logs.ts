@@ -1,11 +1,11 @@
 import { Command } from 'commander';
+import { shortTime } from '../../common/short-time.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { ExecInfo, SandboxHandle } from '../../sandbox/sandbox.ts';
 import { printError, EXIT, printJson, printLine, type Cli } from '../cli.ts';
 import { printTable } from '../table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { codeOf } from './exec.ts';
-import { shortTime } from './list.ts';
 import { visit } from './with-sandboxes.ts';
 
 interface LogsOptions {

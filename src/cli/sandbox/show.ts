@@ -1,10 +1,10 @@
 import { Command } from 'commander';
+import { shortTime } from '../../common/short-time.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { printFact, printJson, type Cli } from '../cli.ts';
 import { ownerOf } from './held.ts';
-import { shortTime } from './list.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
 export function showSandbox(cli: Cli): Command {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shellQuoted } from '../../common/shell-quoted.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
@@ -106,7 +107,11 @@ export class Refusal extends Error {}
  * @throws Refusal with a text for the model when the program refused.
  */
 export async function runProgram<Answer>(sandbox: ToolSandbox, program: string, input: JsonObject, answer: z.ZodType<Answer>): Promise<Answer> {
-  const result = await sandbox.exec(`exec python3 -I -S -c ${quote(PRELUDE + program)}`, { stdin: JSON.stringify(input), timeoutMs: TIMEOUT_MS, quiet: true });
+  const result = await sandbox.exec(`exec python3 -I -S -c ${shellQuoted(PRELUDE + program)}`, {
+    stdin: JSON.stringify(input),
+    timeoutMs: TIMEOUT_MS,
+    quiet: true,
+  });
   if (result.status !== 'exited' || result.exitCode !== 0) {
     const ending = result.status === 'exited' ? `exit code ${result.exitCode}` : result.status;
     throw failed(`${ending}: ${cutMiddle(result.stderr.text.trim(), 500)}`);
@@ -133,8 +138,4 @@ function failed(problem: string): Error {
 async function readWhole(sandbox: ToolSandbox, path: string): Promise<string> {
   const handle = await sandbox.handle();
   return (await handle.readFile(path, { maxBytes: MAX_ANSWER_BYTES })).toString();
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

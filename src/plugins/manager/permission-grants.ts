@@ -1,7 +1,7 @@
+import { shellWord } from '../../common/shell-quoted.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import { quoted } from '../../contracts/quoted.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../define-plugin.ts';
 import type { ManagerOptions } from './manager-options.ts';
@@ -50,8 +50,8 @@ export async function checkGrants(plugin: Pick<Plugin, 'id'> & Asking, granted: 
 
 /** The command that grants what is missing. */
 export function grantCommand(pluginId: string, missing: Excess[]): string {
-  const options = Object.entries(permissionsIn(missing)).map(([name, values]) => `--${name} ${values.map(quoted).join(' ')}`);
-  return ['longshore plugins grant', quoted(pluginId), ...options].join(' ');
+  const options = Object.entries(permissionsIn(missing)).map(([name, values]) => `--${name} ${values.map(shellWord).join(' ')}`);
+  return ['longshore plugins grant', shellWord(pluginId), ...options].join(' ');
 }
 
 /** Excesses as an object of permissions; none of them is a flag. */

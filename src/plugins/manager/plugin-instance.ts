@@ -1,3 +1,4 @@
+import { inTime } from '../../common/in-time.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
@@ -95,12 +96,8 @@ export async function stopInstance({ plugin }: PluginInstance, log: Logger): Pro
 
 /** A hook is a plugin's code, which may throw anything or take for ever. */
 async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void> | undefined): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it took longer than ${HOOK_TIMEOUT_MS} ms`)), HOOK_TIMEOUT_MS);
-  });
   try {
-    await Promise.race([work(), late]);
+    await inTime(work(), HOOK_TIMEOUT_MS, () => new Error(`it took longer than ${HOOK_TIMEOUT_MS} ms`));
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
     throw invalid(
@@ -109,8 +106,6 @@ async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void
       'Mend it, or what it needs',
       error,
     );
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { inTime } from '../../common/in-time.ts';
 import type { McpLimits } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { ToolContext, ToolResult } from '../define-plugin.ts';
@@ -55,17 +55,9 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
     }
   }
 
-  async function soon(signal: AbortSignal): Promise<Session> {
-    const enough = new AbortController();
-    const late = sleep(PATIENCE_MS, undefined, { signal: AbortSignal.any([signal, enough.signal]) }).then(() => {
-      throw new Error(`the MCP server ${name} is not there, and the call was not made. ${lastAlert() ?? 'It was not reached yet'}`);
-    });
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([session(), late]);
-    } finally {
-      enough.abort();
-    }
+  function soon(signal: AbortSignal): Promise<Session> {
+    const late = () => new Error(`the MCP server ${name} is not there, and the call was not made. ${lastAlert() ?? 'It was not reached yet'}`);
+    return inTime(session(), PATIENCE_MS, late, signal);
   }
 }
 

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { CallToolResultSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
+import { inTimeOr } from '../../common/in-time.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { messageOf } from './http-words.ts';
 import type { OpenTransport } from './open-transport.ts';
@@ -84,10 +84,7 @@ function wordsOf(error: Error, lastWords: string): string {
 
 /** Ends the way to a server, and says good-bye where that is asked for; a server that is not there any more does not hear it. */
 async function end({ transport, farewell }: OpenTransport): Promise<void> {
-  const enough = new AbortController();
-  const late = sleep(FAREWELL_MS, undefined, { signal: enough.signal }).catch(() => undefined);
-  await Promise.race([farewell?.().catch(() => undefined), late]);
-  enough.abort();
+  await inTimeOr(farewell?.(), FAREWELL_MS, undefined).catch(() => undefined);
   await transport.close().catch(() => undefined);
 }
 

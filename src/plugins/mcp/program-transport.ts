@@ -1,10 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { inTimeOr } from '../../common/in-time.ts';
 import type { McpProgram } from '../../contracts/agent.ts';
 import { endWithWorker } from './end-with-worker.ts';
 import { createLineReader } from '../isolates/line-reader.ts';
@@ -92,12 +92,9 @@ export class ProgramTransport implements Transport {
     this.onerror?.(new Error(`a message exceeded maximum size of ${MAX_MESSAGE_BYTES} bytes`));
   }
 
-  private async isClosedSoon(): Promise<boolean> {
-    const enough = new AbortController();
-    const late = sleep(PATIENCE_MS, false, { signal: enough.signal }).catch(() => false);
-    const isClosed = await Promise.race([this.closed.then(() => true), late]);
-    enough.abort();
-    return isClosed;
+  private isClosedSoon(): Promise<boolean> {
+    const closed = this.closed.then(() => true);
+    return inTimeOr(closed, PATIENCE_MS, false);
   }
 
   /** To all of its group; there may be nobody left. */

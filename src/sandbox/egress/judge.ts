@@ -1,7 +1,7 @@
+import { inTime } from '../../common/in-time.ts';
 import type { EgressRule, SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { AddressPolicy } from '../../network/address-policy.ts';
-import { inTime } from './in-time.ts';
 import { findRule, type Target } from './rules.ts';
 
 /** `addresses` were checked, and only they may be connected to. `status` is what a proxy answers. */

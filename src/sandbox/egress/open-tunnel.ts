@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { inTime } from '../../common/in-time.ts';
 import type { EgressRule } from '../../contracts/agent.ts';
 import { admit, type EgressParts } from './admit.ts';
 import { connectRemote, type Destination } from './connect-remote.ts';
 import type { Tally } from './decisions.ts';
 import { ByteReader } from './http/byte-reader.ts';
 import { BadMessage, valuesOf, type RequestHead } from './http/message-head.ts';
-import { inTime } from './in-time.ts';
 import { joinStreams, type Side } from './join-streams.ts';
 import { recognize, type Recognized } from './recognize.ts';
 import { endConnection, refuseConnection } from './refuse.ts';

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { inTime } from '../../common/in-time.ts';
 import type { EgressRule } from '../../contracts/agent.ts';
 import { resolveReferences } from '../references.ts';
 import { admit, type EgressParts } from './admit.ts';
@@ -6,7 +7,6 @@ import { authorityOf } from './connect-remote.ts';
 import { exchange, type Outcome } from './exchange.ts';
 import type { ByteReader } from './http/byte-reader.ts';
 import { BadMessage, readRequestHead, valuesOf, type RequestHead } from './http/message-head.ts';
-import { inTime } from './in-time.ts';
 import type { Side } from './join-streams.ts';
 import { endConnection, refuseConnection, type Refusal } from './refuse.ts';
 import { addsHeaders, parseTarget, type Target } from './rules.ts';

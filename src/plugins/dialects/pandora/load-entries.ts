@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { inTime } from '../../../common/in-time.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { Permissions, Plugin, PluginHost, Tool } from '../../define-plugin.ts';
@@ -98,7 +99,7 @@ async function importEntries({ name, root, settle, resolveTimeoutMs = RESOLVE_TI
   if (!load) return part;
   return Object.assign(part, {
     async load(host: PluginHost) {
-      const found = await within(resolveTimeoutMs, load(host));
+      const found = await inTime(load(host), resolveTimeoutMs, () => new Error(`it did not answer within ${resolveTimeoutMs} ms`));
       Object.assign(part, { tools: toolsOf(found), alerts: alertsOf(found.alerts) });
     },
   });
@@ -109,18 +110,6 @@ async function importModule(name: string, path: string): Promise<Record<string, 
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {
     throw invalid(name, `${path} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
-  }
-}
-
-async function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it did not answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

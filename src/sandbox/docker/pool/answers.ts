@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { inTimeOr } from '../../../common/in-time.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from '../context.ts';
 
 /** Whether a supervisor answers within so many milliseconds. */
 export async function answers({ connections, log }: Pick<DockerContext, 'connections' | 'log'>, row: SandboxRow, withinMs: number): Promise<boolean> {
-  const over = new AbortController();
   const asked = connections
     .use(row, (connection) => connection.ping())
     .then(
@@ -14,10 +13,5 @@ export async function answers({ connections, log }: Pick<DockerContext, 'connect
         return false;
       },
     );
-  const late = sleep(withinMs, false, { signal: over.signal, ref: false }).catch(() => false);
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    over.abort();
-  }
+  return inTimeOr(asked, withinMs, false);
 }
