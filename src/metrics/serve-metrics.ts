@@ -1,9 +1,14 @@
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { failure } from '../contracts/errors.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
+
+const MOST_CONNECTIONS = 100;
+/** For a whole request to come. */
+const REQUEST_MS = 10_000;
 
 interface ServeParts {
   /** `host:port`, with port 0 for any that is free. */
@@ -36,7 +41,7 @@ export async function serveMetrics({ address, metrics, store, plugins, log }: Se
       response.writeHead(postgres === 'ok' ? 200 : 503, { 'content-type': 'application/json' }).end(`${JSON.stringify(report)}\n`);
     },
   };
-  const server = createServer((request, response) => {
+  const server = createServer({ headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS }, (request, response) => {
     const route = request.method === 'GET' ? routes[request.url ?? ''] : undefined;
     const answer = route?.(response) ?? refuse(response);
     answer.catch((error: unknown) => {
@@ -44,6 +49,7 @@ export async function serveMetrics({ address, metrics, store, plugins, log }: Se
       response.writeHead(503, { 'content-type': 'text/plain' }).end('Postgres does not answer\n');
     });
   });
+  keepFew(server);
   await new Promise<void>((resolve, reject) => {
     const fail = (error: Error) =>
       reject(failure('CONFIG_INVALID', { name: 'LONGSHORE_METRICS_ADDRESS', problem: error.message, fix: 'Choose a free port of this machine' }, error));
@@ -60,6 +66,16 @@ export async function serveMetrics({ address, metrics, store, plugins, log }: Se
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** Connections that say nothing would take the worker's descriptors, and shut out whoever measures: of too many, the one that came first is dropped. */
+function keepFew(server: Server): void {
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    if (open.size > MOST_CONNECTIONS) open.values().next().value?.destroy();
+  });
 }
 
 async function refuse(response: ServerResponse): Promise<void> {

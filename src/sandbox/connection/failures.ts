@@ -25,11 +25,17 @@ export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObjec
       if (problem === 'was changed meanwhile') return failure('FILE_CHANGED', { path, problem: 'it is not as it was read' });
       return failure('FILE_FAILED', { path, problem });
     case 'INVALID_ARGUMENT':
-      return failure('INVALID_ARGUMENT', { what: 'The sandbox refused the request', problem, fix: 'Correct the argument' });
+      return refusal(problem);
     default:
       code satisfies 'INTERNAL';
       return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
   }
+}
+
+/** What is to be done stands behind a semicolon. */
+function refusal(text: string): LongshoreError {
+  const [, problem = text, fix = 'correct the argument'] = /^(.*?); (.*)$/s.exec(text) ?? [];
+  return failure('INVALID_ARGUMENT', { what: 'The sandbox refused the request', problem, fix: fix.charAt(0).toUpperCase() + fix.slice(1) });
 }
 
 function unknownUser(user: string, known: string, sandboxId: string): LongshoreError {

@@ -62,7 +62,7 @@ export async function ownRow({ rows, hostId }: DockerContext, sandboxId: string)
   const row = await rows.get(sandboxId);
   if (row === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
   if (row.hostId !== hostId && row.state !== 'archived')
-    throw failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"` });
+    throw failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"; use it there` });
   return row;
 }
 

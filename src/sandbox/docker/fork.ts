@@ -7,13 +7,14 @@ import { removeSnapshot } from './remove-snapshot.ts';
 import { restore } from './restore.ts';
 import { takeSnapshot } from './snapshot.ts';
 import { undo } from './undo.ts';
+import { showValue } from '../options/show-value.ts';
 
 const MOST = 32;
 
 /** The source stands still for one copy only; the forks are copied from that, all or none. */
 export async function fork(context: DockerContext, sandboxId: string, count: number, expiry: { ttlMs?: number } = {}): Promise<string[]> {
   if (!Number.isInteger(count) || count < 1 || count > MOST) {
-    throw failure('INVALID_ARGUMENT', { what: 'count', problem: String(count), fix: `Use a whole number from 1 to ${MOST}` });
+    throw failure('INVALID_ARGUMENT', { what: 'count', problem: showValue(count), fix: `Use a whole number from 1 to ${MOST}` });
   }
   const source = await context.inTurn(sandboxId, () => takeSnapshot(context, sandboxId));
   const forks: string[] = [];

@@ -99,7 +99,7 @@ async function ensureServer(connection: WorkingConnection, server: SandboxServer
     if (attempt === 0) await onRestart?.(why);
     await remove(connection, execId);
   }
-  throw failure('EXEC_FAILED', { problem: `the MCP server "${name}" ends as soon as it is started` });
+  throw failure('EXEC_FAILED', { problem: `the MCP server "${name}" ends as soon as it is started; run its program with a command to see why` });
 }
 
 /** Undefined when it runs, else why it does not. */

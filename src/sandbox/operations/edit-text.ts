@@ -10,7 +10,7 @@ const SHOWN_LINES = 10;
  */
 export function editText(bytes: Buffer, { oldText, newText }: { oldText: string; newText: string }, path: string): { bytes: Buffer; edit: FileEdit } {
   const detected = detectEncoding(bytes);
-  if (detected === 'binary') throw failure('FILE_FAILED', { path, problem: 'is binary; it was not changed' });
+  if (detected === 'binary') throw failure('FILE_FAILED', { path, problem: 'is binary; it was not changed. Replace it as a whole with writeFile' });
   const encoding = detected === 'utf-8-bom' ? 'utf-8' : detected;
   const unit = encoding.startsWith('utf-16') ? 2 : 1;
   const encode = (text: string): Buffer => encodeText(text, encoding);
@@ -19,10 +19,14 @@ export function editText(bytes: Buffer, { oldText, newText }: { oldText: string;
   const places = findAll(bytes, old, unit);
   const lineOf = (place: number): number => findAll(bytes.subarray(0, place), encode('\n'), unit).length + 1;
   const [place] = places;
-  if (place === undefined) throw failure('FILE_FAILED', { path, problem: 'the text to replace is not in it; it was not changed' });
+  if (place === undefined)
+    throw failure('FILE_FAILED', { path, problem: 'the text to replace is not in it; it was not changed. Read it again and give a text as it stands there' });
   if (places.length > 1) {
     const lines = places.slice(0, SHOWN_LINES).map(lineOf).join(', ') + (places.length > SHOWN_LINES ? ` and ${places.length - SHOWN_LINES} more` : '');
-    throw failure('FILE_FAILED', { path, problem: `the text to replace is in it ${places.length} times (lines ${lines}); it was not changed` });
+    throw failure('FILE_FAILED', {
+      path,
+      problem: `the text to replace is in it ${places.length} times (lines ${lines}); it was not changed. Give more of the text around the place`,
+    });
   }
   return {
     bytes: Buffer.concat([bytes.subarray(0, place), encode(adapt(newText)), bytes.subarray(place + old.length)]),

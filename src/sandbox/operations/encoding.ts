@@ -36,13 +36,13 @@ export function detectEncoding(bytes: Uint8Array, whole = true): DetectedEncodin
  */
 export function decodeText(bytes: Uint8Array, encoding: string, path: string): string {
   const name = encoding === 'auto' ? detectEncoding(bytes) : encoding;
-  if (name === 'binary') throw failure('FILE_FAILED', { path, problem: 'is binary; read it without an encoding' });
+  if (name === 'binary') throw failure('FILE_FAILED', { path, problem: 'is binary; read it as bytes, without an encoding' });
   const decoder = createDecoder(name);
   if (decoder.encoding === WESTERN) return decodeWestern(bytes);
   try {
     return decoder.decode(bytes);
   } catch (error) {
-    throw failure('FILE_FAILED', { path, problem: `is not ${name}` }, error);
+    throw failure('FILE_FAILED', { path, problem: `is not ${name}; read it with the encoding auto, or as bytes, without one` }, error);
   }
 }
 

@@ -54,7 +54,11 @@ export function createFileOperations(connection: WorkingConnection): FileOperati
     },
     async glob(pattern, { cwd = '.', hidden = false, maxEntries = DEFAULT_MAX_ENTRIES } = {}) {
       const { paths, truncated } = await connection.glob(pattern, { path: cwd, hidden, maxEntries });
-      if (truncated) throw failure('FILE_FAILED', { path: pattern, problem: `more than ${maxEntries} paths fit; narrow the pattern` });
+      if (truncated)
+        throw failure('FILE_FAILED', {
+          path: pattern,
+          problem: `more than ${maxEntries} paths fit; narrow the pattern, or take up to ${MOST_ENTRIES} with maxEntries`,
+        });
       return paths.toSorted();
     },
     fileExists: async (path) => (await connection.fileInfo(path)) !== undefined,
@@ -174,7 +178,11 @@ async function editFile(connection: WorkingConnection, path: string, edit: { old
   }
   for (let attempt = 1; ; attempt += 1) {
     const { bytes, size, version } = await readSettled(connection, path, MAX_FILE_BYTES);
-    if (size > bytes.length) throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than can be edited (${MAX_FILE_BYTES})` });
+    if (size > bytes.length)
+      throw failure('FILE_FAILED', {
+        path,
+        problem: `it has ${size} bytes, more than can be edited (${MAX_FILE_BYTES}); change it with a command, such as sed`,
+      });
     const edited = editText(bytes, edit, path);
     try {
       await connection.writeFile(path, edited.bytes, { expected: version });

@@ -217,7 +217,7 @@ async function ensureContext(connection: WorkingConnection, context: CodeContext
     if ((await startContext(connection, spec)).state === 'running') return;
     await forgetEnded(connection, spec.execId);
   }
-  throw failure('EXEC_FAILED', { problem: `the context "${context.contextId}" ends as soon as it is started` });
+  throw failure('EXEC_FAILED', { problem: `the context "${context.contextId}" ends as soon as it is started; run the code without a contextId to see why` });
 }
 
 /** One that runs with other secrets of its sandbox goes on with those it has: its variables are worth more. */

@@ -26,14 +26,18 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
   return {
     async uploadFile(localPath, path, options = {}) {
       const status = await local(localPath, () => stat(localPath));
-      if (!status.isFile()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a regular file' });
+      if (!status.isFile())
+        throw failure('FILE_FAILED', {
+          path: localPath,
+          problem: status.isDirectory() ? 'is a directory; give it to uploadDirectory' : 'is not a regular file',
+        });
       const mode = options.mode ?? status.mode & 0o777;
       await local(localPath, () => files.writeFile(path, counted(wholeOf(localPath, status.size), options), { mode }));
     },
     downloadFile: async (path, localPath, options = {}) => downloadFile(files, path, localPath, { ...options, mode: await modeOf(connection, path) }),
     async uploadDirectory(localPath, path, options = {}) {
       const status = await local(localPath, () => stat(localPath));
-      if (!status.isDirectory()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a directory' });
+      if (!status.isDirectory()) throw failure('FILE_FAILED', { path: localPath, problem: 'is not a directory; give a file to uploadFile' });
       let failures: TransferReport['failures'] = [];
       const end = await connection.unpackDirectory(path, () => {
         failures = [];

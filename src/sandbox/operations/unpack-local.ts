@@ -31,11 +31,19 @@ export function createUnpacker(root: string, source: string, maxBytes: number): 
     for await (const entry of tar) {
       const { header } = entry;
       bytes += header.size ?? 0;
-      if (bytes > maxBytes) throw failure('FILE_FAILED', { path: source, problem: `has more than ${maxBytes} bytes` });
+      if (bytes > maxBytes)
+        throw failure('FILE_FAILED', {
+          path: source,
+          problem: `has more than ${maxBytes} bytes; allow more with maxBytes, or take its directories one by one`,
+        });
       const problem = await writeEntry(root, header, entry as AsyncIterable<Buffer>);
       if (problem === undefined) files += header.type === 'file' ? 1 : 0;
       else if (failures.length < MAX_FAILURES) failures.push({ path: header.name, problem });
-      else throw failure('FILE_FAILED', { path: source, problem: `more than ${MAX_FAILURES} of its files could not be written` });
+      else
+        throw failure('FILE_FAILED', {
+          path: source,
+          problem: `more than ${MAX_FAILURES} of its files could not be written, the first is ${failures[0]?.path}, which ${failures[0]?.problem}`,
+        });
       entry.resume();
     }
   })();

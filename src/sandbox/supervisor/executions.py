@@ -96,7 +96,7 @@ class Executions:
             channel.reply({'accepted': fields['size']})
             channel.end({})
         elif execution.stdin is None:
-            raise Refused('INVALID_ARGUMENT', 'the exec was started without stdin')
+            raise Refused('INVALID_ARGUMENT', f"{fields['execId']} was started without stdin; start it with stdin: 'open' to write to it")
         else:
             execution.stdin.add(channel, fields)
 
@@ -121,7 +121,7 @@ class Executions:
         execution = self._live.get(exec_id)
         if execution is not None:
             if not execution.leaves_nothing:
-                raise Refused('INVALID_ARGUMENT', f'{exec_id} still has running processes')
+                raise Refused('INVALID_ARGUMENT', f'{exec_id} still has running processes; end them first with kill')
             del self._live[exec_id]
         self._unsaved.pop(exec_id, None)
         self._journal.remove(exec_id)
@@ -212,7 +212,7 @@ class Executions:
             self._journal.remove(exec_id)
             if desk is not None:
                 self._methods.close_desk(desk)
-            raise Refused('EXEC_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
+            raise Refused('EXEC_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb') from error
         execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
         execution.may_write = most is None
         if desk is not None:

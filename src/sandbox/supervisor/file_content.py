@@ -89,7 +89,7 @@ def commit_parts(fields, source, sink):
     path = _target({**fields, 'parents': False})
     part = _part_of(path, fields)
     if os.stat(part).st_size != fields['size']:
-        raise Refused('FILE_FAILED', 'the pieces of the upload do not make up the whole')
+        raise Refused('FILE_FAILED', f"the pieces of the upload have {os.stat(part).st_size} bytes and not {fields['size']}; something else wrote to them, so upload it again")
     os.chmod(part, fields['mode'] if 'mode' in fields else _present_mode(path))
     _stamp(part)
     with Alone():
@@ -191,7 +191,7 @@ def _copy(source, sink, left):
     while left > 0:
         data = os.read(source, min(_CHUNK, left))
         if not data:
-            raise Refused('FILE_FAILED', 'the upload was cut')
+            raise Refused('FILE_FAILED', f'the upload ended {left} bytes early; upload it again')
         sink.write(data)
         left -= len(data)
     return sink.position

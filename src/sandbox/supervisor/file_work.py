@@ -27,7 +27,7 @@ class FileWork:
         self._reading = False
         self._writing = False
         self._pid = 0
-        self._problem = 'the work was ended from outside (out of memory?)'
+        self._problem = 'the work was ended from outside (out of memory?); try again, or give the sandbox more memoryMb'
         self._at_work = at_work
         self._spawn(operation, fields, user, home)
         channel.handler = self
@@ -78,7 +78,7 @@ class FileWork:
         except OSError as error:
             for fd in (input_read, self._input, self._output, output_write, self._result, result_write):
                 os.close(fd)
-            raise Refused('FILE_FAILED', f'the sandbox has no room for another process: {error.strerror}') from error
+            raise Refused('FILE_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb') from error
         if self._pid == 0:
             try:
                 _work((input_read, output_write, result_write), operation, fields, user, home)

@@ -44,7 +44,7 @@ def _expand(pattern):
             head, choices, tail = parts
             waiting.extend(head + choice + tail for choice in reversed(choices))
         if len(found) + len(waiting) > _MAX_ALTERNATIVES:
-            raise Refused('INVALID_ARGUMENT', f'the pattern has more than {_MAX_ALTERNATIVES} alternatives')
+            raise Refused('INVALID_ARGUMENT', f'the pattern has more than {_MAX_ALTERNATIVES} alternatives; write several patterns')
     return found
 
 
