@@ -13,7 +13,19 @@ test.each<[string, () => unknown]>([
   ['spaces behind a reference', () => keepComments(`p.mountSandboxMethod(1)(name${spaces}x)`)],
   ['spaces behind a function that is referred to', () => keepComments(`function${spaces}other; p.mountSandboxMethod(1)(name)`)],
   ['comments without an end', () => keepComments(`p.mountSandboxMethod(${'/*'.repeat(100_000)}`)],
+  ['quotes without an end', () => keepComments(`p.mountSandboxMethod(a)("x);`.repeat(40_000))],
   ['calls without an end', () => keepComments('p.mountSandboxMethod('.repeat(20_000))],
+  ...(
+    [
+      ['calls within calls', 'x.mountSandboxMethod('.repeat(20_000) + ')()'.repeat(20_000)],
+      ['calls within mounted functions', 'x.mountSandboxMethod()('.repeat(20_000) + ')'.repeat(20_000)],
+      ['references', 'p.mountSandboxMethod(a)(x);'.repeat(40_000)],
+      ['ends of comments', '*/p.mountSandboxMethod(a)(async function f(ctx){});'.repeat(40_000)],
+    ] as [string, string][]
+  ).map(([name, source]): [string, () => unknown] => [
+    `${name} that mount methods`,
+    () => expect(() => keepComments(source)).toThrow('put some of them into other files'),
+  ]),
   ['spaces in a doc comment', () => readDocComment(`/** Args:\n a${spaces}b\n*/`)],
   ['a tag with a strange line break', () => readDocComment(`/** @param ${'a'.repeat(100_000)}\u2028 */`)],
   ['many headings', () => readDocComment(`/**\n${'Args:\n'.repeat(20_000)}*/`)],
