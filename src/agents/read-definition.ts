@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { isCollection, isScalar, LineCounter, parseDocument, type Document } from 'yaml';
+import { isCollection, isScalar, type Document, type LineCounter } from 'yaml';
 import { readEnvironment } from '../config.ts';
 import { failure } from '../contracts/errors.ts';
-import { yamlValue } from '../yaml-value.ts';
+import { readYaml, type YamlProblem } from '../yaml-document.ts';
 import { fillInEnvironment, type Treatment } from './fill-in-environment.ts';
 import type { DefinitionSource } from './invalid-definition.ts';
 
@@ -22,17 +22,9 @@ export async function readDefinition(
   unset: Unset = 'refuse',
 ): Promise<{ filled: unknown; source: DefinitionSource; missing: Error[] }> {
   const file = basename(path);
-  const lines = new LineCounter();
-  const document = parseDocument(await readFile(path, 'utf8'), { lineCounter: lines });
-  const [broken] = document.errors;
-  if (broken) {
-    const at = broken.linePos?.[0].line;
-    const problem = `is not YAML (${broken.message.split('\n')[0]?.replace(/:$/, '')})`;
-    throw failure(code, { file: at === undefined ? file : `${file}:${at}`, path: '(the whole file)', problem, fix: 'Mend that line' });
-  }
-  const written = valueOf(document, (problem, cause) =>
-    failure(code, { file, path: '(the whole file)', problem, fix: 'Write out what the aliases stand for' }, cause),
-  );
+  const read = readYaml(await readFile(path, 'utf8'));
+  if (!('value' in read)) throw unusable(read, file, code);
+  const { document, lines, value: written } = read;
   const source: DefinitionSource = { code, file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };
   const missing: Error[] = [];
   const onMissing = (name: string, at: PropertyKey[]): Error | string => {
@@ -49,12 +41,14 @@ export async function readDefinition(
   return { filled: fillInEnvironment(written, readEnvironment, onMissing, treat), source, missing };
 }
 
-function valueOf(document: Document, unusable: (problem: string, cause: unknown) => Error): unknown {
-  try {
-    return yamlValue(document);
-  } catch (error) {
-    throw unusable(`its aliases cannot be resolved (${(error as Error).message})`, error);
+function unusable(problem: YamlProblem, file: string, code: DefinitionSource['code']): Error {
+  const path = '(the whole file)';
+  if ('aliases' in problem) {
+    const { aliases, cause } = problem;
+    return failure(code, { file, path, problem: `its aliases cannot be resolved (${aliases})`, fix: 'Write out what the aliases stand for' }, cause);
   }
+  const { syntax, line } = problem;
+  return failure(code, { file: line === undefined ? file : `${file}:${line}`, path, problem: `is not YAML (${syntax})`, fix: 'Mend that line' });
 }
 
 /** A reference in the place of a number or an address is what makes a definition invalid: the variable that is not set is named then. */

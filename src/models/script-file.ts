@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { LineCounter, parseDocument, type Document } from 'yaml';
 import { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
-import { yamlValue } from '../yaml-value.ts';
+import { readYaml } from '../yaml-document.ts';
 
 const json = z.json();
 const call = z.strictObject({
@@ -41,25 +40,17 @@ export type ScriptStep = Script['steps'][number];
 
 /** Reads and checks a script; a bad one is a `MODEL_NOT_SUPPORTED` that names file, line, path and problem. */
 export async function readScript(file: string): Promise<Script> {
-  const lines = new LineCounter();
-  const document = parseDocument(await readText(file), { lineCounter: lines });
-  const syntax = document.errors[0];
-  if (syntax) throw unusable(file, `it is not YAML (${syntax.message.split('\n')[0]})`);
-  const parsed = script.safeParse(valueOf(file, document));
+  const read = readYaml(await readText(file));
+  if ('syntax' in read) throw unusable(file, `it is not YAML (${read.syntax})`);
+  if ('aliases' in read) throw unusable(file, `its aliases cannot be resolved (${read.aliases})`, read.cause);
+  const { document, lines, value } = read;
+  const parsed = script.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const path = (issue?.path ?? []).filter((part) => typeof part !== 'symbol');
   const node = document.getIn(path, true) as { range?: [number, number, number] } | undefined;
   const line = node?.range ? ` (line ${lines.linePos(node.range[0]).line})` : '';
   throw unusable(file, `${path.join('.') || 'the file'}${line}: ${issue?.message}`);
-}
-
-function valueOf(file: string, document: Document): unknown {
-  try {
-    return yamlValue(document);
-  } catch (error) {
-    throw unusable(file, `its aliases cannot be resolved (${(error as Error).message})`, error);
-  }
 }
 
 async function readText(file: string): Promise<string> {

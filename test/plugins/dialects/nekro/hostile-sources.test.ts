@@ -37,7 +37,7 @@ test.each<[string, () => unknown]>([
 ])('what others have written takes the worker no more than its length: %s', (_, work) => {
   const since = performance.now();
   work();
-  expect(performance.now() - since).toBeLessThan(1_500);
+  expect(performance.now() - since).toBeLessThan(5_000);
 });
 
 test('parameters are split as they were', () => {
