@@ -100,15 +100,21 @@ export function detailsOf(given: Partial<PluginDetails>): PluginDetails {
 const MAX_ALERTS = 50;
 const MAX_ALERT_LENGTH = 1_000;
 
+function cutAlert(text: string): string {
+  return text.length <= MAX_ALERT_LENGTH ? text : `${text.slice(0, MAX_ALERT_LENGTH)} …cut, ${text.length - MAX_ALERT_LENGTH} more characters`;
+}
+
 /** Alerts as code of a plugin gives them, told now; what is none is left out. */
 export function alertsOf(given: unknown): PluginAlert[] {
   if (!Array.isArray(given)) return [];
   const at = new Date().toISOString();
-  return given.slice(0, MAX_ALERTS).flatMap((alert: { level?: unknown; text?: unknown } | null) => {
+  const left = given.length - MAX_ALERTS;
+  const told = given.slice(0, MAX_ALERTS).flatMap((alert: { level?: unknown; text?: unknown } | null): PluginAlert[] => {
     if (typeof alert?.text !== 'string') return [];
     const level = alert.level === 'error' || alert.level === 'warning' ? alert.level : 'info';
-    return [{ level, text: alert.text.slice(0, MAX_ALERT_LENGTH), at }];
+    return [{ level, text: cutAlert(alert.text), at }];
   });
+  return left > 0 ? [...told, { level: 'warning', text: `${left} more alerts are left out: at most ${MAX_ALERTS} are kept`, at }] : told;
 }
 
 /** What is wrong with the details of a definition, in words. */

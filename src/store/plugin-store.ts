@@ -76,5 +76,5 @@ function checked(shelf: PluginShelf, key: string, value: Json): string {
 }
 
 function refused({ pluginId }: PluginShelf, key: string, problem: string, fix: string): Error {
-  return failure('PLUGIN_STORE_REFUSED', { plugin: pluginId, key: key.slice(0, 80), problem, fix });
+  return failure('PLUGIN_STORE_REFUSED', { plugin: pluginId, key: key.length <= 80 ? key : `${key.slice(0, 80)}…`, problem, fix });
 }

@@ -1,3 +1,4 @@
+import { alertsOf } from '../../src/plugins/plugin-details.ts';
 import { z } from 'zod';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import { definePlugin, defineTool, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../../src/plugins/define-plugin.ts';
@@ -103,4 +104,11 @@ test('a tool that was written as a plain object may leave out what it does not s
   const execute = async () => 'done';
   const plain = { id: 'plain', description: 'Plain', kind, annotations, isolation, timeoutMs, parameters, execute } as unknown as Tool;
   expect(definePlugin({ id: 'p', tools: [plain] }).tools[0]).toMatchObject({ visibility: 'visible', permissions: {}, resultSchema: undefined });
+});
+
+test('alerts that are too many or too long say how much was left out', () => {
+  const alerts = alertsOf([{ text: 'x'.repeat(1_500) }, ...Array.from({ length: 60 }, () => ({ level: 'error', text: 'y' }))]);
+  expect(alerts).toHaveLength(51);
+  expect(alerts[0]).toMatchObject({ level: 'info', text: `${'x'.repeat(1_000)} …cut, 500 more characters` });
+  expect(alerts.at(-1)).toMatchObject({ level: 'warning', text: '11 more alerts are left out: at most 50 are kept' });
 });

@@ -31,12 +31,13 @@ export async function checkBounds(plugin: Pick<Plugin, 'id'> & Asking, bounds: P
   const excesses = await excessesOver(plugin, bounds);
   const [first] = excesses;
   if (!first) return;
-  const told = [...new Set(excesses.map(describe))].slice(0, MOST_TOLD);
+  const all = [...new Set(excesses.map(describe))];
+  const more = all.length > MOST_TOLD ? `; and ${all.length - MOST_TOLD} more` : '';
   const { permission, value } = first;
   const key = value === undefined ? `permissions.${permission}: true` : `${JSON.stringify(value)} to permissions.${permission}`;
   throw failure('PLUGIN_INVALID', {
     plugin: JSON.stringify(plugin.id),
-    problem: told.join('; '),
+    problem: all.slice(0, MOST_TOLD).join('; ') + more,
     fix: `If it is to have that, add ${key} at the plugin's entry of "plugins" in the agent's file`,
   });
 }

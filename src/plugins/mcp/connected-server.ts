@@ -1,3 +1,4 @@
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { McpProgram, McpRemote } from '../../contracts/agent.ts';
 import { deferred } from '../../deferred.ts';
@@ -88,7 +89,7 @@ class Keeper {
       this.first.resolve();
       if (this.closed.signal.aborted || !this.isEnabled) continue;
       if (performance.now() - begun > STEADY_MS) failures = 0;
-      this.published.fail(`${why.slice(0, 1000)}; it is tried again`);
+      this.published.fail(`${cutMiddle(why, 1000)}; it is tried again`);
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, maxPauseMs), undefined, { signal: changed }).catch(() => undefined);
     }
   }

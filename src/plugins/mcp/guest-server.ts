@@ -1,3 +1,4 @@
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { McpGuest } from '../../contracts/agent.ts';
 import { deferred } from '../../deferred.ts';
@@ -81,7 +82,7 @@ export function serveFromSandboxes(parts: GuestServerParts): ConnectedServer {
         if (failures > 0) published.recover('Its tools could be listed');
         break;
       } catch (error) {
-        published.fail(`Its tools cannot be listed: ${(error as Error).message.slice(0, 1000)}; it is tried again`);
+        published.fail(`Its tools cannot be listed: ${cutMiddle((error as Error).message, 1000)}; it is tried again`);
       }
       first.resolve();
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, maxPauseMs), undefined, { signal }).catch(() => undefined);

@@ -1,3 +1,4 @@
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 const MAX_TEXT = 300;
@@ -6,5 +7,5 @@ const MAX_TEXT = 300;
 export function messageOf(error: Error): string {
   if (!(error instanceof StreamableHTTPError) || error.code === undefined) return error.message;
   const text = error.message.replace(/^Streamable HTTP error: (Error POSTing to endpoint: )?/, '').trim();
-  return `it answers with HTTP ${error.code}${text === '' ? '' : `: ${text.slice(0, MAX_TEXT)}`}`;
+  return `it answers with HTTP ${error.code}${text === '' ? '' : `: ${cutMiddle(text, MAX_TEXT)}`}`;
 }

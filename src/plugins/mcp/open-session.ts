@@ -1,3 +1,4 @@
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { CallToolResultSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
@@ -102,7 +103,7 @@ async function listTools(client: Client): Promise<unknown[]> {
 
 async function callTool(client: Client, name: string, input: JsonObject, { signal, timeoutMs, onProgress }: CallOptions): Promise<CallToolResult> {
   const onprogress = ({ progress, total, message }: { progress: number; total?: number | undefined; message?: string | undefined }) =>
-    onProgress((message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`)).slice(0, 200));
+    onProgress(cutMiddle(message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`), 200));
   return client.request({ method: 'tools/call', params: { name, arguments: input } }, CallToolResultSchema, {
     signal,
     // Whoever called ends the call in time; this is for a signal that never comes.

@@ -1,3 +1,4 @@
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { createHash } from 'node:crypto';
 import type { McpLimits } from '../../contracts/agent.ts';
 import type { Logger } from '../../log.ts';
@@ -49,17 +50,8 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks }: 
     const version = versionOf(listed);
     if (version === known) return;
     const { tools, problems } = toolsOf(name, listed.tools, limits, run);
-    for (const problem of problems.slice(0, MOST_ALERTS)) alert('warning', problem);
-    if (known !== '')
-      alert(
-        'info',
-        `Its tools have changed; now there are: ${
-          tools
-            .map(({ id }) => id)
-            .join(', ')
-            .slice(0, 500) || 'none'
-        }`,
-      );
+    for (const problem of bounded(problems)) alert('warning', problem);
+    if (known !== '') alert('info', `Its tools have changed; now there are: ${cutMiddle(tools.map(({ id }) => id).join(', '), 500) || 'none'}`);
     known = version;
     plugin = made(version, tools);
     onChange(plugin);
@@ -67,7 +59,7 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks }: 
 
   function withTools(listed: ListedTools): Plugin {
     const { tools, problems } = toolsOf(name, listed.tools, limits, run);
-    for (const problem of problems.slice(0, MOST_ALERTS)) log.warn({ plugin: name }, problem);
+    for (const problem of bounded(problems)) log.warn({ plugin: name }, problem);
     return made(versionOf(listed), tools);
   }
 
@@ -98,4 +90,10 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks }: 
     if (alerts.length > MOST_ALERTS) alerts.shift();
     log[level === 'warning' ? 'warn' : level]({ plugin: name }, text);
   }
+}
+
+/** What is more than can be told is counted. */
+function bounded(problems: string[]): string[] {
+  const left = problems.length - MOST_ALERTS + 1;
+  return left <= 1 ? problems : [...problems.slice(0, MOST_ALERTS - 1), `${left} more problems like these are left out`];
 }

@@ -1,3 +1,4 @@
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { createHash } from 'node:crypto';
 import { ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
 import type { McpLimits } from '../../contracts/agent.ts';
@@ -33,7 +34,7 @@ export function toolsOf(pluginId: string, listed: unknown[], limits: McpLimits, 
       tools.set(tool.id, tool);
     } catch (error) {
       problems.push(
-        `Its tool ${JSON.stringify(String((given as { name?: unknown } | null)?.name).slice(0, 100))} is left out: ${(error as Error).message.slice(0, 500)}`,
+        `Its tool ${JSON.stringify(cutMiddle(String((given as { name?: unknown } | null)?.name), 100))} is left out: ${cutMiddle((error as Error).message, 500)}`,
       );
     }
   }
