@@ -1,3 +1,4 @@
+import { RecentMap } from '../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import { adoptSandbox } from '../sandbox/adopt-sandbox.ts';
@@ -34,7 +35,7 @@ export function createConversationSandboxes(parts: {
   store: Pick<Store, 'sandboxes'>;
   agents: ReadonlyMap<string, Agent>;
 }): ConversationSandboxes {
-  const held = new Map<string, SandboxHandle>();
+  const held = new RecentMap<string, SandboxHandle>(MAX_HELD);
   return {
     async open({ conversationId, tenantId, agentId }) {
       const known = held.get(conversationId);
@@ -46,7 +47,6 @@ export function createConversationSandboxes(parts: {
       endForeignServers(opened.handle, parts.agents.get(agentId)).catch(() => undefined);
       // Another one takes its place with the next turn, perhaps by way of another worker.
       if (options.persist === false) return { ...opened, held: false };
-      if (held.size >= MAX_HELD) held.delete(held.keys().next().value ?? '');
       held.set(conversationId, opened.handle);
       return { ...opened, held: false };
     },

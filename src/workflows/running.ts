@@ -1,4 +1,5 @@
 import { CancellationScope, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { createTurns } from '../common/turns.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
 import { saveStatus } from './activities.ts';
@@ -32,7 +33,7 @@ export interface RunningConversation {
 /** Pairs the state with its projections. */
 export function runConversation(data: ConversationData): RunningConversation {
   const show = showToOperators(data);
-  const { inOrder, isIdle } = sequence();
+  const { inTurn: inOrder, isFree: isIdle } = createTurns();
   let saved = '';
   /** A save in the background is on its way; it will see all that changes until it starts. */
   let saving = false;
@@ -127,23 +128,6 @@ function watching(): Pick<RunningConversation, 'watch' | 'change'> {
       const result = work();
       for (const look of watchers) look();
       return result;
-    },
-  };
-}
-
-/** Runs works one after the other; one that fails does not hold up the next. */
-function sequence(): Pick<RunningConversation, 'inOrder'> & { isIdle: () => boolean } {
-  let tail: Promise<unknown> = Promise.resolve();
-  let inFlight = 0;
-  return {
-    isIdle: () => inFlight === 0,
-    inOrder(work) {
-      inFlight += 1;
-      const done = tail.then(work).finally(() => {
-        inFlight -= 1;
-      });
-      tail = done.catch(() => undefined);
-      return done;
     },
   };
 }

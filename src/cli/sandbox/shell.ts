@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { createTurns } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxHandle } from '../../sandbox/sandbox.ts';
 import type { Pty } from '../../sandbox/terminals.ts';
@@ -66,13 +67,13 @@ async function attach(handle: SandboxHandle, ptyId: string, onData: (chunk: Buff
 /** Joins our terminal to that of the sandbox until it is cut: keys as they are typed, and every new size. */
 function connect(cli: Cli, pty: Pty): { cut(): void } {
   const keys = createDetachKeys();
-  let sent: Promise<void> = Promise.resolve();
+  const { inTurn } = createTurns();
   // In their order, and what cannot be sent any more is of no use: the terminal has ended.
-  const send = (work: () => Promise<void>) => void (sent = sent.then(work).catch(() => undefined));
+  const send = (work: () => Promise<void>) => void inTurn(work).catch(() => undefined);
   const onKeys = (bytes: Buffer) => {
     const { pass, detach } = keys.take(bytes);
     if (pass.length > 0) send(() => pty.write(pass));
-    if (detach) void sent.then(() => pty.detach());
+    if (detach) void inTurn(async () => pty.detach());
   };
   const onResize = () => send(() => pty.resize(sizeOf(cli)));
   cli.in.setRawMode?.(true);

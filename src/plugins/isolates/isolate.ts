@@ -1,3 +1,4 @@
+import { createTurns } from '../../common/turns.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { IsolateHealth } from './isolate-health.ts';
@@ -34,8 +35,8 @@ const DEFAULT_TENANT = 'default';
 
 export function createIsolate(options: IsolateOptions): Isolate {
   const beginning: Beginning = { known: undefined, loading: undefined };
-  const inTurn = createTurns();
-  const processes = createTenants(options, () => beginning, inTurn.isFree);
+  const turns = createTurns();
+  const processes = createTenants(options, () => beginning, turns.isFree);
   let open = true;
   const change = async (request: CallRequest): Promise<Json> => {
     if (!open) throw stopping(request);
@@ -47,14 +48,14 @@ export function createIsolate(options: IsolateOptions): Isolate {
     return value;
   };
   return {
-    describe: () => inTurn.run(async () => (beginning.known = await processes.ofNone().describe())),
+    describe: () => turns.inTurn(async () => (beginning.known = await processes.ofNone().describe())),
     loadedWith: () => beginning.loading?.args,
     health: () => healthOf(processes.all(), processes.retired()),
     isAsleep: processes.isAsleep,
     async call(request) {
       if (!open) throw stopping(request);
       if (isHook(request, 'unload')) return unloadAll(processes.all(), request);
-      if (!request.caller) return inTurn.run(() => change(request));
+      if (!request.caller) return turns.inTurn(() => change(request));
       return processes.of(request.caller.context.tenantId || DEFAULT_TENANT).call(request);
     },
     async close() {
@@ -140,21 +141,6 @@ function healthOf(all: TenantProcess[], retired: number): IsolateHealth[] {
   const asleep = each.filter(({ state }) => state === 'asleep').reduce((sum, { restarts }) => sum + restarts, retired);
   const [first = { state: 'asleep', restarts: 0 }, ...rest] = awake;
   return [{ ...first, restarts: first.restarts + asleep }, ...rest];
-}
-
-/** Runs one piece of work after the other. */
-function createTurns() {
-  let last: Promise<unknown> = Promise.resolve();
-  let underWay = 0;
-  return {
-    isFree: () => underWay === 0,
-    run<Result>(work: () => Promise<Result>): Promise<Result> {
-      underWay += 1;
-      const result = last.then(work).finally(() => (underWay -= 1));
-      last = result.catch(() => undefined);
-      return result;
-    },
-  };
 }
 
 function isHook({ target }: CallRequest, name: string): boolean {

@@ -1,3 +1,4 @@
+import { createTurns } from '../../common/turns.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
@@ -58,7 +59,7 @@ class Manager implements PluginManager, Household {
   /** Before that the registry is not whole. */
   private started = false;
   /** Changes come one after the other. */
-  private queue: Promise<unknown> = Promise.resolve();
+  private readonly turns = createTurns();
   private following: Promise<void> = Promise.resolve();
   private unfollow = () => {};
   private toldAt = 0;
@@ -159,7 +160,7 @@ class Manager implements PluginManager, Household {
     this.closing.abort();
     this.unfollow();
     await this.following;
-    await this.queue;
+    await this.inTurn(() => Promise.resolve());
     for (const { instances, loaded } of this.sources.toReversed()) this.retire(instances.toReversed(), loaded);
     await Promise.all(this.retiring);
   }
@@ -270,9 +271,7 @@ class Manager implements PluginManager, Household {
   }
 
   private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.queue.then(work);
-    this.queue = result.catch(() => undefined);
-    return result;
+    return this.turns.inTurn(work);
   }
 }
 

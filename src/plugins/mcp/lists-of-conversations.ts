@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RecentMap } from '../../common/recent-map.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { Logger } from '../../log.ts';
@@ -42,7 +43,7 @@ export function createListsOfConversations({
   withTools,
   log,
 }: Parts): Required<Pick<PluginDetails, 'inConversation' | 'lookInto'>> {
-  const plugins = new Map<string, Plugin>();
+  const plugins = new RecentMap<string, Plugin>(MOST_PLUGINS);
   return {
     async inConversation(conversation) {
       const { listed } = (await read(conversation)) ?? {};
@@ -75,9 +76,7 @@ export function createListsOfConversations({
     const version = versionOf(listed);
     if (version === common().version) return undefined;
     const plugin = plugins.get(version) ?? withTools(listed);
-    plugins.delete(version);
     plugins.set(version, plugin);
-    if (plugins.size > MOST_PLUGINS) plugins.delete(plugins.keys().next().value ?? '');
     return plugin;
   }
 

@@ -1,3 +1,4 @@
+import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { readEnvironment, type Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
@@ -35,7 +36,6 @@ import { restore } from './restore.ts';
 import { setEgress } from './set-egress.ts';
 import { snapshot, toInfo } from './snapshot.ts';
 import { stop } from './stop.ts';
-import { createTurns } from './turns.ts';
 import { undo } from './undo.ts';
 import { withdraw, withdrawUnseen } from './withdraw.ts';
 import { createWork } from './work.ts';
@@ -73,7 +73,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
   const engine = options.engine ?? createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
-  const inTurn = createTurns();
+  const inTurn = createTurnsByKey();
   const context: DockerContext = {
     engine,
     rows,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { RecentMap } from '../../common/recent-map.ts';
 import { failure } from '../../contracts/errors.ts';
 import { ensureOwnDirectory, readOwnSecret } from '../../own-path.ts';
 import { certifyHost, createAuthority, type Certified } from './certificates.ts';
@@ -21,7 +22,7 @@ const RENEW_AFTER_MS = 7 * 86_400_000;
 /** Keeps one authority per directory, made at first need and readable for its owner alone, so that all workers of a machine use the same. */
 export function createHeldAuthority(directory: string): Authority {
   let loading: Promise<Certified> | undefined;
-  const contexts = new Map<string, { made: number; context: SecureContext }>();
+  const contexts = new RecentMap<string, { made: number; context: SecureContext }>(MAX_HELD);
   const load = (): Promise<Certified> => {
     loading ??= loadAuthority(directory).catch((error: unknown) => {
       loading = undefined;
@@ -38,8 +39,6 @@ export function createHeldAuthority(directory: string): Authority {
       if (held && now - held.made < RENEW_AFTER_MS) return held.context;
       const { key, certificate } = certifyHost(host, authority, new Date(now));
       const context = createSecureContext({ key, cert: certificate });
-      contexts.delete(host);
-      if (contexts.size >= MAX_HELD) contexts.delete(contexts.keys().next().value ?? '');
       contexts.set(host, { made: now, context });
       return context;
     },
