@@ -28,6 +28,8 @@ export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObjec
       return refusal(problem);
     default:
       code satisfies 'INTERNAL';
+      // The word of a supervisor that ends: nothing was begun.
+      if (problem === 'the sandbox is being stopped') return failure('SANDBOX_LOST', { sandboxId, problem: 'it is being stopped' });
       return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
   }
 }

@@ -23,7 +23,7 @@ _LEAST = 8 << 20, 4096
 _SLACK = 4 << 20, 1024
 _BYTES_PER_INODE = 32_768
 _FEWEST_INODES = 65_536
-_COUNTED = struct.Struct('=QQ?')
+_COUNTED = struct.Struct('=QQ??')
 
 
 class DiskGuard:
@@ -40,6 +40,9 @@ class DiskGuard:
         self._counted_at = None
         self._free = None
         self._used = (0, 0)
+        # By what the storage has grown without the files that were found, while something was seen that may hold others.
+        self._hidden = (0, 0)
+        self._grown = (0, 0)
         self._allowed = None
         self._stale = False
         self._began = self._rested = self._hold_at = 0.0
@@ -105,6 +108,7 @@ class DiskGuard:
 
     def _count(self, now):
         read, write = os.pipe()
+        self._grown = self._growth()
         self._free = _free(self._roots[0])
         self._began = now
         try:
@@ -131,7 +135,7 @@ class DiskGuard:
         count.add(self._roots)
         if not os.statvfs('/').f_flag & os.ST_RDONLY:
             count.add_layer(os.stat('/.dockerenv').st_ctime)
-        return _COUNTED.pack(count.used, count.inodes, count.complete)
+        return _COUNTED.pack(count.used, count.inodes, count.complete, count.hidden)
 
     def _on_counted(self):
         data = os.read(self._pipe, _COUNTED.size)
@@ -140,24 +144,29 @@ class DiskGuard:
         self._counted_at = now
         self._rested = now + _REST * (now - self._began)
         self._hold_at = now + now - self._began
-        bytes_, inodes, complete = _COUNTED.unpack(data) if len(data) == _COUNTED.size else (0, 0, False)
+        bytes_, inodes, complete, hidden = _COUNTED.unpack(data) if len(data) == _COUNTED.size else (0, 0, False, False)
+        unseen = tuple(max(0, grown - max(0, now - before)) for grown, now, before in zip(self._grown, (bytes_, inodes), self._used))
+        # The storage is everybody's, so that only much of it tells something.
+        self._hidden = tuple(before + more for before, more in zip(self._hidden, unseen)) if hidden else (0, 0)
         self._judge((bytes_, inodes), complete)
 
     def _judge(self, used, complete):
         """A count that failed while nothing could disturb it, out of memory for one, counts as over: whoever can break the count has no limit else."""
         held, self._held = self._held, None
-        if not complete and held is None and not self.is_over:
+        if not complete and held is None:
             self._held = self._work.hold_still()
             self._count(self._loop.now())
             return
-        exceeds = not complete or _any_above(used, self._limits())
-        if exceeds and (not complete or not self.is_over or (self._allowed is not None and _any_above(used, self._allowed))):
+        hides = _any_above(self._hidden, self._limits())
+        exceeds = not complete or hides or _any_above(used, self._limits())
+        if exceeds and (hides or not complete or not self.is_over or (self._allowed is not None and _any_above(used, self._allowed))):
             self._work.end()
         elif held is not None:
             self._work.go_on(held)
         # What was found first may not be all of it.
         self._allowed = tuple(each + slack for each, slack in zip(used, _SLACK)) if exceeds and self.is_over else None
-        self.is_over = exceeds
+        self.is_over = exceeds and not hides
+        self._hidden = (0, 0) if hides else self._hidden
         self._used = used
 
     def _drop_count(self):

@@ -21,6 +21,8 @@ class Count:
         self.used = 0
         self._inodes = 0
         self.complete = True
+        self.hidden = False
+        """Whether something was seen that may hold a file without a name, of any size."""
         self._names = 0
         self._most = most
         self._users = users
@@ -136,20 +138,29 @@ class Count:
         return found
 
     def _nameless(self, device):
+        """Files that lost their name, by the descriptors that hold them. What else may hold one cannot be measured, only seen."""
+        mapped = set()
         for pid in os.listdir('/proc'):
             if not pid.isdigit():
                 continue
             try:
                 descriptors = os.listdir(f'/proc/{pid}/fd')
+            except PermissionError:
+                self.hidden = self.hidden or _is_of(pid, os.geteuid())
+                continue
             except OSError:
                 continue
-            for descriptor in descriptors:
+            for held in (*(f'fd/{descriptor}' for descriptor in descriptors), 'exe'):
                 try:
-                    found = os.stat(f'/proc/{pid}/fd/{descriptor}')
+                    found = os.stat(f'/proc/{pid}/{held}')
                 except OSError:
                     continue
                 if found.st_nlink == 0 and found.st_dev == device:
                     self._add(found)
+                elif stat.S_ISSOCK(found.st_mode):
+                    self.hidden = self.hidden or _has_descriptors(f'/proc/{pid}/fdinfo/{held[3:]}')
+            mapped |= _mapped_nameless(pid, device)
+        self.hidden = self.hidden or not mapped <= self._seen
 
     def _add(self, status):
         if self._since is not None and status.st_ctime < self._since:
@@ -161,6 +172,36 @@ class Count:
         self.used += status.st_blocks * 512
         self._inodes += 1
 
+
+
+def _is_of(pid, uid):
+    """Whether a process that does not let itself be looked at is of that user."""
+    try:
+        with open(f'/proc/{pid}/status', 'rb') as file:
+            line = next(line for line in file if line.startswith(b'Uid:'))
+    except (OSError, StopIteration):
+        return False
+    return uid != 0 and str(uid).encode() in line.split()[1:]
+
+
+def _has_descriptors(path):
+    """Whether descriptors wait in a socket to be received, or in one that waits there to be accepted."""
+    try:
+        with open(path, 'rb') as file:
+            return any(line.startswith(b'scm_fds:') and line.split()[1] != b'0' for line in file)
+    except OSError:
+        return False
+
+
+def _mapped_nameless(pid, device):
+    """Inodes of files of a device that lost their name and are mapped."""
+    place = b'%02x:%02x' % (os.major(device), os.minor(device))
+    try:
+        with open(f'/proc/{pid}/maps', 'rb') as file:
+            fields = [line.split(None, 5) for line in file if line.endswith(b' (deleted)\n')]
+    except OSError:
+        return set()
+    return {int(inode) for _, _, _, where, inode, _ in fields if where == place}
 
 
 def _identity(status):

@@ -153,6 +153,69 @@ time.sleep(60)"`,
     }
   }, 120_000);
 
+  test.each([
+    [
+      'files without a name whose descriptors are on their way through sockets',
+      `import array, socket
+for n in range(20):
+    pair = socket.socketpair()
+    file = open('x', 'w+b'); os.unlink('x'); file.write(bytes(20 << 20)); file.flush()
+    pair[0].sendmsg([b'1'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [file.fileno()]))])
+    file.close(); held.append(pair)`,
+    ],
+    [
+      'files without a name that are only mapped',
+      `import ctypes
+libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p; libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+for n in range(20):
+    file = open('x', 'w+b'); os.unlink('x'); file.write(bytes(20 << 20)); file.flush()
+    assert libc.mmap(None, 20 << 20, 1, 1, file.fileno(), 0) > 0
+    file.close()`,
+    ],
+    [
+      'files made without a name, and sparse ones that are filled through a mapping',
+      `import mmap
+for n in range(20):
+    fd = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o600) if n % 2 else os.open(f's{n}', os.O_CREAT | os.O_RDWR)
+    os.ftruncate(fd, 20 << 20); held.append(mmap.mmap(fd, 20 << 20))
+    for page in range(0, 20 << 20, 4096): held[-1][page] = 1`,
+    ],
+    [
+      'copies that the kernel makes',
+      `open('from', 'wb').write(bytes(20 << 20)); source = os.open('from', os.O_RDONLY)
+for n in range(20):
+    target = os.open(f'c{n}', os.O_CREAT | os.O_WRONLY); at = 0
+    while at < 20 << 20: at += os.copy_file_range(source, target, (20 << 20) - at, at, at)`,
+    ],
+    ['empty directories', 'for n in range(1000000): os.mkdir(f"d{n}")'],
+    [
+      'files without a name of a process that does not let itself be looked at',
+      `import ctypes
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+for n in range(20):
+    held.append(open('x', 'w+b')); os.unlink('x'); held[-1].write(bytes(20 << 20)); held[-1].flush()`,
+    ],
+    [
+      'a program without a name that runs',
+      `import subprocess
+for n in range(20):
+    with open('x', 'wb') as file: file.write(open('/bin/sleep', 'rb').read() + bytes(20 << 20))
+    os.chmod('x', 0o700); held.append(subprocess.Popen(['./x', '60'])); time.sleep(0.05); os.unlink('x')`,
+    ],
+  ])(
+    'is ended with %s',
+    async (_what, program) => {
+      const command = `cat > /tmp/fill.py <<'END'\nimport os, time\nheld = []\n${program}\ntime.sleep(60)\nEND\nexec python3 /tmp/fill.py`;
+      const result = await full.run(command, { timeoutMs: 50_000 });
+      expect(result).toMatchObject({ status: 'exited', signal: 'SIGKILL', limit: 'disk' });
+      await full.run('find . -mindepth 1 -delete', { timeoutMs: 60_000 });
+      // A directory that held many others stays large itself.
+      expect((await taken(sandboxId)).bytes).toBeLessThan(8 * 2 ** 20);
+      expect(await output(full, 'echo fine > fine; cat fine')).toBe('fine');
+    },
+    150_000,
+  );
+
   test('writes nothing while it is over its limit, however often it tries, and makes room by itself', async () => {
     const { limit } = await full.run('for n in $(seq 20); do head -c 20M /dev/zero > $n; done; sleep 60', { timeoutMs: 30_000 });
     expect(limit).toBe('disk');

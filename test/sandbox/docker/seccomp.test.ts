@@ -86,6 +86,50 @@ print(call('socketpair', 1, 1, 0, ctypes.addressof(pair)), {call('socketpair', f
     expect(await output(handle, run(program))).toBe("[1, 2, 10, 16]\n{'EPERM'} {'EPERM'}\nworks {'EPERM'}");
   });
 
+  test('finds no other door to the kernel: neither as a 32-bit program nor as an x32 one', async () => {
+    const program = `
+import mmap, struct, subprocess
+if not X86: print('works {} True'); sys.exit()
+# Below 4 GB, where 32-bit pointers reach.
+code = mmap.mmap(-1, 4096, flags=0x22 | 0x40, prot=7)
+start = ctypes.addressof(ctypes.c_char.from_buffer(code))
+code[2048:2060] = struct.pack('<3I', 40, 1, 0)
+def call32(number, *values):
+    # push rbx; mov eax; mov ebx; mov ecx; mov edx; int 0x80; pop rbx; ret
+    low = [value & 0xffffffff for value in (*values, 0, 0, 0)[:3]]
+    code.seek(0); code.write(b'\\x53\\xb8' + struct.pack('<I', number) + b'\\xbb' + struct.pack('<I', low[0]) + b'\\xb9' + struct.pack('<I', low[1])
+        + b'\\xba' + struct.pack('<I', low[2]) + b'\\xcd\\x80\\x5b\\xc3')
+    found = ctypes.CFUNCTYPE(ctypes.c_int)(start)()
+    return 'works' if found >= 0 else errno.errorcode[-found]
+fd = os.open('/home/user/fallocated32', os.O_RDWR | os.O_CREAT)
+refused = {name: call32(number, *values) for name, number, *values in (('fallocate', 324, fd, 0, 0), ('io_uring_setup', 425, 8), ('io_uring_enter', 426),
+    ('io_uring_register', 427), ('userfaultfd', 374), ('bpf', 357), ('perf_event_open', 336), ('add_key', 286), ('request_key', 287), ('keyctl', 288),
+    ('unshare', 310, 0x10000000), ('clone', 120, 0x10000011), ('clone3', 435), ('setns', 346), ('mount', 21), ('socketcall', 102, 1, start + 2048), ('socketcall for nothing', 102, 1, 0), ('socket', 359, 40, 1))}
+# A filter ends such a program, or refuses the call.
+x32 = subprocess.run([sys.executable, '-c', 'import ctypes; print(ctypes.CDLL(None).syscall(0x40000000 | 39))'], capture_output=True, text=True)
+print(call32(20), {name: said for name, said in refused.items() if said not in ('EPERM', 'ENOSYS', 'ENOTSUP')}, x32.returncode < 0 or x32.stdout == '-1\\n')`;
+    expect(await output(handle, run(program))).toBe('works {} True');
+  });
+
+  test('has no hold on the supervisor, which is root: it neither traces nor reads nor ends it', async () => {
+    const program = `
+N.update(ptrace=101 if X86 else 117, process_vm_readv=310 if X86 else 270, kill=62 if X86 else 129, pidfd_open=434, pidfd_send_signal=424)
+supervisor = next(int(pid) for pid in os.listdir('/proc') if pid.isdigit() and b'supervisor.py' in open(f'/proc/{pid}/cmdline', 'rb').read())
+def opened(path):
+    try: return open(path, 'rb') and 'works'
+    except OSError as error: return errno.errorcode[error.errno]
+here = ctypes.create_string_buffer(16); remote = (ctypes.c_ulong * 2)(ctypes.addressof(here), 16)
+pidfd = os.pidfd_open(supervisor)
+print(*{call('ptrace', 16, pid, 0, 0) for pid in (1, supervisor)}, *{call('ptrace', 0x4206, pid, 0, 0) for pid in (1, supervisor)},
+    call('process_vm_readv', supervisor, ctypes.addressof(remote), 1, ctypes.addressof(remote), 1, 0), call('kill', supervisor, 9), call('kill', 1, 9),
+    call('pidfd_send_signal', pidfd, 9, 0, 0), call('pidfd_getfd', pidfd, 0, 0))
+print(*{opened(f'/proc/{supervisor}/{name}') for name in ('mem', 'maps', 'environ', 'auxv', 'syscall', 'stack', 'fd/0')})`;
+    expect((await output(handle, run(program))).split('\n')).toEqual([
+      Array(7).fill('EPERM').join(' '),
+      expect.stringMatching(/^(EACCES|EPERM)( (EACCES|EPERM))?$/),
+    ]);
+  });
+
   test.each([
     [
       'posix_fallocate, which writes instead',

@@ -48,6 +48,9 @@ export function seccompProfile(): SeccompProfile {
       allow(['socketpair'], [equals(0, AF_UNIX)]),
       ...PERSONALITIES.map((personality) => allow(['personality'], [equals(0, personality)])),
       allow(['clone'], [{ index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }]),
+      // What permits one of the calls for sockets permits it here as well, unless it is refused by name, with another error than the default; its arguments
+      // are in memory, past the list of families.
+      refuse(['socketcall'], ENOSYS),
       // Its flags are in memory, where a filter cannot look. C libraries then use clone.
       refuse(['clone3'], ENOSYS),
       // Programs that would like to use it do without.
