@@ -13,22 +13,30 @@ def page(path, offset):
         with open(path, 'rb') as file:
             file.seek(offset)
             data = file.read(arguments['pageBytes'])
+            kept = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
-        data = b''
+        data, kept = b'', 0
     for cut in range(min(4, len(data))):
         try:
-            return data[:len(data) - cut].decode(), offset + len(data) - cut
+            return data[:len(data) - cut].decode(), offset + len(data) - cut, kept
         except UnicodeDecodeError:
             pass
-    return data.decode(errors='replace'), offset + len(data)
+    return data.decode(errors='replace'), offset + len(data), kept
 
 result = {}
 for stream in ('stdout', 'stderr'):
-    result[stream], result[stream + 'Offset'] = page(arguments['directory'] + '/' + stream, arguments[stream + 'Offset'])
+    result[stream], result[stream + 'Offset'], result[stream + 'Kept'] = page(arguments['directory'] + '/' + stream, arguments[stream + 'Offset'])
 answer(**result)
 `;
 
-const pageSchema = z.object({ stdout: z.string(), stdoutOffset: z.int(), stderr: z.string(), stderrOffset: z.int() });
+const pageSchema = z.object({
+  stdout: z.string(),
+  stdoutOffset: z.int(),
+  stdoutKept: z.int(),
+  stderr: z.string(),
+  stderrOffset: z.int(),
+  stderrKept: z.int(),
+});
 
 const offset = (stream: string) => z.int().min(0).default(0).describe(`Byte of ${stream} to read from; take the one the last call gave.`);
 
@@ -45,7 +53,7 @@ export function shellLogs(execId: z.ZodString): Tool {
       const found = (await handle.execs()).find((exec) => exec.execId === input.execId);
       if (!found) throw failure('EXEC_NOT_FOUND', { execId: input.execId, sandboxId: handle.sandboxId });
       const { status = found.state, exitCode, signal } = found.result ?? {};
-      const page = await runProgram(
+      const { stdoutKept, stderrKept, ...page } = await runProgram(
         sandbox,
         PROGRAM,
         {
@@ -57,7 +65,17 @@ export function shellLogs(execId: z.ZodString): Tool {
         pageSchema,
       );
       const totals = { stdoutBytes: found.stdoutBytes, stderrBytes: found.stderrBytes };
-      return { execId: found.execId, status, ...(exitCode !== undefined && { exitCode }), ...(signal !== undefined && { signal }), ...page, ...totals };
+      const notKept = Math.max(0, found.stdoutBytes - stdoutKept) + Math.max(0, found.stderrBytes - stderrKept);
+      const problem = `the last ${notKept} bytes of its output were not kept anywhere: the limit of output, or the disk. Have it write to a file, or less`;
+      return {
+        execId: found.execId,
+        status,
+        ...(exitCode !== undefined && { exitCode }),
+        ...(signal !== undefined && { signal }),
+        ...page,
+        ...totals,
+        ...(notKept > 0 && { problem }),
+      };
     },
   });
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { LocalSupervisor, until } from './local-supervisor.ts';
 import { echo, runJavascript, runPython, serveCalls } from './method-guests.ts';
@@ -98,6 +98,20 @@ test.each(['python', 'javascript'] as const)('slow connections and garbage do no
   const results = await Promise.all([run('kept'), run('kept + 1')]);
   expect(results.map(({ values: [first] }) => first?.['text/plain'])).toEqual(['42', '43']);
   await supervisor.handle.kill(execId, 'SIGKILL');
+});
+
+test('nor do they shut an MCP server', async () => {
+  await supervisor.handle.writeFile('guest-server.cjs', readFileSync(new URL('../../fixtures/mcp/guest-server.cjs', import.meta.url)));
+  const server = { name: 'one', command: 'node', args: ['guest-server.cjs'], env: {} };
+  const count = () => supervisor.handle.callServer(server, { method: 'tools/call', params: { name: 'count', arguments: {} } });
+  const counted = (text: string) => ({ outcome: 'answered', result: { content: [{ type: 'text', text }] } });
+  expect(await count()).toMatchObject(counted('1'));
+  const program = molest(join(codeDirectory(), 'mcp-one.sock'), 'molested-server');
+  const { execId } = await supervisor.handle.start(`exec python3 -c '${program}'`, { timeoutMs: 60_000 });
+  await until(() => readdirSync(supervisor.home).includes('molested-server'));
+  expect([await count(), await count()]).toMatchObject([counted('2'), counted('3')]);
+  await supervisor.handle.kill(execId, 'SIGKILL');
+  await supervisor.handle.endServers([]);
 });
 
 test.each(['python', 'javascript'] as const)('a context of %s trusts no directory that others can write to', async (language) => {
