@@ -82,6 +82,13 @@ describe('a background command', () => {
     expect(`${first.stdout}${second.stdout}`).toBe(`x${'€'.repeat(5000)}`);
   });
 
+  test('whose output was not kept to its end says so', async () => {
+    const { execId } = await call('run', { command: 'head -c 67200000 /dev/zero', background: true });
+    const last = await logsWhen({ execId, stdoutOffset: 67_108_864 }, (logs) => logs.status !== 'running');
+    const problem = 'the last 91136 bytes of its output were not kept anywhere: the limit of output, or the disk. Have it write to a file, or less';
+    expect(last).toMatchObject({ stdout: '', stdoutBytes: 67_200_000, problem });
+  });
+
   test('is ended with all that it started', async () => {
     const { execId } = await call('run', { command: 'setsid sleep 4711 & sleep 4711', background: true });
     await expect(call('kill', { execId })).resolves.toEqual({ execId, status: 'killed' });
