@@ -3,6 +3,7 @@ import { freeExec } from '../../contracts/call-ids.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer, ServerRequestOptions } from '../../sandbox/sandbox.ts';
 import type { ServerSandbox } from '../plugin-details.ts';
+import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
 
 export interface ListedTools {
   /** The server's own. */
@@ -13,7 +14,6 @@ export interface ListedTools {
 
 type Asking = Required<Pick<ServerRequestOptions, 'timeoutMs'>> & Pick<ServerRequestOptions, 'onRestart'>;
 
-const MAX_PAGES = 50;
 const PAGE = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 /** Asks a server in a sandbox for all its tools. @throws an Error with the reason when it does not tell them */
@@ -30,10 +30,10 @@ export async function askForTools(sandbox: Pick<ServerSandbox, 'callServer' | 'f
     const { tools: more, nextCursor } = PAGE.parse(answer.result);
     tools.push(...more);
     version = answer.server.version || version;
-    if (nextCursor === undefined || nextCursor === params['cursor']) break;
+    if (nextCursor === undefined || nextCursor === params['cursor']) return { version, tools };
     params = { cursor: nextCursor };
   }
-  return { version, tools };
+  return { version, tools: [...tools, MORE_PAGES] };
 }
 
 function reasonOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, timeoutMs: number): string {

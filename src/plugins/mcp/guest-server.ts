@@ -1,5 +1,5 @@
-import { cutMiddle } from '../../contracts/visible-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { McpGuest } from '../../contracts/agent.ts';
 import { deferred } from '../../deferred.ts';
 import type { Logger } from '../../log.ts';

@@ -1,11 +1,12 @@
-import { cutMiddle } from '../../contracts/visible-text.ts';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { CallToolResultSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { inTimeOr } from '../../common/in-time.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { messageOf } from './http-words.ts';
 import type { OpenTransport } from './open-transport.ts';
+import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
 
 /** A connection to a server, from its greeting to its end. */
 export interface Session {
@@ -27,7 +28,6 @@ interface CallOptions {
 const CONNECT_TIMEOUT_MS = 30_000;
 /** Notifications and unreadable lines, in a second; a server that sends more is not worth the worker's time. */
 const MAX_NOISE = 1_000;
-const MAX_PAGES = 50;
 const LATE_MS = 10_000;
 const FAREWELL_MS = 2_000;
 const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
@@ -95,10 +95,10 @@ async function listTools(client: Client): Promise<unknown[]> {
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { tools: more, nextCursor } = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, TOOLS);
     tools.push(...more);
-    if (nextCursor === undefined || nextCursor === cursor) break;
+    if (nextCursor === undefined || nextCursor === cursor) return tools;
     cursor = nextCursor;
   }
-  return tools;
+  return [...tools, MORE_PAGES];
 }
 
 async function callTool(client: Client, name: string, input: JsonObject, { signal, timeoutMs, onProgress }: CallOptions): Promise<CallToolResult> {

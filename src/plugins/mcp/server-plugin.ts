@@ -1,5 +1,5 @@
-import { cutMiddle } from '../../contracts/visible-text.ts';
 import { createHash } from 'node:crypto';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { McpLimits } from '../../contracts/agent.ts';
 import type { Logger } from '../../log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../define-plugin.ts';

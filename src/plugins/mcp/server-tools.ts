@@ -1,6 +1,6 @@
-import { cutMiddle } from '../../contracts/visible-text.ts';
 import { createHash } from 'node:crypto';
 import { ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { McpLimits } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { defineTool, type Tool, type ToolAnnotations } from '../define-plugin.ts';
@@ -17,31 +17,41 @@ export interface ServerTools {
 }
 
 const MAX_TOOLS = 500;
+/** Pages of a server's list that are asked for. */
+export const MAX_PAGES = 50;
+/** Stands at the end of a list for the pages that were not asked for. */
+export const MORE_PAGES = { morePages: true };
 const MAX_DEFINITION_BYTES = 64 * 1024;
 const LONGEST_ID = 80;
 
 /** A server's tools as tools of a plugin. What cannot be used is left out and told; the others work. */
-export function toolsOf(pluginId: string, listed: unknown[], limits: McpLimits, run: RunServerTool): ServerTools {
+export function toolsOf(pluginId: string, given: unknown[], limits: McpLimits, run: RunServerTool): ServerTools {
+  const listed = given.filter((each) => !isMorePages(each));
   const compile = createCompiler();
   const tools = new Map<string, Tool>();
   const problems: string[] = [];
+  if (listed.length < given.length) problems.push(`Its list of tools has more than ${MAX_PAGES} pages; tools of those after them are left out`);
   if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are taken`);
-  for (const given of listed.slice(0, MAX_TOOLS)) {
+  for (const described of listed.slice(0, MAX_TOOLS)) {
     try {
-      const tool = toolOf(parse(given), limits, run, (id) => tools.has(id));
+      const tool = toolOf(parse(described), limits, run, (id) => tools.has(id));
       compile(pluginId, tool.id, 'parameters', tool.parameters);
       if (tool.resultSchema) compile(pluginId, tool.id, 'result', tool.resultSchema);
       tools.set(tool.id, tool);
     } catch (error) {
       problems.push(
-        `Its tool ${JSON.stringify(cutMiddle(String((given as { name?: unknown } | null)?.name), 100))} is left out: ${cutMiddle((error as Error).message, 500)}`,
+        `Its tool ${JSON.stringify(cutMiddle(String((described as { name?: unknown } | null)?.name), 100))} is left out: ${cutMiddle((error as Error).message, 500)}`,
       );
     }
   }
-  const names = listed.map((given) => (given as { name?: unknown } | null)?.name);
+  const names = listed.map((each) => (each as { name?: unknown } | null)?.name);
   const unknown = Object.keys(limits.toolTimeoutsMs ?? {}).filter((name) => !names.includes(name));
   if (unknown.length > 0) problems.push(`"timeouts" names tools that it does not have: ${unknown.join(', ')}`);
   return { tools: [...tools.values()], problems };
+}
+
+function isMorePages(listed: unknown): boolean {
+  return typeof listed === 'object' && listed !== null && 'morePages' in listed && !('name' in listed);
 }
 
 function parse(given: unknown): ServerTool {
