@@ -1,14 +1,17 @@
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeWhole } from './common/place-whole.ts';
 import type { Logger } from './log.ts';
 
 /** Extension of our own modules: sources in development, JavaScript in the package. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-const SOURCES = ['workflows', 'contracts'].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
+/** Folders of all modules that are in the bundle. */
+export const BUNDLED = ['workflows', 'contracts', 'common'];
+const SOURCES = BUNDLED.map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
 
 /**
  * The workflow code as Temporal runs it. Bundling costs more than a second of a worker's start, so the bundle is kept under a name made of
@@ -37,12 +40,10 @@ async function fingerprint(): Promise<string> {
   return hash.digest('hex').slice(0, 32);
 }
 
-/** Written beside and renamed: another worker never reads half of it. */
+/** Another worker never reads half of it. */
 async function keep(directory: string, path: string, code: string): Promise<void> {
   await mkdir(directory, { recursive: true });
-  const beside = `${path}.${process.pid}`;
-  await writeFile(beside, code);
-  await rename(beside, path);
+  await writeWhole(path, code);
 }
 
 function quietLogger(log: Logger): NonNullable<Parameters<typeof bundleWorkflowCode>[0]['logger']> {

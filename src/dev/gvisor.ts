@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { writeWhole } from '../common/place-whole.ts';
 import { failure } from '../contracts/errors.ts';
 import { ensureOwnDirectory } from '../own-path.ts';
 import { installProgram } from './install-program.ts';
@@ -111,9 +112,7 @@ export async function registerRunsc(runtime: Runtime, file: string = ENGINE_SETT
   const wanted = withRunsc(settings, runtime, file);
   if (JSON.stringify(wanted) === JSON.stringify(settings)) return false;
   await mkdir(dirname(file), { recursive: true });
-  const beside = `${file}.${process.pid}`;
-  await writeFile(beside, `${JSON.stringify(wanted, undefined, 2)}\n`, { mode: 0o644 });
-  await rename(beside, file);
+  await writeWhole(file, `${JSON.stringify(wanted, undefined, 2)}\n`, { mode: 0o644 });
   return true;
 }
 

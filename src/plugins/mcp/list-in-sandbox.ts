@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFile, readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { writeWhole } from '../../common/place-whole.ts';
 import type { SandboxAsset, SandboxOptions } from '../../contracts/agent.ts';
 import { makeId } from '../../contracts/ids.ts';
 import type { JsonObject } from '../../contracts/json.ts';
@@ -58,9 +59,7 @@ async function readKept(path: string): Promise<ListedTools | undefined> {
 }
 
 async function keep(path: string, listed: ListedTools): Promise<void> {
-  const beside = `${path}.${process.pid}`;
-  await writeFile(beside, JSON.stringify(listed));
-  await rename(beside, path);
+  await writeWhole(path, JSON.stringify(listed));
 }
 
 /** Of all that decides which tools there are. Values of variables do not: they are secrets, and the digest names a file. */

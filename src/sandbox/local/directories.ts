@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from '../../common/place-whole.ts';
 import { guestDirectory, guestUser, makeGuestHome, removeGuestFiles } from './guest-user.ts';
 import type { ProcessIdentity } from './processes.ts';
 
@@ -60,7 +61,7 @@ export function createDirectories(root: string): Directories {
     places: async () => (await Promise.all((await names(containers)).map(place))).filter((found) => found !== undefined),
     removePlace: ({ directory }) => removeWhole(directory, waste),
     started: ({ directory }) => readJson<Started>(join(directory, 'supervisor.json')),
-    noteStart: ({ directory }, started) => writeWhole(join(directory, 'supervisor.json'), started),
+    noteStart: ({ directory }, started) => writeWhole(join(directory, 'supervisor.json'), JSON.stringify(started)),
     volumeDirectory,
     volume,
     async volumes() {
@@ -100,12 +101,6 @@ async function removeWhole(directory: string, waste: string): Promise<void> {
     throw error;
   }
   await rm(gone, { recursive: true, force: true, maxRetries: 3 });
-}
-
-async function writeWhole(file: string, content: object): Promise<void> {
-  const draft = `${file}.${randomBytes(4).toString('hex')}`;
-  await writeFile(draft, JSON.stringify(content));
-  await rename(draft, file);
 }
 
 async function readJson<T>(file: string): Promise<T | undefined> {

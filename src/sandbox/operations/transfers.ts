@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, posix } from 'node:path';
+import { placeWhole } from '../../common/place-whole.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { WorkingConnection, TransferEnd } from '../connection/supervisor-connection.ts';
 import type { TransferProgress, TransferReport } from '../files.ts';
@@ -105,21 +105,19 @@ async function* counted(pieces: AsyncIterable<Uint8Array>, { onBytes }: Transfer
 }
 
 async function downloadFile(files: Files, path: string, localPath: string, options: TransferProgress & { mode: number }): Promise<void> {
-  const beside = `${localPath}.${randomBytes(6).toString('hex')}.part`;
-  await local(localPath, () => mkdir(dirname(localPath), { recursive: true }));
-  const file = await local(localPath, () => open(beside, 'wx', 0o644));
-  try {
-    // Holes stay holes: a sparse file of the sandbox must not fill this machine's disk.
-    const pieces = counted(files.readFileStream(path), options);
-    await local(localPath, () => writeSparse(file, pieces));
-    await local(localPath, () => file.chmod(options.mode));
-    await file.close();
-    await local(localPath, () => rename(beside, localPath));
-  } catch (error) {
-    await file.close().catch(() => undefined);
-    await rm(beside, { force: true });
-    throw error;
-  }
+  await local(localPath, async () => {
+    await mkdir(dirname(localPath), { recursive: true });
+    await placeWhole(localPath, async (beside) => {
+      const file = await open(beside, 'wx', 0o644);
+      try {
+        // Holes stay holes: a sparse file of the sandbox must not fill this machine's disk.
+        await writeSparse(file, counted(files.readFileStream(path), options));
+        await file.chmod(options.mode);
+      } finally {
+        await file.close();
+      }
+    });
+  });
 }
 
 function toReport(end: TransferEnd, ours: TransferReport['failures']): TransferReport {

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, rename, rm, utimes } from 'node:fs/promises';
+import { lstat, mkdir, open, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { extract, type Header } from 'tar-stream';
+import { placeWhole } from '../../common/place-whole.ts';
 import { isSystemError } from './system-error.ts';
 import { unlessClosed } from './unless-closed.ts';
 import { writeSparse } from './write-sparse.ts';
@@ -94,17 +94,14 @@ async function makeDirectories(root: string, parts: string[]): Promise<string | 
 }
 
 async function writeNew(directory: string, name: string, { mode, mtime }: Header, content: AsyncIterable<Buffer>): Promise<void> {
-  const beside = join(directory, `.${randomBytes(8).toString('hex')}.part`);
-  const file = await open(beside, NEW_FILE, 0o600);
-  try {
-    await writeSparse(file, content);
-    await file.chmod(mode & 0o777);
-    await file.close();
+  await placeWhole(join(directory, name), async (beside) => {
+    const file = await open(beside, NEW_FILE, 0o600);
+    try {
+      await writeSparse(file, content);
+      await file.chmod(mode & 0o777);
+    } finally {
+      await file.close();
+    }
     if (mtime) await utimes(beside, mtime, mtime);
-    await rename(beside, join(directory, name));
-  } catch (error) {
-    await file.close().catch(() => undefined);
-    await rm(beside, { force: true });
-    throw error;
-  }
+  });
 }
