@@ -99,7 +99,7 @@ async function play(runtime: 'runc' | 'runsc'): Promise<void> {
       await Promise.allSettled(round);
     }
     // A wake that was asked for may come to its end a moment later.
-    await one.wake(id);
+    await one.open({ sandboxId: id, tenantId: 'tenant' }, { runtime });
     expect(await one.tier(id)).toBe('running');
     await expectAgreed(id);
     for (const { handle } of actors) expect(await output(handle, 'echo works')).toBe('works');
