@@ -27,7 +27,14 @@ export const STAY_INSIDE =
  * @param conditions those of package.json's `exports` besides `import` and `require`.
  */
 export function createImportResolver(territory: Territory, conditions: string[], hasTsconfig: boolean): Resolve {
-  const [forImport, forRequire] = [[], ['require']].map((more) => resolverOf(territory, [...conditions, ...more], hasTsconfig));
+  const [forImport, forRequire] = [[], ['require']].map((more) => {
+    const all = [...conditions, ...more];
+    const plain = resolverOf(territory, all, false);
+    if (!hasTsconfig) return plain;
+    const aliased = resolverOf(territory, all, true);
+    // A tsconfig.json that extends one outside of the plugin resolves nothing at all.
+    return async (from: string, specifier: string) => (await aliased(from, specifier)) ?? plain(from, specifier);
+  });
   return async (specifier, importer, isRequire) => {
     const refusal = refuseByName(specifier, importer, territory);
     if (refusal) return { refusal };

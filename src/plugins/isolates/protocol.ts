@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import { isTooDeep } from '../../json-depth.ts';
 
 /**
  * What goes between the worker and a plugin's process: one JSON object per line. The process runs code that nobody vouches for, so the worker takes
@@ -102,6 +103,7 @@ const READERS: Record<string, (message: JsonObject) => FromGuest | undefined> = 
 };
 
 function parse(line: string): Json | undefined {
+  if (isTooDeep(line)) return undefined;
   try {
     // An own property of this name changes the prototype of whatever it is copied to. Only who looks for trouble spells it with escapes.
     const suspicious = line.includes('__proto__') || line.includes('\\u00');

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { runInNewContext } from 'node:vm';
@@ -94,6 +94,106 @@ test('nothing outside of the plugin and its packages is bundled, however it is n
   expect(await problemOf(bundle(P, 'view.tsx'))).toContain('view.tsx:1: "../../../outside/jsx-runtime" leads out of the plugin');
   await write(`${P}/index.ts`, `import a from '#in'; import b from '@in/in.json'; export default [a, b];`);
   expect(valueOf((await bundle()).code)).toEqual([7, 7]);
+});
+
+test('names that mean a file elsewhere are names and nothing more, and none of them is read', async () => {
+  const P = 'agents/plugins/p';
+  await write(
+    `${P}/tsconfig.json`,
+    JSON.stringify({
+      extends: '../../../outside/tsconfig.json',
+      references: [{ path: '../../../outside' }],
+      compilerOptions: { baseUrl: '../../..', rootDirs: ['../../../outside'] },
+    }),
+  );
+  await write('outside/tsconfig.json', JSON.stringify({ compilerOptions: { paths: { secret: ['./module.ts'] }, jsxFactory: 'SECRET' } }));
+  await write(
+    `${P}/package.json`,
+    JSON.stringify({
+      browser: { './own.js': '../../../outside/module.ts' },
+      module: '../../../outside/module.ts',
+      esbuild: { plugins: ['../../../outside/module.ts'] },
+      exports: { './x': '../../../outside/module.ts' },
+      name: 'p',
+    }),
+  );
+  await write(`${P}/own.js`, `export default 'own';\n//# sourceMappingURL=../../../credentials.json`);
+  await write(`${P}/.env`, 'SECRET=1');
+  await write(
+    'node_modules/sealed/package.json',
+    JSON.stringify({ exports: { './*': './../../outside/*' }, main: './lib/../../../outside/module.ts', browser: '../../outside/module.ts' }),
+  );
+  const harmless: [code: string, value: unknown][] = [
+    [`import x from './own.js'; export default x;`, 'own'],
+    [`export default String(typeof require.resolve === 'function' ? 'resolves' : 'none');`, expect.anything()],
+    [`/// <reference path="../../../credentials.json" />\n/* @import '../../../credentials.json' */ export default 1;`, 1],
+  ];
+  for (const [code, value] of harmless) {
+    await write(`${P}/index.ts`, code);
+    const { code: bundled } = await bundle();
+    expect(bundled).not.toContain('SECRET');
+    expect(bundled).not.toContain('sourceMappingURL');
+    if (!code.includes('require')) expect(valueOf(bundled)).toEqual(value);
+  }
+  const never = [
+    `import x from 'secret'; export default x;`,
+    `import x from 'outside/module'; export default x;`,
+    `import x from 'p/x'; export default x;`,
+    `import x from 'sealed'; export default x;`,
+    `import x from 'sealed/module.ts'; export default x;`,
+    `import x from './%2e%2e/%2e%2e/%2e%2e/credentials.json'; export default x;`,
+    `import x from './..%2f..%2f..%2fcredentials.json'; export default x;`,
+    `import x from './own.js?raw'; import y from '../../../credentials.json?url'; export default [x, y];`,
+    `import x from './.env'; export default x;`,
+    `import x from '/proc/self/environ'; export default x;`,
+    `import x from '/proc/self/cwd/package.json'; export default x;`,
+    `import * as x from './native.node'; export default x;`,
+    `import x from './code.wasm'; export default x;`,
+    `import x from './style.css'; export default x;`,
+    `@import '../../../credentials.json'; export default 1;`,
+  ];
+  for (const file of ['native.node', 'code.wasm', 'style.css']) await write(`${P}/${file}`, '@import "../../../secret.txt";');
+  for (const code of never) {
+    await write(`${P}/index.ts`, code);
+    const told = await problemOf(bundle().then(({ code: bundled }) => bundled));
+    expect(`${code} → ${told}`).toMatch(/→ Plugin "\.\/p": /);
+    expect(told).not.toContain('SECRET');
+  }
+  // What stays as it is written has nothing to read with in a compartment.
+  for (const code of [`export default new URL('../../../credentials.json', import.meta.url)`, `export default import.meta.glob('../../../*.json')`]) {
+    await write(`${P}/index.ts`, `${code};`);
+    expect(await problemOf(bundle().then(({ code: bundled }) => ({ read: bundled.includes('SECRET') })))).not.toContain('"read":true');
+  }
+});
+
+test('a file that is exchanged for a link while it is bundled is never read from elsewhere', async () => {
+  const P = 'agents/plugins/p';
+  const at = join(directory, P, 'data.json');
+  await write(`${P}/index.ts`, `import x from './data.json'; export default x;`);
+  await write(`${P}/data.json`, '"own"');
+  let done = false;
+  const exchange = async (): Promise<void> => {
+    for (let round = 0; !done; round += 1) {
+      const beside = join(directory, P, `beside-${round}`);
+      if (round % 2 === 0) await symlink('../../../credentials.json', beside);
+      else await writeFile(beside, '"own"');
+      await rename(beside, at);
+    }
+  };
+  const exchanging = exchange();
+  const outcomes = new Set<string>();
+  for (let round = 0; round < 40; round += 1) {
+    const told = await bundle().then(
+      ({ code }) => JSON.stringify(valueOf(code)),
+      ({ message }: Error) => message,
+    );
+    expect(told).not.toContain('SECRET');
+    outcomes.add(told.includes('leads out') ? 'leads out' : told.startsWith('Plugin') ? 'refused' : told);
+  }
+  done = true;
+  await exchanging;
+  // It was not always the same that was found.
+  expect(outcomes.size).toBeGreaterThan(1);
 });
 
 test('only code and JSON are bundled, and files that never end are not read', async () => {

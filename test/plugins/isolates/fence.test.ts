@@ -142,6 +142,11 @@ test('questions of more than 64 MB at a time are refused: they would all lie in 
 
 test.each([
   ['a line that is no message', `write({ type: 'order' })`, 'it sent something that is no message'],
+  [
+    'a line that is nested too deeply',
+    `process.stdout.write('{"type":"done","id":1,"value":' + '['.repeat(600) + ']'.repeat(600) + '}\\n')`,
+    'it sent something that is no message',
+  ],
   ['a line that is no JSON', `process.stdout.write('{"type":\\n')`, 'it sent something that is no message'],
   [
     'a giant frame',
