@@ -86,7 +86,14 @@ const EXPLORE = `
       ['timeout', AbortSignal.timeout(1)], ['headers', new Headers({ a: 'b' })], ['request', new Request('http://a.example', { method: 'POST', body: 'x' })],
       ['response', new Response('x')], ['form', new FormData()], ['blob', new Blob(['x'])], ['file', new File(['x'], 'n')], ['fetched', await fetch('http://a.example')],
       ['format', new Intl.DateTimeFormat('en')], ['generator', (async function* () { yield 1 })()], ['iterator', new Headers({ a: 'b' }).entries()],
+      ['async function', async () => 1], ['generator function', function* () { yield 1; }], ['async generator function', async function* () { yield 1; }],
+      ['sync generator', (function* () { yield 1; })()], ['array iterator', [1][Symbol.iterator]()], ['map iterator', new Map([[1, 2]]).entries()], ['set iterator', new Set([1]).values()],
+      ['string iterator', 'a'[Symbol.iterator]()], ['matches', 'a'.matchAll(/a/g)], ['params iterator', new URLSearchParams('a=b')[Symbol.iterator]()],
+      ['params keys', new URLSearchParams('a=b').keys()], ['form iterator', new FormData().entries()], ['headers iterator', new Headers({ a: 'b' })[Symbol.iterator]()],
+      ['bytes', new Uint8Array(2)], ['promise', Promise.resolve(1)], ['weak map', new WeakMap()], ['revocable', Proxy.revocable({}, {})],
+      ['template', ((strings) => strings)\`a\`], ['bound', (() => 1).bind(null)], ['error', new AggregateError([new TypeError('a')], 'b', { cause: new Error('c') })],
     ];
+    for (const name of Object.getOwnPropertyNames(Intl)) if (typeof Intl[name] === 'function') attempt(() => { instances.push(['Intl.' + name, new Intl[name]('en')]); }, 'Intl.' + name);
     for (const name of names) if (typeof globalThis[name] === 'function') callAll(name, globalThis[name], undefined);
     for (const [name, method] of Object.entries(console)) callAll('console.' + name, method, console);
     for (const name of names) if (typeof globalThis[name] === 'function') for (const [part, key] of methodsOf(globalThis[name])) callAll(name + '.' + String(key), part, globalThis[name]);
