@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { Duplex } from 'node:stream';
+import { Duplex, Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import { connectSupervisor } from '../../../src/sandbox/connection/connect-supervisor.ts';
 import { createHandle } from '../../../src/sandbox/connection/create-handle.ts';
@@ -14,6 +14,8 @@ const name = `test-supervisor-${randomBytes(6).toString('hex')}`;
 const labels = ['--label', `longshore.installation=${name}`];
 const rights = ['--cap-drop', 'ALL', ...['SETUID', 'SETGID', 'KILL', 'CHOWN'].flatMap((right) => ['--cap-add', right]), '--security-opt', 'no-new-privileges'];
 const limits = ['--memory', '512m', '--memory-swap', '512m', '--pids-limit', '256', '--network', 'none', '--read-only', '--init'];
+/** Frames of the supervisor begin with a smaller byte. */
+const FIRST_PRINTABLE = 0x20;
 const places = ['--tmpfs', '/run:size=16m,mode=755', '--tmpfs', '/tmp:size=64m', '--volume', `${name}:/home`];
 let connection: SupervisorConnection;
 let handle: SandboxHandle;
@@ -35,7 +37,16 @@ function openBridge(): Promise<Duplex> {
   const bridge = spawn('docker', ['exec', '-i', name, 'socat', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  const stream = Duplex.from({ readable: bridge.stdout, writable: bridge.stdin });
+  let isFirst = true;
+  // The engine says so on stdout where the container has just ended.
+  const frames = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const isText = isFirst && chunk.readUInt8(0) >= FIRST_PRINTABLE;
+      isFirst = false;
+      done(isText ? new Error(chunk.toString()) : null, chunk);
+    },
+  });
+  const stream = Duplex.from({ readable: bridge.stdout.pipe(frames), writable: bridge.stdin });
   stream.on('close', () => bridge.kill());
   return Promise.resolve(stream);
 }
