@@ -1,6 +1,7 @@
 import { isFailure } from '../contracts/errors.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
-import { delay, type Listener } from './listener.ts';
+import { followTopic } from './follow-topic.ts';
+import type { Listener } from './listener.ts';
 import type { Store } from './store.ts';
 
 /** How long a reader stays in the dark when an announcement is lost. */
@@ -16,27 +17,17 @@ interface FollowOptions {
 
 /** Yields events in order, each once, until `signal` aborts or the store closes. A database that is away is waited for. */
 export async function* followEvents({ read, listener, conversationId, afterSeq, signal }: FollowOptions): AsyncGenerator<ConversationEvent> {
-  let news = new AbortController();
-  const unsubscribe = listener.subscribe(conversationId, () => news.abort());
-  const stop = () => news.abort();
-  signal.addEventListener('abort', stop);
   let cursor = afterSeq;
-  const ended = () => signal.aborted || listener.closed;
-  try {
-    while (!ended()) {
-      // Armed before the read: what is announced during the read ends the wait after it.
-      news = new AbortController();
+  for await (const _ of followTopic(listener, conversationId, { pollMs: POLL_MS, signal })) {
+    for (let isMore = true; isMore;) {
       const events = await readIfReachable(read, conversationId, cursor);
       for (const event of events) {
-        if (ended()) return;
+        if (signal.aborted || listener.closed) return;
         cursor = event.seq;
         yield event;
       }
-      if (events.length === 0 && !ended()) await delay(POLL_MS, news.signal);
+      isMore = events.length > 0 && !signal.aborted && !listener.closed;
     }
-  } finally {
-    unsubscribe();
-    signal.removeEventListener('abort', stop);
   }
 }
 

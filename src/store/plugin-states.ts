@@ -3,7 +3,8 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Announcer } from './announcer.ts';
 import type { Database } from './database.ts';
 import { toJsonText } from './json-text.ts';
-import { delay, type Listener } from './listener.ts';
+import { followTopic } from './follow-topic.ts';
+import type { Listener } from './listener.ts';
 import { addGrants, removeGrants } from './change-grants.ts';
 import { fromGrantRows, type GrantRow } from './plugin-grants.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings } from './plugin-rows.ts';
@@ -93,26 +94,8 @@ export function createPluginStates({ database, announcer, listener }: { database
       const rows = await database.query<ReportRow>('plugins.reports', REPORTS, []);
       return rows.map(toReport);
     },
-    follow: (signal) => follow(listener, signal),
+    follow: (signal) => followTopic(listener, TOPIC, { pollMs: POLL_MS, signal }),
   };
-}
-
-async function* follow(listener: Listener, signal: AbortSignal): AsyncGenerator<void> {
-  let news = new AbortController();
-  const unsubscribe = listener.subscribe(TOPIC, () => news.abort());
-  const stop = () => news.abort();
-  signal.addEventListener('abort', stop);
-  try {
-    while (!signal.aborted && !listener.closed) {
-      // Armed before the caller reads: what is announced meanwhile ends the wait after it.
-      news = new AbortController();
-      yield;
-      if (!signal.aborted && !listener.closed) await delay(POLL_MS, news.signal);
-    }
-  } finally {
-    unsubscribe();
-    signal.removeEventListener('abort', stop);
-  }
 }
 
 interface ReportRow {
