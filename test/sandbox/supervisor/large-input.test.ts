@@ -45,6 +45,8 @@ test('a command that does not read holds off its source, and its end answers who
   const other = supervisor.handle.start('exec sleep 1000', { execId: 'deaf-too', stdin: 'open', timeoutMs: 0 });
   await other;
   const written = supervisor.handle.writeStdin('deaf-too', Buffer.alloc(100 * MEBIBYTE));
+  // Looked at when all has ended.
+  for (const waiting of [running, written]) waiting.catch(() => undefined);
   await until(() => produced > 0);
   // As much as would be done by then, were nothing held off.
   for (let count = 0; count < 20; count += 1) await supervisor.handle.run('true');
