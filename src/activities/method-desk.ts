@@ -1,3 +1,4 @@
+import { pause } from '../common/pause.ts';
 import type { ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { callOfCode } from '../contracts/call-ids.ts';
@@ -54,6 +55,8 @@ const MAX_DURABLE = 1000;
 const QUIET_MS = 400;
 const FIRST_LOOK_MS = 5;
 const LAST_LOOK_MS = 200;
+/** What interrupts a call ends its code too, which would otherwise act on that first and end as if by itself. Only code that lives so long is told. */
+const INTERRUPTION_GRACE_MS = 10_000;
 
 /**
  * Takes the calls of tools that the code of one tool call makes, while this worker is attached to it. What only reads and needs no approval is run
@@ -73,7 +76,7 @@ export class MethodDesk implements Disposable {
   private working = 0;
   private stirredAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
-  private closed = false;
+  private readonly closed = new AbortController();
 
   constructor(parts: DeskParts) {
     this.parts = parts;
@@ -96,7 +99,7 @@ export class MethodDesk implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.closed = true;
+    this.closed.abort();
     clearTimeout(this.timer);
     for (const callId of this.open.keys()) this.letGo(callId);
   }
@@ -211,15 +214,15 @@ export class MethodDesk implements Disposable {
     return { proposal, requested: { type: 'tool.requested', turnId, stepId, data } };
   }
 
-  private async deliverStored(one: OpenCall): Promise<boolean> {
+  private async deliverStored(one: OpenCall): Promise<void> {
     const row = await this.parts.store.toolCalls.get(one.callId);
-    if (!row?.content) return false;
-    await this.deliver(one, row);
-    return true;
+    if (row?.content) await this.deliver(one, row);
   }
 
   /** An agent's answer is for the model: the code ends at the call. */
   private async deliver(one: OpenCall, row: StoredResult): Promise<void> {
+    if (row.state === 'interrupted') await pause(INTERRUPTION_GRACE_MS, this.closed.signal);
+    if (this.closed.signal.aborted) return;
     this.stir();
     const kind = this.parts.registry.get(row.tool)?.kind;
     const concludes = (kind === 'agent' || kind === 'multimodal_agent') && row.state === 'finished' && !row.isError;
@@ -228,12 +231,15 @@ export class MethodDesk implements Disposable {
   }
 
   private lookAfter(milliseconds: number): void {
-    if (this.closed) return;
+    if (this.closed.signal.aborted) return;
     this.timer = setTimeout(() => void this.work(() => this.look(milliseconds)), milliseconds);
   }
 
   private async look(waited: number): Promise<void> {
-    for (const [callId, one] of this.open) if (await this.deliverStored(one)) this.letGo(callId);
+    for (const [callId, one] of this.open) {
+      const row = await this.parts.store.toolCalls.get(callId);
+      if (row?.content && this.letGo(callId)) void this.work(() => this.deliver(one, row));
+    }
     this.timer = undefined;
     if (this.open.size === 0) return;
     // This look itself is the one piece of work.

@@ -1,5 +1,5 @@
 import type { Logger } from '../../log.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../common/pause.ts';
 
 /** Milliseconds before each further try. */
 const DELAYS = [50, 500, 2000];

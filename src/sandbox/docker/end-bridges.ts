@@ -1,5 +1,5 @@
 import type { DockerContext } from './context.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../common/pause.ts';
 
 /** Time for bridges to end by themselves before they are ended, and for the engine to note it. Milliseconds. */
 const BRIDGE_PAUSE_MS = 100;

@@ -2,7 +2,7 @@ import { isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { DockerContext } from './context.ts';
 import { describeLoss, type LostExec } from './describe-loss.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../common/pause.ts';
 
 /** How often the row is read while a new supervisor does not answer. Milliseconds. */
 const CHANGE_POLL_MS = 500;

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts';
 import { applyRow } from './apply-row.ts';
 import { describeDeath } from './describe-loss.ts';
 import type { ContainerState, Engine } from './engine.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../common/pause.ts';
 
 export type Target = Pick<SandboxRow, 'sandboxId' | 'containerName'>;
 

@@ -2,7 +2,7 @@ import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { checkpointName } from './checkpoints.ts';
 import type { DockerContext } from './context.ts';
 import type { ContainerState } from './engine.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../common/pause.ts';
 
 /** The engine notices an end within a moment; to write a big memory takes longer. Milliseconds. */
 const POLL_MS = { first: 20, longest: 200 };

@@ -2,7 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { DockerContext } from './context.ts';
 import { LABEL, spareNameOf } from './labels.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../common/pause.ts';
 import { retried } from './retried.ts';
 
 const REMOVE_ATTEMPTS = 100;

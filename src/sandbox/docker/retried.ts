@@ -1,6 +1,6 @@
 import { isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../log.ts';
-import { pause } from './pause.ts';
+import { pause } from '../../common/pause.ts';
 
 /** Milliseconds before each further try. Engines refuse for a moment what they have not quite forgotten ("id already in use", "content already exists"). */
 const DELAYS = [50, 200, 500, 1000, 2000, 4000, 8000];
