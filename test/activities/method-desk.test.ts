@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { pino } from 'pino';
 import { MethodDesk, type DeskParts } from '../../src/activities/method-desk.ts';
 import { callOfCode } from '../../src/contracts/call-ids.ts';
@@ -19,12 +18,12 @@ function deskWith(state: 'interrupted' | 'failed') {
   return { desk, answers };
 }
 
-beforeEach(() => jest.useFakeTimers());
-afterEach(() => jest.useRealTimers());
+beforeEach(() => import.meta.jest.useFakeTimers());
+afterEach(() => import.meta.jest.useRealTimers());
 
 test('a call that failed is answered at once', async () => {
   const { desk, answers } = deskWith('failed');
-  await jest.advanceTimersByTimeAsync(0);
+  await import.meta.jest.advanceTimersByTimeAsync(0);
   expect(answers).toEqual([{ error: { code: 'TOOL_FAILED', message: 'It ended.' } }]);
   desk[Symbol.dispose]();
 });
@@ -33,17 +32,17 @@ test('that a call was interrupted is told only to code that outlives the interru
   const { desk, answers } = deskWith('interrupted');
   let suspended = false;
   void desk.suspended.then(() => (suspended = true));
-  await jest.advanceTimersByTimeAsync(9_000);
+  await import.meta.jest.advanceTimersByTimeAsync(9_000);
   expect({ answers, suspended }).toEqual({ answers: [], suspended: false });
-  await jest.advanceTimersByTimeAsync(1_000);
+  await import.meta.jest.advanceTimersByTimeAsync(1_000);
   expect(answers).toEqual([{ error: { code: 'INTERRUPTED', message: 'It ended.' } }]);
   desk[Symbol.dispose]();
 });
 
 test('code that was ended by the interruption is told nothing', async () => {
   const { desk, answers } = deskWith('interrupted');
-  await jest.advanceTimersByTimeAsync(1_000);
+  await import.meta.jest.advanceTimersByTimeAsync(1_000);
   desk[Symbol.dispose]();
-  await jest.advanceTimersByTimeAsync(60_000);
+  await import.meta.jest.advanceTimersByTimeAsync(60_000);
   expect(answers).toEqual([]);
 });

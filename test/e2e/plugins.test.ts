@@ -13,7 +13,9 @@ beforeAll(async () => {
   const example = async (id: string): Promise<ScriptedAgent> => {
     const { plugins, tools, approval } = await read(`${id}.yaml`);
     const { steps } = (await read(`scripts/${id}.yaml`)) as { steps: ScriptedStep[] };
-    return { tools, approval, plugins: (plugins as string[]).map((path) => resolve('examples/agents', path)), steps };
+    const here = (path: string) => resolve('examples/agents', path);
+    const named = (plugins as (string | { path: string })[]).map((entry) => (typeof entry === 'string' ? here(entry) : { ...entry, path: here(entry.path) }));
+    return { tools, approval, plugins: named, steps };
   };
   const call = (expect: string) => ({ call: 'changing:tell', expect: { text: expect } });
   const caller: ScriptedAgent = { plugins: [directory], tools: ['changing:*'], steps: [call('one'), { say: 'First.' }, call('two'), { say: 'Second.' }] };

@@ -53,7 +53,7 @@ beforeAll(async () => {
   const program = (code: string): ScriptedStep => ({ call: 'code:run', with: { language: 'python', code } });
   installation = await installAgents({
     code: agent([program(GUEST), program(GUEST)], 10),
-    large: agent([look(1_000_001, 1), program(TOO_LARGE)], 10),
+    large: agent([{ call: 'lab:look', with: { key: 'é'.repeat(500_001) } }, program(TOO_LARGE)], 10),
   });
   database = openDatabase({ url: installation.environment['DATABASE_URL'] ?? '', log: pino({ level: 'silent' }), poolSize: 1 });
   await installation.startWorker().ready;
