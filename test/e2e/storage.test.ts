@@ -9,17 +9,6 @@ const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
 const MEGABYTE = 1024 * 1024;
 const CALLS = 41;
 
-/** Does not compress to nothing, as a repeated letter would. */
-function noise(length: number, seed: number): string {
-  let state = seed;
-  const next = () => ((state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) >>> 8).toString(36);
-  let text = '';
-  while (text.length < length) text += next();
-  return text.slice(0, length);
-}
-
-const look = (size: number, seed: number) => ({ call: 'lab:look', with: { key: noise(size, seed) } });
-
 /** Tells how many calls had an answer, and what the others were told. */
 const GUEST = `
 import os

@@ -1,11 +1,11 @@
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { cleanOutput } from '../../sandbox/clean-output.ts';
-import protocol from '../../sandbox/supervisor/protocol.json' with { type: 'json' };
+import { PROTOCOL } from '../../sandbox/connection/protocol.ts';
 import type { CodeResult, CodeValue } from '../../sandbox/sandbox.ts';
 
 /** Of a value that is no image, the first form that is there is shown. */
 const TEXT_FORMS = ['text/markdown', 'text/html', 'text/latex', 'image/svg+xml', 'application/json', 'text/plain'];
-const { keptCharacters, values: mostValues, valuesBytes } = protocol.code;
+const { keptCharacters, values: mostValues, valuesBytes } = PROTOCOL.code;
 const LIMITS = `${keptCharacters} characters at each end of a stream, ${mostValues} values, ${valuesBytes / 1_000_000} MB of values together`;
 const IMAGE_FORMS = ['image/png', 'image/jpeg'];
 

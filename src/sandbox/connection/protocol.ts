@@ -58,6 +58,8 @@ export const PROTOCOL = {
     openMethods: 64,
     methodCalls: 10_000,
   },
+  /** What a piece of code may give back: characters of one part, bytes of all, and what the worker keeps and passes on of that. */
+  code: { partCharacters: 16_000_000, toldBytes: 40_000_000, keptCharacters: 32_768, values: 100, valuesBytes: 20_000_000 },
   frames: { request: 1, reply: 2, data: 3, errorData: 4, credit: 5, end: 6, error: 7, cancel: 8 },
   id: { marks: '_.:-', maxLength: 128 },
   records: {
@@ -205,6 +207,7 @@ export const PROTOCOL = {
 } as const satisfies {
   version: number;
   limits: Record<string, number>;
+  code: Record<string, number>;
   frames: Record<string, number>;
   id: { marks: string; maxLength: number };
   records: Record<string, Fields>;

@@ -1,9 +1,9 @@
 import { isObject, type Json } from '../../contracts/json.ts';
-import protocol from '../supervisor/protocol.json' with { type: 'json' };
+import { PROTOCOL } from '../connection/protocol.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../sandbox.ts';
 
 /** Of text, as much is kept of the head of each stream as of its tail. */
-const { keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = protocol.code;
+const { keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = PROTOCOL.code;
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 export interface CodeReader {
