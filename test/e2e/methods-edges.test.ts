@@ -190,6 +190,8 @@ test('a plugin that is disabled while code runs is gone for its next call', asyn
   );
   await installation.longshore.plugins.enable('lab', false);
   expect(await chat.reply()).toBe('Done.');
-  expect(await linesOf(chat)).toEqual([['once', 'UnknownTool TOOL_NOT_FOUND', 'UnknownTool TOOL_NOT_FOUND']]);
+  // A call that was taken just before is one that failed.
+  const first = expect.stringMatching(/^(UnknownTool TOOL_NOT_FOUND|ToolError TOOL_FAILED)$/) as unknown;
+  expect(await linesOf(chat)).toEqual([['once', first, 'UnknownTool TOOL_NOT_FOUND']]);
   await chat.close();
 }, 60_000);

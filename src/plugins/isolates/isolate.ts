@@ -122,7 +122,7 @@ function createRestWatch({ plugin, log, onRest }: IsolateOptions, isAsleep: () =
 }
 
 function stopping({ name }: CallRequest): Error {
-  return failure('TOOL_FAILED', { tool: name, problem: 'the worker is stopping' });
+  return failure('TOOL_FAILED', { tool: name, problem: 'its plugin was closed: it was disabled or loaded again, or the worker is stopping' });
 }
 
 /** What sleeps unloaded when it fell asleep. */

@@ -17,5 +17,5 @@ test('no process and no file is left when the isolates are disposed of', async (
   const left = (await childrenOf(process.pid)).filter((pid) => pids.includes(pid));
   expect(left).toEqual([]);
   expect(pids.length).toBeGreaterThan(0);
-  expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: the worker is stopping');
+  expect(await problemOf(run(plugin, 'wait'))).toBe('last:wait failed: its plugin was closed: it was disabled or loaded again, or the worker is stopping');
 });

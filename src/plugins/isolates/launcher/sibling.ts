@@ -51,9 +51,9 @@ function startSibling(containers: PluginContainers, spec: PluginContainerSpec): 
     stream.on('error', () => undefined);
     split(stdout, stderr);
     stdin.pipe(stream);
-    if (killed) await kill();
+    // The stream may end while the container is removed.
     const streamed = new Promise<void>((resolve) => stream.once('close', resolve).once('end', resolve));
-    const code = await ended;
+    const [code] = await Promise.all([ended, killed ? kill() : undefined]);
     child.emit('exit', code, null);
     await streamed;
     for (const output of [stdout, stderr]) output.end();
