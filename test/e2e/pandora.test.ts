@@ -20,7 +20,7 @@ beforeAll(async () => {
   const read = async (path: string) => parse(await readFile(resolve('examples/agents', path), 'utf8')) as Record<string, unknown>;
   const { plugins, tools } = await read('treasurer.yaml');
   const { steps, repeat } = (await read('scripts/treasurer.yaml')) as { steps: ScriptedStep[]; repeat: boolean };
-  const paths = (plugins as string[]).map((path) => resolve('examples/agents', path));
+  const paths = (plugins as { path: string }[]).map((entry) => ({ ...entry, path: resolve('examples/agents', entry.path) }));
   installation = await installAgents({ treasurer: { tools, plugins: paths, approval: [], steps: repeat ? [...steps, ...steps] : steps } });
   installation.environment['RATES_URL'] = `http://localhost:${(rates.address() as AddressInfo).port}`;
   installation.environment['LONGSHORE_PLUGIN_ADDRESSES'] = '127.0.0.1, ::1';

@@ -78,10 +78,9 @@ def write_part(fields, source, sink):
     flags = os.O_WRONLY | os.O_NOFOLLOW | (os.O_CREAT if fields['offset'] == 0 else 0)
     fd = os.open(part, flags, 0o600)
     end = _copy(source, SparseWriter(fd, fields['offset']), fields['size'])
-    # Another piece may be written at the same time, beyond this one.
-    with Alone():
-        if os.fstat(fd).st_size < end:
-            os.ftruncate(fd, end)
+    # Where the piece ends in a hole, its last byte makes the file as long. Not ftruncate: it would cut off what is written beyond this piece meanwhile.
+    if os.fstat(fd).st_size < end:
+        os.pwrite(fd, b'\0', end - 1)
     return {}
 
 

@@ -12,7 +12,11 @@ function handleOf(answered: (looked: Promise<void>) => Promise<void>) {
   const looked = new Promise<void>((resolve) => (tell = resolve));
   const connection = { fileInfo: () => answered(looked).then(() => DIRECTORY) };
   const context: Record<string, unknown> & { work: Work } = {
-    connections: { isOpen: () => true, use: (_target: unknown, operation: (given: typeof connection) => Promise<unknown>) => operation(connection) },
+    connections: {
+      isOpen: () => true,
+      use: (_target: unknown, operation: (given: typeof connection) => Promise<unknown>) => operation(connection),
+      refresh: async () => {},
+    },
     rows: {
       touch: async () => {},
       async get() {
