@@ -1,3 +1,6 @@
+/** Longer proofs have a command of their own, npm run test:proofs: `none` of them, `only` them, or `too`. */
+const proofs = process.env.LONGSHORE_TEST_PROOFS ?? 'none';
+
 /** Tests run on the TypeScript sources as ES modules. Real parts (Docker, Temporal, Postgres) are started once by the global set-up. */
 export default {
   testEnvironment: 'node',
@@ -8,7 +11,8 @@ export default {
       { jsc: { parser: { syntax: 'typescript', decorators: true }, target: 'es2023', experimental: { keepImportAttributes: true } }, module: { type: 'es6' } },
     ],
   },
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testMatch: [proofs === 'only' ? '<rootDir>/test/**/*.proof.test.ts' : '<rootDir>/test/**/*.test.ts'],
+  testPathIgnorePatterns: proofs === 'none' ? ['\\.proof\\.test\\.ts$'] : [],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   testTimeout: 60_000,

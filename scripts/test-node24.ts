@@ -33,7 +33,7 @@ const jest = fileURLToPath(import.meta.resolve('jest/bin/jest'));
 const child = spawn(node, ['--experimental-vm-modules', '--no-warnings', jest, ...patterns], {
   cwd: fileURLToPath(new URL('..', import.meta.url)),
   // Programs that tests start by the name `node` are to be this one as well.
-  env: { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}` },
+  env: { ...process.env, LONGSHORE_TEST_PROOFS: 'too', PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}` },
   stdio: 'inherit',
 });
 const [code] = (await once(child, 'exit')) as [number | null];
