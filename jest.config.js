@@ -1,5 +1,7 @@
+import { env } from 'node:process';
+
 /** Longer proofs have a command of their own, npm run test:proofs: `none` of them, `only` them, or `too`. */
-const proofs = process.env.LONGSHORE_TEST_PROOFS ?? 'none';
+const proofs = env.LONGSHORE_TEST_PROOFS ?? 'none';
 
 /** Tests run on the TypeScript sources as ES modules. Real parts (Docker, Temporal, Postgres) are started once by the global set-up. */
 export default {
