@@ -28,8 +28,8 @@ beforeAll(async () => {
   await installation.startWorker().ready;
 });
 afterAll(async () => {
-  await installation[Symbol.asyncDispose]();
   rates.close();
+  await installation[Symbol.asyncDispose]();
 });
 
 const plugins = async (...args: string[]) => (await runLine(installation.longshore, ['plugins', ...args])).out;
