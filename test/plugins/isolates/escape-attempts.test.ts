@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const ATTACK = join(import.meta.dirname, '../../fixtures/fence/attack.pl');
 const PERL = '/usr/bin/perl';
 let directory: string;
 let server: Server;
-/** Of the worker, a secret file, and a port that a server listens on. */
+/** The worker's process, a secret file, a port that a server listens on, and the program that the fence is made for. */
 let target: string;
 let script: GuestScript;
 beforeAll(async () => {
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'secret'), 'secret');
   server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  target = `${process.pid},${join(directory, 'secret')},${(server.address() as { port: number }).port}`;
+  target = `${process.pid},${join(directory, 'secret')},${(server.address() as { port: number }).port},${process.execPath}`;
   script = await writeGuestScript();
 });
 const started: PluginProcess[] = [];
@@ -76,9 +76,12 @@ onLinux('as root, nothing of the attack works', async () => {
 });
 
 onLinux('without root, nothing of it works either, but the user is that of the worker', async () => {
-  const { getuid } = process;
-  process.getuid = () => 54_321;
-  const fence = await probeFence().finally(() => Object.assign(process, { getuid }));
+  const { getuid, execPath } = process;
+  // The Node that runs the tests may be in a folder of root's, where that user could not start it.
+  const node = join(directory, 'node');
+  await copyFile(execPath, node);
+  Object.assign(process, { getuid: () => 54_321, execPath: node });
+  const fence = await probeFence().finally(() => Object.assign(process, { getuid, execPath }));
   expect(fence).toMatchObject({ level: 'B', missing: ['a user of its own'] });
   const asOther = ['/usr/bin/setpriv', '--reuid=54321', '--regid=54321', '--clear-groups', '--inh-caps=-all', '--bounding-set=-all'];
   expect(await attack([...asOther, ...attackWords(fence)])).toEqual({ could: [], user: 54_321 });
