@@ -5,6 +5,7 @@ import struct
 
 import _signal as signal
 import disk_usage
+import processes
 import runner
 from loop import READ
 from protocol import Refused
@@ -23,6 +24,9 @@ _LEAST = 8 << 20, 4096
 _SLACK = 4 << 20, 1024
 _BYTES_PER_INODE = 32_768
 _FEWEST_INODES = 65_536
+# Seconds for a system call to end, and counts of what is held still, before the count has failed.
+_STOPPING = 2.0
+_COUNTS = 3
 _COUNTED = struct.Struct('=QQ??')
 
 
@@ -122,7 +126,8 @@ class DiskGuard:
             try:
                 runner.reset_signals()
                 runner.offer_to_out_of_memory_killer()
-                os.write(write, self._count_all())
+                count = self._count_all()
+                os.write(write, _COUNTED.pack(count.used, count.inodes, count.complete, count.hidden))
             finally:
                 os._exit(0)
         os.close(write)
@@ -130,12 +135,23 @@ class DiskGuard:
         self._loop.add(read, READ, lambda mask: self._on_counted())
 
     def _count_all(self):
+        """Counts again what was disturbed although the guest is held still: by the supervisor itself, or by a call of the kernel that was not over yet."""
+        if self._held is None:
+            return self._count_once()
+        processes.wait_until_still(self._held, _STOPPING)
+        for _ in range(_COUNTS):
+            count = self._count_once()
+            if count.complete:
+                break
+        return count
+
+    def _count_once(self):
         """Ends early where that tells enough. How much it is matters only to one that was over before: it may not grow."""
         count = disk_usage.Count(None if self.is_over else self._limits(), self._users)
         count.add(self._roots)
         if not os.statvfs('/').f_flag & os.ST_RDONLY:
             count.add_layer(os.stat('/.dockerenv').st_ctime)
-        return _COUNTED.pack(count.used, count.inodes, count.complete, count.hidden)
+        return count
 
     def _on_counted(self):
         data = os.read(self._pipe, _COUNTED.size)

@@ -173,15 +173,15 @@ class Count:
         self._inodes += 1
 
 
-
 def _is_of(pid, uid):
-    """Whether a process that does not let itself be looked at is of that user."""
+    """Whether a process that does not let itself be looked at is one of that user's. The supervisor's own children, which only act as the user, are not; and one that
+    has ended, which the kernel keeps closed as well, holds no file any more."""
     try:
         with open(f'/proc/{pid}/status', 'rb') as file:
-            line = next(line for line in file if line.startswith(b'Uid:'))
-    except (OSError, StopIteration):
+            fields = {name: value.split() for name, _, value in (line.partition(b':') for line in file)}
+    except OSError:
         return False
-    return uid != 0 and str(uid).encode() in line.split()[1:]
+    return fields[b'State'][0] not in b'ZX' and fields[b'Uid'][0] == str(uid).encode() and uid != 0
 
 
 def _has_descriptors(path):

@@ -1,10 +1,13 @@
 """Finds and signals all that runs below a process."""
 
 import os
+import time
 
 import _signal as signal
 
 _LOOKS = 10
+# Seconds between two looks at processes that are stopping.
+_GLANCE = 0.002
 
 
 def signal_tree(root, number):
@@ -37,6 +40,16 @@ def hold_still(root):
             _signal(pid, signal.SIGSTOP)
         held += fresh
     return held
+
+
+def wait_until_still(held, seconds):
+    """A process in the middle of a system call finishes that first. Returns whether all of them stand still."""
+    until = time.monotonic() + seconds
+    while any(_state_and_parent(pid)[0] not in b'ZXTt' for pid in held):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_GLANCE)
+    return True
 
 
 def go_on(held):
