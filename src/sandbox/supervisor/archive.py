@@ -1,6 +1,8 @@
 """Directories as tar streams, in both directions. Only regular files and directories travel; what cannot be copied is reported, and the
 rest goes on."""
 
+from __future__ import annotations
+
 import os
 import stat
 import tarfile
@@ -8,46 +10,50 @@ import tarfile
 from file_content import SparseWriter, write_all, write_atomically
 from protocol import Refused, to_text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapes import Data, Fields
+
 _CHUNK = 65536
 _TOLD = 100
 _TOLD_BYTES = 8000
 
 
 class Report:
-    def __init__(self):
+    def __init__(self) -> None:
         self.files = 0
         self.bytes = 0
         self._failed = 0
-        self._told = []
+        self._told: list[tuple[str, str]] = []
         self._size = 0
 
-    def fail(self, path, problem):
+    def fail(self, path: bytes, problem: str) -> None:
         self._failed += 1
-        path = to_text(path)[:4000]
+        told = to_text(path)[:4000]
         if len(self._told) < _TOLD and self._size < _TOLD_BYTES:
-            self._size += len(path) + len(problem)
-            self._told.append((path, problem[:200]))
+            self._size += len(told) + len(problem)
+            self._told.append((told, problem[:200]))
 
-    def end(self):
-        record = {'files': self.files, 'bytes': self.bytes, 'failed': self._failed}
+    def end(self) -> Fields:
+        record: Fields = {'files': self.files, 'bytes': self.bytes, 'failed': self._failed}
         if self._told:
             record['paths'], record['problems'] = zip(*self._told)
         return record
 
 
-def pack(root, sink):
+def pack(root: bytes, sink: int) -> Fields:
     report = Report()
     if not os.path.isdir(root):
         os.stat(root)
         raise Refused('FILE_FAILED', 'is not a directory')
-    with tarfile.open(fileobj=_Sink(sink), mode='w|', format=tarfile.PAX_FORMAT, bufsize=_CHUNK) as archive:
+    with tarfile.open(fileobj=_Sink(sink), mode='w|', format=tarfile.PAX_FORMAT, bufsize=_CHUNK) as archive:  # type: ignore[call-overload]
         waiting = [b'']
         while waiting:
             directory = waiting.pop()
             try:
                 names = sorted(os.listdir(os.path.join(root, directory)))
             except OSError as error:
-                report.fail(directory, error.strerror)
+                report.fail(directory, error.strerror or repr(error))
                 continue
             for name in names:
                 relative = os.path.join(directory, name)
@@ -59,7 +65,7 @@ def pack(root, sink):
     return report.end()
 
 
-def _pack_one(archive, path, relative, report):
+def _pack_one(archive: tarfile.TarFile, path: bytes, relative: bytes, report: Report) -> bool:
     """True for a directory, which is to be looked into."""
     status = os.lstat(path)
     entry = tarfile.TarInfo(os.fsdecode(relative))
@@ -76,7 +82,7 @@ def _pack_one(archive, path, relative, report):
     try:
         entry.size = os.fstat(fd).st_size
         content = _Content(fd, entry.size)
-        archive.addfile(entry, content)
+        archive.addfile(entry, content)  # type: ignore[arg-type]
     finally:
         os.close(fd)
     if content.missing:
@@ -90,12 +96,12 @@ def _pack_one(archive, path, relative, report):
 class _Content:
     """As many bytes as were announced, whatever happens to the file meanwhile."""
 
-    def __init__(self, fd, size):
+    def __init__(self, fd: int, size: int) -> None:
         self._fd = fd
         self._left = size
         self.missing = False
 
-    def read(self, size):
+    def read(self, size: int) -> bytes:
         size = min(size, self._left)
         data = os.read(self._fd, size) if size > 0 and not self.missing else b''
         if len(data) < size:
@@ -107,7 +113,7 @@ class _Content:
         self._left -= len(data)
         return data
 
-    def _read_on(self, size):
+    def _read_on(self, size: int) -> bytes:
         parts = []
         while size > 0:
             data = os.read(self._fd, size)
@@ -119,19 +125,19 @@ class _Content:
 
 
 class _Sink:
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self._fd = fd
 
-    def write(self, data):
+    def write(self, data: Data) -> int:
         write_all(self._fd, data)
         return len(data)
 
 
-def unpack(root, source):
+def unpack(root: bytes, source: int) -> Fields:
     report = Report()
     os.makedirs(root, exist_ok=True)
     try:
-        with tarfile.open(fileobj=_Source(source), mode='r|', bufsize=_CHUNK) as archive:
+        with tarfile.open(fileobj=_Source(source), mode='r|', bufsize=_CHUNK) as archive:  # type: ignore[call-overload]
             for entry in archive:
                 name = os.fsencode(entry.name)
                 try:
@@ -143,7 +149,7 @@ def unpack(root, source):
     return report.end()
 
 
-def _unpack_one(archive, entry, root, name, report):
+def _unpack_one(archive: tarfile.TarFile, entry: tarfile.TarInfo, root: bytes, name: bytes, report: Report) -> None:
     parts = [part for part in name.split(b'/') if part not in (b'', b'.')]
     if name.startswith(b'/') or b'..' in parts:
         report.fail(name, 'leads out of the directory')
@@ -161,10 +167,10 @@ def _unpack_one(archive, entry, root, name, report):
         return
     content = archive.extractfile(entry)
 
-    def fill(fd):
+    def fill(fd: int) -> None:
         sink = SparseWriter(fd, 0)
         while True:
-            data = content.read(_CHUNK)
+            data = content.read(_CHUNK)  # type: ignore[union-attr]
             if not data:
                 break
             sink.write(data)
@@ -177,8 +183,8 @@ def _unpack_one(archive, entry, root, name, report):
 
 
 class _Source:
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self._fd = fd
 
-    def read(self, size):
+    def read(self, size: int) -> bytes:
         return os.read(self._fd, size)

@@ -1,11 +1,20 @@
 """One client's stream: frames in, frames out, many channels, each with a window of credit."""
 
+from __future__ import annotations
+
 import os
 import struct
 
 from lean_json import encode
 from loop import READ, WRITE
 from protocol import FRAMES, LIMITS, Refused, parse_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from loop import Loop
+    from shapes import Data, Fields, Handler
 
 _HEADER = struct.Struct('>IBI')
 _FRAME_BYTES = LIMITS['frameBytes']
@@ -22,39 +31,39 @@ class Channel:
 
     __slots__ = ('_owed', 'connection', 'credit', 'handler', 'number', 'received')
 
-    def __init__(self, connection, number):
+    def __init__(self, connection: Connection, number: int) -> None:
         self.connection = connection
         self.number = number
         self.credit = _WINDOW
         self.received = _WINDOW
         self._owed = 0
-        self.handler = None
+        self.handler: Handler | None = None
 
     @property
-    def writable(self):
+    def writable(self) -> int:
         """How many bytes may be sent now."""
         return self.credit if len(self.connection.outgoing) < _HIGH_WATER else 0
 
-    def reply(self, value):
+    def reply(self, value: object) -> None:
         self.connection.send_json('reply', self.number, value)
 
-    def reply_later(self, value):
+    def reply_later(self, value: object) -> None:
         """As `reply`, for what nobody waits for: it goes with the next frame, or by itself after a moment."""
         self.connection.hold_json('reply', self.number, value)
 
-    def data(self, payload, frame='data'):
+    def data(self, payload: Data, frame: str = 'data') -> None:
         self.credit -= len(payload)
         self.connection.send(FRAMES[frame], self.number, payload)
 
-    def end(self, value):
+    def end(self, value: object) -> None:
         self.connection.channels.pop(self.number, None)
         self.connection.send_json('end', self.number, value)
 
-    def fail(self, code, problem):
+    def fail(self, code: str, problem: str) -> None:
         self.connection.channels.pop(self.number, None)
         self.connection.send_json('error', self.number, {'code': code, 'problem': problem[:8000]})
 
-    def grant(self, count):
+    def grant(self, count: int) -> None:
         """Allows the client to send more; it is told when that is worth a frame."""
         self.received += count
         self._owed += count
@@ -64,7 +73,7 @@ class Channel:
 
 
 class Connection:
-    def __init__(self, source, sink, loop, handle, on_close):
+    def __init__(self, source: int, sink: int, loop: Loop, handle: Callable[[Channel, str, Fields], None], on_close: Callable[[Connection], object]) -> None:
         """`source` and `sink` are different descriptors, also of one socket; both become the connection's."""
         self._source = source
         self._sink = sink
@@ -79,12 +88,12 @@ class Connection:
         self._flushing = False
         self._closed = False
         self.outgoing = bytearray()
-        self.channels = {}
+        self.channels: dict[int, Channel] = {}
         os.set_blocking(source, False)
         os.set_blocking(sink, False)
         loop.add(source, READ, self._receive)
 
-    def send(self, frame, number, payload):
+    def send(self, frame: int, number: int, payload: Data) -> None:
         if self._closed:
             return
         self._append(frame, number, payload)
@@ -92,15 +101,15 @@ class Connection:
             self._flushing = True
             self._loop.after_events(self._flush)
 
-    def send_json(self, frame, number, value):
+    def send_json(self, frame: str, number: int, value: object) -> None:
         self.send(FRAMES[frame], number, encode(value).encode())
 
-    def hold_json(self, frame, number, value):
+    def hold_json(self, frame: str, number: int, value: object) -> None:
         if not self._closed:
             self._append(FRAMES[frame], number, encode(value).encode())
             self._loop.later(self._flush)
 
-    def close(self):
+    def close(self) -> None:
         if self._closed:
             return
         self._closed = True
@@ -113,18 +122,18 @@ class Connection:
                 channel.handler.on_close()
         self._on_close(self)
 
-    def _append(self, frame, number, payload):
+    def _append(self, frame: int, number: int, payload: Data) -> None:
         self.outgoing += _HEADER.pack(len(payload) + 5, frame, number)
         self.outgoing += payload
 
-    def _receive(self, mask):
+    def _receive(self, mask: int) -> None:
         try:
             self._take_frames()
         except Exception:
             self.close()
             raise
 
-    def _take_frames(self):
+    def _take_frames(self) -> None:
         try:
             data = os.read(self._source, _READ)
         except BlockingIOError:
@@ -164,7 +173,7 @@ class Connection:
                 self.close()
         self._incoming = data[position:]
 
-    def _dispatch(self, frame, number, payload):
+    def _dispatch(self, frame: int, number: int, payload: bytes) -> bool:
         """False when the client broke the framing, after which nothing it says can be understood."""
         if frame == FRAMES['request']:
             return self._open(number, payload)
@@ -192,7 +201,7 @@ class Connection:
             return False
         return True
 
-    def _open(self, number, payload):
+    def _open(self, number: int, payload: bytes) -> bool:
         if number in self.channels:
             return False
         channel = Channel(self, number)
@@ -208,7 +217,7 @@ class Connection:
             channel.fail('INTERNAL', repr(error))
         return True
 
-    def _flush(self, mask=WRITE):
+    def _flush(self, mask: int = WRITE) -> None:
         self._flushing = False
         if self._closed:
             return
@@ -228,7 +237,7 @@ class Connection:
                 if channel.handler is not None:
                     channel.handler.on_credit()
 
-    def _listen(self, reading, writing):
+    def _listen(self, reading: bool, writing: bool) -> None:
         if reading != self._reading:
             self._reading = reading
             if reading:

@@ -1,14 +1,25 @@
 """Keeps the sandbox's files within their limit where the storage does not: it watches, and ends what goes on writing."""
 
+from __future__ import annotations
+
 import os
 import struct
 
-import _signal as signal
 import disk_usage
 import processes
 import runner
+from lean_modules import signal
 from loop import READ
 from protocol import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from disk_writers import Writers
+    from loop import Loop
+    from shapes import Pair
+    from users import User
 
 # Between two looks at the storage, which cost next to nothing; the less room there is, the shorter.
 _SHORTEST, _LONGEST = 0.1, 1.0
@@ -31,7 +42,7 @@ _COUNTED = struct.Struct('=QQ??')
 
 
 class DiskGuard:
-    def __init__(self, loop, work, journal, users):
+    def __init__(self, loop: Loop, work: Writers, journal: str, users: Sequence[User]) -> None:
         """`work` is what may write: it has `busy`, and can be held still, let go on and ended."""
         self.limit = 0
         """Bytes; 0 leaves the sandbox alone."""
@@ -41,34 +52,36 @@ class DiskGuard:
         self._roots = [*(user.home for user in users), os.fsencode(journal)]
         self._users = [user.ids for user in users]
         self._due = 0.0
-        self._counted_at = None
-        self._free = None
-        self._used = (0, 0)
+        self._counted_at: float | None = None
+        self._free: Pair | None = None
+        self._used: Pair = (0, 0)
         # By what the storage has grown without the files that were found, while something was seen that may hold others.
-        self._hidden = (0, 0)
-        self._grown = (0, 0)
-        self._allowed = None
+        self._hidden: Pair = (0, 0)
+        self._grown: Pair = (0, 0)
+        self._allowed: Pair | None = None
         self._stale = False
         self._began = self._rested = self._hold_at = 0.0
         self._pid = 0
         self._pipe = -1
-        self._held = None
+        self._held: list[int] | None = None
 
-    def due(self):
+    def due(self) -> float | None:
         return self._due if self.limit and self._held is None and (self._stale or self._work.busy) else None
 
-    def largest_file(self):
+    def largest_file(self) -> int | None:
         """Of a command that begins now, in bytes; None where the container's own limit is enough. Without room it can still make some."""
         self.refresh()
         return 0 if self.is_over else None
 
-    def refuse_if_over(self):
+    def refuse_if_over(self) -> None:
         self.refresh()
         self._stale = True
         if self.is_over:
-            raise Refused('FILE_FAILED', f'the files of the sandbox take up more than the {self.limit >> 20} MB or {self._limits()[1]} files that they may; remove some')
+            raise Refused(
+                'FILE_FAILED', f'the files of the sandbox take up more than the {self.limit >> 20} MB or {self._limits()[1]} files that they may; remove some'
+            )
 
-    def on_time(self, now):
+    def on_time(self, now: float) -> None:
         due = self.due()
         if due is None or now < due:
             return
@@ -84,25 +97,25 @@ class DiskGuard:
         elif self._pipe < 0 and now >= self._rested and (self._counted_at is None or now - self._counted_at >= _AT_LEAST or self._is_half(grown, room)):
             self._count(now)
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Looks at once whether an overfull sandbox still is. Waits for it, since what begins now depends on it."""
         if self.is_over and self.limit and self._held is None:
             self._drop_count()
             self._count(self._loop.now())
             self._on_counted()
 
-    def _limits(self):
+    def _limits(self) -> Pair:
         return self.limit, max(_FEWEST_INODES, self.limit // _BYTES_PER_INODE)
 
-    def _room(self):
+    def _room(self) -> Pair:
         if self.is_over:
             return _SLACK
         return tuple(max(1, most - used) for most, used in zip(self._limits(), self._used))
 
-    def _is_half(self, grown, room):
+    def _is_half(self, grown: Pair, room: Pair) -> bool:
         return any(2 * each >= max(most, least) for each, most, least in zip(grown, room, _LEAST))
 
-    def _growth(self):
+    def _growth(self) -> Pair:
         """Bytes and inodes by which the storage has grown since the count. Room that was made meanwhile is taken off: what follows is new."""
         free = _free(self._roots[0])
         if self._free is None:
@@ -110,7 +123,7 @@ class DiskGuard:
         self._free = tuple(max(before, now) for before, now in zip(self._free, free))
         return tuple(before - now for before, now in zip(self._free, free))
 
-    def _count(self, now):
+    def _count(self, now: float) -> None:
         read, write = os.pipe()
         self._grown = self._growth()
         self._free = _free(self._roots[0])
@@ -134,7 +147,7 @@ class DiskGuard:
         self._pipe = read
         self._loop.add(read, READ, lambda mask: self._on_counted())
 
-    def _count_all(self):
+    def _count_all(self) -> disk_usage.Count:
         """Counts again what was disturbed although the guest is held still: by the supervisor itself, or by a call of the kernel that was not over yet."""
         if self._held is None:
             return self._count_once()
@@ -145,7 +158,7 @@ class DiskGuard:
                 break
         return count
 
-    def _count_once(self):
+    def _count_once(self) -> disk_usage.Count:
         """Ends early where that tells enough. How much it is matters only to one that was over before: it may not grow."""
         count = disk_usage.Count(None if self.is_over else self._limits(), self._users)
         count.add(self._roots)
@@ -153,7 +166,7 @@ class DiskGuard:
             count.add_layer(os.stat('/.dockerenv').st_ctime)
         return count
 
-    def _on_counted(self):
+    def _on_counted(self) -> None:
         data = os.read(self._pipe, _COUNTED.size)
         self._end_count()
         now = self._loop.now()
@@ -166,7 +179,7 @@ class DiskGuard:
         self._hidden = tuple(before + more for before, more in zip(self._hidden, unseen)) if hidden else (0, 0)
         self._judge((bytes_, inodes), complete)
 
-    def _judge(self, used, complete):
+    def _judge(self, used: Pair, complete: bool) -> None:
         """A count that failed while nothing could disturb it, out of memory for one, counts as over: whoever can break the count has no limit else."""
         held, self._held = self._held, None
         if not complete and held is None:
@@ -185,22 +198,22 @@ class DiskGuard:
         self._hidden = (0, 0) if hides else self._hidden
         self._used = used
 
-    def _drop_count(self):
+    def _drop_count(self) -> None:
         if self._pipe >= 0:
             os.kill(self._pid, signal.SIGKILL)
             self._end_count()
 
-    def _end_count(self):
+    def _end_count(self) -> None:
         self._loop.remove(self._pipe)
         os.close(self._pipe)
         self._pipe = -1
         os.waitpid(self._pid, 0)
 
 
-def _any_above(used, most):
+def _any_above(used: Pair, most: Pair) -> bool:
     return any(each > limit for each, limit in zip(used, most))
 
 
-def _free(path):
+def _free(path: bytes) -> Pair:
     found = os.statvfs(path)
     return found.f_bfree * found.f_frsize, found.f_ffree

@@ -1,7 +1,19 @@
 """Counts what the guest's files take up, as its users: each inode once, whatever its names, and those too that lost their name and are still open."""
 
+from __future__ import annotations
+
 import os
 import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Optional
+
+    from shapes import Ids, Pair
+
+    _Directory = tuple[bytes, int, int]
+    _Level = tuple[tuple[int, int], Optional[int], list[_Directory]]
 
 _RWX = stat.S_IRWXU
 # Names of one inode cost no inode, and time all the same.
@@ -17,7 +29,7 @@ class Count:
     """`most`: bytes and inodes beyond which it stops, or None. `users` are (uid, gid). Root has no rights over their files: what is closed to one is left to
     the next. Nothing is as deep as to be out of reach, since the walk goes from each directory to the next."""
 
-    def __init__(self, most, users):
+    def __init__(self, most: Pair | None, users: Sequence[Ids]) -> None:
         self.used = 0
         self._inodes = 0
         self.complete = True
@@ -26,15 +38,15 @@ class Count:
         self._names = 0
         self._most = most
         self._users = users
-        self._seen = set()
-        self._since = None
+        self._seen: set[int] = set()
+        self._since: float | None = None
 
     @property
-    def inodes(self):
+    def inodes(self) -> int:
         """Names count for a part: they take space and time as well."""
         return max(self._inodes, self._names // _NAMES_PER_INODE)
 
-    def add(self, roots):
+    def add(self, roots: Sequence[bytes]) -> None:
         """What is below these directories, each without what is mounted there."""
         try:
             waiting = roots
@@ -47,12 +59,12 @@ class Count:
         except OSError:
             self.complete = False
 
-    def add_layer(self, since):
+    def add_layer(self, since: float) -> None:
         """Of the container's own layer only what has changed since it was made: all else is the image's."""
         self._since = since
         self.add([b'/'])
 
-    def _closed_below(self, roots, user):
+    def _closed_below(self, roots: Sequence[bytes], user: Ids) -> list[bytes]:
         """Returns the directories that are closed to the user."""
         closed = []
         for root in roots:
@@ -66,10 +78,10 @@ class Count:
             self._walk(root, user, closed)
         return closed
 
-    def _walk(self, root, user, closed):
+    def _walk(self, root: bytes, user: Ids, closed: list[bytes]) -> None:
         own = os.stat('.')
         path = [root]
-        levels = [(_identity(own), None, self._list('.', own.st_dev))]
+        levels: list[_Level] = [(_identity(own), None, self._list('.', own.st_dev))]
         try:
             while levels:
                 if levels[-1][2]:
@@ -81,7 +93,7 @@ class Count:
             while levels:
                 self._leave(path, levels)
 
-    def _enter(self, path, levels, user, device, closed):
+    def _enter(self, path: list[bytes], levels: list[_Level], user: Ids, device: int, closed: list[bytes]) -> None:
         name, mode, uid = levels[-1][2].pop()
         restore = None
         try:
@@ -106,7 +118,7 @@ class Count:
         finally:
             os.close(fd)
 
-    def _leave(self, path, levels):
+    def _leave(self, path: list[bytes], levels: list[_Level]) -> None:
         _, restore, _ = levels.pop()
         name = path.pop()
         if not levels:
@@ -118,7 +130,7 @@ class Count:
         if restore is not None:
             os.chmod(name, restore)
 
-    def _list(self, directory, device):
+    def _list(self, directory: str | int, device: int) -> list[_Directory]:
         """Counts the entries, and returns the directories among them."""
         found = []
         with os.scandir(directory) as entries:
@@ -137,9 +149,9 @@ class Count:
                     found.append((os.fsencode(entry.name), stat.S_IMODE(status.st_mode), status.st_uid))
         return found
 
-    def _nameless(self, device):
+    def _nameless(self, device: int) -> None:
         """Files that lost their name, by the descriptors that hold them. What else may hold one cannot be measured, only seen."""
-        mapped = set()
+        mapped: set[int] = set()
         for pid in os.listdir('/proc'):
             if not pid.isdigit():
                 continue
@@ -162,7 +174,7 @@ class Count:
             mapped |= _mapped_nameless(pid, device)
         self.hidden = self.hidden or not mapped <= self._seen
 
-    def _add(self, status):
+    def _add(self, status: os.stat_result) -> None:
         if self._since is not None and status.st_ctime < self._since:
             return
         if status.st_nlink != 1 and not stat.S_ISDIR(status.st_mode):
@@ -173,9 +185,9 @@ class Count:
         self._inodes += 1
 
 
-def _is_of(pid, uid):
-    """Whether a process that does not let itself be looked at is one of that user's. The supervisor's own children, which only act as the user, are not; and one that
-    has ended, which the kernel keeps closed as well, holds no file any more."""
+def _is_of(pid: str, uid: int) -> bool:
+    """Whether a process that does not let itself be looked at is one of that user's. The supervisor's own children, which only act as the user, are not; and
+    one that has ended, which the kernel keeps closed as well, holds no file any more."""
     try:
         with open(f'/proc/{pid}/status', 'rb') as file:
             fields = {name: value.split() for name, _, value in (line.partition(b':') for line in file)}
@@ -184,7 +196,7 @@ def _is_of(pid, uid):
     return fields[b'State'][0] not in b'ZX' and fields[b'Uid'][0] == str(uid).encode() and uid != 0
 
 
-def _has_descriptors(path):
+def _has_descriptors(path: str) -> bool:
     """Whether descriptors wait in a socket to be received, or in one that waits there to be accepted."""
     try:
         with open(path, 'rb') as file:
@@ -193,7 +205,7 @@ def _has_descriptors(path):
         return False
 
 
-def _mapped_nameless(pid, device):
+def _mapped_nameless(pid: str, device: int) -> set[int]:
     """Inodes of files of a device that lost their name and are mapped."""
     place = b'%02x:%02x' % (os.major(device), os.minor(device))
     try:
@@ -204,11 +216,11 @@ def _mapped_nameless(pid, device):
     return {int(inode) for _, _, _, where, inode, _ in fields if where == place}
 
 
-def _identity(status):
+def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _act_as(user):
+def _act_as(user: Ids) -> None:
     """Rights over files follow the effective ids."""
     uid, gid = user
     if uid == os.geteuid():

@@ -1,6 +1,12 @@
 """What commands need to find the way out: proxy variables, and where the certificate of a worker that adds credentials is trusted."""
 
+from __future__ import annotations
+
 import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapes import Environment
 
 _DIRECTORY = '/run/longshore-egress'
 _BUNDLES = ('/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/cert.pem')
@@ -9,21 +15,21 @@ _BUNDLE_VARIABLES = (b'SSL_CERT_FILE', b'REQUESTS_CA_BUNDLE', b'CURL_CA_BUNDLE',
 _LOCAL = b'localhost,127.0.0.1,::1'
 
 
-def prepare(port, certificate):
+def prepare(port: int, certificate: str | None) -> Environment:
     """Returns the variables. `certificate` is a PEM, or None when no credentials are added."""
     proxy = b'http://127.0.0.1:%d' % port
-    env = {name: proxy for name in (b'HTTP_PROXY', b'HTTPS_PROXY', b'http_proxy', b'https_proxy', b'npm_config_proxy', b'npm_config_https_proxy')}
+    env = dict.fromkeys((b'HTTP_PROXY', b'HTTPS_PROXY', b'http_proxy', b'https_proxy', b'npm_config_proxy', b'npm_config_https_proxy'), proxy)
     env.update({b'NO_PROXY': _LOCAL, b'no_proxy': _LOCAL, b'npm_config_noproxy': _LOCAL})
     # Node before 24 heeds no proxy variables by itself.
     env.update({b'NODE_USE_ENV_PROXY': b'1', b'NODE_OPTIONS': b'--require=' + os.fsencode(_PRELOAD)})
     if certificate:
         own, bundle = _trust(certificate)
         env[b'NODE_EXTRA_CA_CERTS'] = own
-        env.update({name: bundle for name in _BUNDLE_VARIABLES})
+        env.update(dict.fromkeys(_BUNDLE_VARIABLES, bundle))
     return env
 
 
-def _trust(certificate):
+def _trust(certificate: str) -> tuple[bytes, bytes]:
     """Every worker's certificate that was ever named stays trusted: its connections may go on."""
     os.makedirs(_DIRECTORY, mode=0o755, exist_ok=True)
     own, bundle = f'{_DIRECTORY}/worker.pem', f'{_DIRECTORY}/all.pem'
@@ -37,7 +43,7 @@ def _trust(certificate):
     return os.fsencode(own), os.fsencode(bundle)
 
 
-def _read(path):
+def _read(path: str) -> str:
     try:
         with open(path, encoding='utf-8', errors='replace') as file:
             return file.read()
@@ -45,7 +51,7 @@ def _read(path):
         return ''
 
 
-def _replace(path, text):
+def _replace(path: str, text: str) -> None:
     with open(path + '.new', 'w', encoding='utf-8') as file:
         os.fchmod(file.fileno(), 0o644)
         file.write(text)

@@ -1,12 +1,27 @@
 """A running exec: drains its pipes into the journal, counts its time, ends its tree, records its end."""
 
+from __future__ import annotations
+
 import os
 import struct
 
-import _signal as signal
 import processes
 import runner
+from lean_modules import signal
 from loop import READ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from follow import Follower
+    from journal import Journal
+    from loop import Loop
+    from memory import MemoryKills
+    from methods import Desk
+    from nursery import Spawned
+    from shapes import Fields
+    from stdin import Stdin
 
 _CHUNK = 65536
 # A pipe may hold up to a megabyte (F_SETPIPE_SZ) when its last writer that matters has ended.
@@ -18,23 +33,34 @@ _KILL_AGAIN = 0.05
 class Execution:
     """Is the `source` of its followers (see follow.py)."""
 
-    def __init__(self, exec_id, spec, started_at, spawned, journal, loop, on_end, on_gone, memory_kills):
+    def __init__(
+        self,
+        exec_id: str,
+        spec: Fields,
+        started_at: str,
+        spawned: Spawned,
+        journal: Journal,
+        loop: Loop,
+        on_end: Callable[[Execution, Fields], None],
+        on_gone: Callable[[Execution], None],
+        memory_kills: MemoryKills,
+    ) -> None:
         self.id = exec_id
         self.spec = spec
         self.started_at = started_at
         self.kept = [0, 0]
         self.total = [0, 0]
-        self.exit = None
+        self.exit: Fields | None = None
         self.paths = (journal.path(exec_id, 'stdout'), journal.path(exec_id, 'stderr'))
         self.outputs = [-1, -1]
         self.exit_file = -1
-        self.stdin = None
-        self.desk = None
+        self.stdin: Stdin | None = None
+        self.desk: Desk | None = None
         """Where its code calls tools."""
-        self.followers = []
+        self.followers: list[Follower] = []
         self.may_write = True
         """False when it was started without room for its files."""
-        self.due = None
+        self.due: float | None = None
         """Active time at which `on_due` has to be called."""
         self._journal = journal
         self._loop = loop
@@ -45,16 +71,17 @@ class Execution:
         self._pipes = [spawned.stdout, spawned.stderr]
         self._status_pipe = spawned.status
         self._report = b''
-        self._wait_status = None
-        self._reason = None
-        self._limit_hit = None
+        self._wait_status: int | None = None
+        self._reason: str | None = None
+        self._limit_hit: str | None = None
         self._memory_kills = memory_kills
         self._killed_before = memory_kills.count()
-        self._kill_at = None
-        self._concluded_by = None
-        self._held_left = None
+        self._kill_at: float | None = None
+        self._concluded_by: int | None = None
+        self._held_left: float | None = None
         """Seconds left of its time, which stands still while a call waits."""
         self._started = loop.now()
+        self._deadline: float | None = None
         if spec['timeoutMs']:
             self.due = self._deadline = self._started + spec['timeoutMs'] / 1000
         else:
@@ -64,16 +91,16 @@ class Execution:
         loop.add(spawned.status, READ, self._on_status)
 
     @property
-    def gone(self):
+    def gone(self) -> bool:
         """True when nothing of its tree is left."""
         return self._status_pipe < 0
 
     @property
-    def leaves_nothing(self):
+    def leaves_nothing(self) -> bool:
         """True when it has ended and left no process behind, even if its runner is still on the way out."""
         return self.exit is not None and (self.gone or not processes.descendants(self._pid))
 
-    def signal(self, number):
+    def signal(self, number: int) -> bool:
         """Returns whether there was anything to signal."""
         was_running = self.exit is None
         if self.gone:
@@ -84,19 +111,19 @@ class Execution:
         found = self._end_tree(number == signal.SIGKILL) if ends else processes.signal_tree(self._pid, number)
         return was_running or found > 0
 
-    def cut_off(self):
+    def cut_off(self) -> None:
         """Nobody wants its end: the sandbox stops, and it is lost."""
         if self.exit is None and self._reason is None:
             self._reason = 'lost'
         self._end_tree(True)
 
-    def conclude(self, number):
+    def conclude(self, number: int) -> None:
         if self.exit is None and self._reason is None:
             self._reason = 'concluded'
             self._concluded_by = number
             self._end_tree(True)
 
-    def hold_clock(self, held):
+    def hold_clock(self, held: bool) -> None:
         if held and self._deadline is not None:
             self._held_left = max(0.0, self._deadline - self._loop.now())
             self._deadline = None
@@ -105,7 +132,7 @@ class Execution:
             self._held_left = None
         self._schedule()
 
-    def on_due(self, now):
+    def on_due(self, now: float) -> None:
         if self._kill_at is not None and now >= self._kill_at:
             self._end_tree(True)
         elif self._deadline is not None and now >= self._deadline:
@@ -116,42 +143,42 @@ class Execution:
                 self._end_tree(False)
         self._schedule()
 
-    def stop_for_disk(self):
+    def stop_for_disk(self) -> None:
         """Ends it because the sandbox's files have no more room."""
         if self.exit is None and self._reason is None:
             self._limit_hit = 'disk'
         self._end_tree(True)
 
-    def hold_still(self):
+    def hold_still(self) -> list[int]:
         return [] if self.gone else processes.hold_still(self._pid)
 
-    def keep_no_more(self):
+    def keep_no_more(self) -> None:
         """The volume is full: what does not fit is counted and dropped, and the kept part stays without gaps."""
         self._limit = 0
 
-    def unfollow(self, follower):
+    def unfollow(self, follower: Follower) -> None:
         if follower in self.followers:
             self.followers.remove(follower)
         self._close_outputs()
 
-    def _end_tree(self, now):
+    def _end_tree(self, now: bool) -> int:
         if self._kill_at is None or now:
             self._kill_at = self._loop.now() + (_KILL_AGAIN if now else _GRACE)
         found = processes.signal_tree(self._pid, signal.SIGKILL if now else signal.SIGTERM)
         self._schedule()
         return found
 
-    def _schedule(self):
+    def _schedule(self) -> None:
         times = [time for time in (self._kill_at, self._deadline) if time is not None]
         self.due = min(times) if times and not self.gone else None
 
-    def _on_stdout(self, mask):
+    def _on_stdout(self, mask: int) -> None:
         self._read(0)
 
-    def _on_stderr(self, mask):
+    def _on_stderr(self, mask: int) -> None:
         self._read(1)
 
-    def _read(self, index):
+    def _read(self, index: int) -> bool:
         """One chunk of a pipe; False when there is nothing more to read now."""
         fd = self._pipes[index]
         if fd < 0:
@@ -173,7 +200,7 @@ class Execution:
             follower.advance()
         return True
 
-    def _keep(self, index, data):
+    def _keep(self, index: int, data: bytes) -> None:
         try:
             while data:
                 written = os.write(self.outputs[index], data)
@@ -182,7 +209,7 @@ class Execution:
         except OSError:
             self.keep_no_more()
 
-    def _on_status(self, mask):
+    def _on_status(self, mask: int) -> None:
         try:
             data = os.read(self._status_pipe, 8192)
         except BlockingIOError:
@@ -198,11 +225,11 @@ class Execution:
                 # The runner itself was killed (out of memory), so nobody saw how the command ended.
                 self._wait_status = signal.SIGKILL
         if self._wait_status is not None and self.exit is None and (self._kill_at is None or self.gone):
-            self._finish()
+            self._finish(self._wait_status)
         if self.gone:
             self._let_go()
 
-    def _parse_report(self):
+    def _parse_report(self) -> None:
         report = self._report
         if report[:1] == runner.ENDED and len(report) >= runner.ENDED_SIZE:
             self._wait_status = struct.unpack('>i', report[1 : runner.ENDED_SIZE])[0]
@@ -213,16 +240,15 @@ class Execution:
                 self._report = b''
                 self._end({'status': 'failed', 'problem': problem})
 
-    def _finish(self):
+    def _finish(self, status: int) -> None:
         for index in (0, 1):
             for _ in range(_DRAIN_READS):
                 if not self._read(index):
                     break
-        status = self._wait_status
         if self._reason == 'lost' and status != signal.SIGKILL:
             # It had ended by itself before it could be cut off.
             self._reason = None
-        record = {'status': self._reason or 'exited'}
+        record: Fields = {'status': self._reason or 'exited'}
         if os.WIFSIGNALED(status):
             record['signal'] = _signal_name(os.WTERMSIG(status))
         else:
@@ -236,7 +262,7 @@ class Execution:
             record['limit'] = self._limit_hit
         self._end(record)
 
-    def _end(self, record):
+    def _end(self, record: Fields) -> None:
         if self.exit is not None:
             return
         self.exit = record
@@ -249,11 +275,11 @@ class Execution:
         self._schedule()
         if self.stdin is not None:
             self.stdin.close()
-        self._on_end(self)
+        self._on_end(self, record)
         for follower in tuple(self.followers):
             follower.advance()
 
-    def _let_go(self):
+    def _let_go(self) -> None:
         for index, fd in enumerate(self._pipes):
             if fd >= 0:
                 while self._read(index):
@@ -266,7 +292,7 @@ class Execution:
         self._on_gone(self)
         self._close_outputs()
 
-    def _close_outputs(self):
+    def _close_outputs(self) -> None:
         """Readers that have not caught up go on reading after the tree is gone."""
         if self.gone and not self.followers:
             for fd in self.outputs:
@@ -275,12 +301,12 @@ class Execution:
             self.outputs = [-1, -1]
 
 
-def _met_file_limit(status):
+def _met_file_limit(status: int) -> bool:
     """Of a command, or as a shell tells it of one."""
     return signal.SIGXFSZ in (os.WTERMSIG(status), os.WEXITSTATUS(status) - 128)
 
 
-def _signal_name(number):
+def _signal_name(number: int) -> str:
     from signal import Signals
 
     try:

@@ -1,22 +1,43 @@
 """All execs of the sandbox, running and journalled; an id is run once for ever."""
 
+from __future__ import annotations
+
 import os
 
-import _signal as signal
 from execution import Execution
 from follow import Follower, Recorded
 from journal import timestamp
 from lean_json import dumps
+from lean_modules import signal
 from lines import Lines
 from memory import MemoryKills
 from methods import Answer
 from protocol import LIMITS, Refused, to_bytes
 from stdin import Stdin
 
-try:
-    from _sha256 import sha256
-except ImportError:  # its name since Python 3.12
-    from _sha2 import sha256
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hashlib import sha256
+    from typing import Callable
+
+    from connection import Channel
+    from journal import Journal
+    from loop import Loop
+    from methods import Desk, Methods
+    from nursery import Nursery
+    from shapes import Environment, Fields
+    from users import User, Users
+
+    # In the class itself, `list` is the operation.
+    _Pids = list[int]
+else:
+    try:
+        from _sha256 import sha256
+    except ImportError:
+        try:  # its name since Python 3.12
+            from _sha2 import sha256
+        except ImportError:
+            from hashlib import sha256
 
 _SIGNALS = {name: getattr(signal, name) for name in ('SIGTERM', 'SIGKILL', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGSTOP', 'SIGCONT')}
 _SHOWN = 1000
@@ -36,7 +57,7 @@ _PROGRAMS = {
 
 
 class Executions:
-    def __init__(self, journal, loop, nursery, users, methods, environment):
+    def __init__(self, journal: Journal, loop: Loop, nursery: Nursery, users: Users, methods: Methods, environment: dict[str, str]) -> None:
         self._journal = journal
         self._loop = loop
         self._nursery = nursery
@@ -51,36 +72,36 @@ class Executions:
         }
         """Of every command; what a command brings itself comes before it."""
         self._memory_kills = MemoryKills()
-        self.before_start = lambda: None
+        self.before_start: Callable[[], int | None] = lambda: None
         """Says how large the files of a command may become, where they may not be what the container lets them be."""
-        self._live = {}
+        self._live: dict[str, Execution] = {}
         """Those of which something runs: the command, or what it left in the background."""
-        self._unsaved = {}
+        self._unsaved: dict[str, Fields] = {}
         """Ended ones whose end did not fit on the volume."""
 
     @property
-    def running(self):
+    def running(self) -> bool:
         return bool(self._live)
 
-    def due(self):
+    def due(self) -> float | None:
         times = [execution.due for execution in self._live.values() if execution.due is not None]
         return min(times) if times else None
 
-    def on_time(self, now):
+    def on_time(self, now: float) -> None:
         for execution in tuple(self._live.values()):
             if execution.due is not None and now >= execution.due:
                 execution.on_due(now)
 
-    def run(self, channel, fields):
+    def run(self, channel: Channel, fields: Fields) -> None:
         """Starts and follows in one go."""
         self._claim_and_start(fields)
         self.attach(channel, fields)
 
-    def start(self, channel, fields):
+    def start(self, channel: Channel, fields: Fields) -> None:
         self._claim_and_start(fields)
         channel.end(self._info(fields['execId']))
 
-    def attach(self, channel, fields):
+    def attach(self, channel: Channel, fields: Fields) -> None:
         exec_id = fields['execId']
         source = self._live.get(exec_id) or self._recorded(exec_id)
         channel.reply_later({'startedAt': self._started_at(exec_id)})
@@ -89,7 +110,7 @@ class Executions:
             source.followers.append(follower)
         follower.advance()
 
-    def input(self, channel, fields):
+    def input(self, channel: Channel, fields: Fields) -> None:
         execution = self._live.get(fields['execId'])
         if execution is None or execution.exit is not None:
             self._require(fields['execId'])
@@ -100,22 +121,22 @@ class Executions:
         else:
             execution.stdin.add(channel, fields)
 
-    def signal(self, channel, fields):
+    def signal(self, channel: Channel, fields: Fields) -> None:
         execution = self._live.get(fields['execId'])
         if execution is None:
             self._require(fields['execId'])
         channel.end({'signalled': execution is not None and execution.signal(_SIGNALS[fields['signal']])})
 
-    def list(self, channel, fields):
+    def list(self, channel: Channel, fields: Fields) -> None:
         # A journal of very many execs does not fit into one window, so it is sent like any other output.
         lines = [dumps(self._info(exec_id)).encode() + b'\n' for exec_id in self._journal.ids()]
         Lines(channel, b''.join(lines)).on_credit()
 
-    def info(self, channel, fields):
+    def info(self, channel: Channel, fields: Fields) -> None:
         self._require(fields['execId'])
         channel.end(self._info(fields['execId']))
 
-    def forget(self, channel, fields):
+    def forget(self, channel: Channel, fields: Fields) -> None:
         exec_id = fields['execId']
         self._require(exec_id)
         execution = self._live.get(exec_id)
@@ -127,7 +148,7 @@ class Executions:
         self._journal.remove(exec_id)
         channel.end({})
 
-    def calls(self, channel, fields):
+    def calls(self, channel: Channel, fields: Fields) -> None:
         """Tells the calls of tools that the exec's code makes, those without an answer first, until the exec ends."""
         desk = self._desk(fields['execId'])
         if desk is None:
@@ -135,11 +156,11 @@ class Executions:
         else:
             desk.follow(channel)
 
-    def hold(self, channel, fields):
+    def hold(self, channel: Channel, fields: Fields) -> None:
         desk = self._desk(fields['execId'])
         channel.end({'held': 0 if desk is None else desk.hold(fields['number'])})
 
-    def answer(self, channel, fields):
+    def answer(self, channel: Channel, fields: Fields) -> None:
         desk = self._desk(fields['execId'])
         if desk is None:
             channel.reply({'accepted': fields['size']})
@@ -147,7 +168,7 @@ class Executions:
         else:
             Answer(channel, desk, fields)
 
-    def conclude(self, channel, fields):
+    def conclude(self, channel: Channel, fields: Fields) -> None:
         """Ends the exec at a call, as that call's tool wants it; nothing of its code runs after it."""
         self._require(fields['execId'])
         execution = self._live.get(fields['execId'])
@@ -155,19 +176,19 @@ class Executions:
             execution.conclude(fields['number'])
         channel.end({})
 
-    def cut_off(self):
+    def cut_off(self) -> None:
         """The sandbox is being stopped."""
         for execution in tuple(self._live.values()):
             execution.cut_off()
 
-    def hold_still(self):
+    def hold_still(self) -> _Pids:
         return [pid for execution in self._live.values() for pid in execution.hold_still()]
 
-    def stop_writers(self):
+    def stop_writers(self) -> None:
         for execution in tuple(self._live.values()):
             execution.stop_for_disk()
 
-    def _claim_and_start(self, fields):
+    def _claim_and_start(self, fields: Fields) -> None:
         exec_id = fields['execId']
         if ('command' in fields) == ('argv' in fields or 'program' in fields):
             raise Refused('INVALID_ARGUMENT', 'either command or argv has to be given')
@@ -197,11 +218,11 @@ class Executions:
         # For a short command the next runner is made after its end: forks would take processor time from both.
         self._loop.later(self._nursery.warm_up)
 
-    def _launch(self, exec_id, fields, spec, user):
+    def _launch(self, exec_id: str, fields: Fields, spec: Fields, user: User) -> Execution:
         if 'command' in fields:
             argv = [b'/bin/bash', b'-c', to_bytes(fields['command'])]
         else:
-            argv = [*_PROGRAMS.get(fields.get('program'), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
+            argv = [*_PROGRAMS.get(fields.get('program', ''), ()), *(to_bytes(item) for item in fields.get('argv', ()))]
         desk = self._methods.open_desk() if fields.get('methods') else None
         env = {**self.base_env, **user.env, **self._env_of(desk), **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
         cwd = os.path.join(user.home, to_bytes(fields['cwd']))
@@ -212,7 +233,9 @@ class Executions:
             self._journal.remove(exec_id)
             if desk is not None:
                 self._methods.close_desk(desk)
-            raise Refused('EXEC_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb') from error
+            raise Refused(
+                'EXEC_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb'
+            ) from error
         execution = Execution(exec_id, spec, spec['startedAt'], spawned, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
         execution.may_write = most is None
         if desk is not None:
@@ -222,7 +245,7 @@ class Executions:
             execution.stdin = Stdin(spawned.stdin, self._loop)
         return execution
 
-    def _env_of(self, desk):
+    def _env_of(self, desk: Desk | None) -> Environment:
         if desk is None:
             return {}
         return {
@@ -232,24 +255,24 @@ class Executions:
             b'PYTHONPATH': _GUEST,
         }
 
-    def _desk(self, exec_id):
+    def _desk(self, exec_id: str) -> Desk | None:
         self._require(exec_id)
         execution = self._live.get(exec_id)
         return execution.desk if execution is not None and execution.exit is None else None
 
-    def _on_end(self, execution):
+    def _on_end(self, execution: Execution, record: Fields) -> None:
         if execution.desk is not None:
             self._methods.close_desk(execution.desk)
-        if not self._journal.write_exit(execution.exit_file, execution.exit):
-            self._unsaved[execution.id] = execution.exit
+        if not self._journal.write_exit(execution.exit_file, record):
+            self._unsaved[execution.id] = record
 
-    def _on_gone(self, execution):
+    def _on_gone(self, execution: Execution) -> None:
         self._nursery.warm_up()
         # A forgotten id may have been given to another by now.
         if self._live.get(execution.id) is execution:
             del self._live[execution.id]
 
-    def _save_unsaved(self):
+    def _save_unsaved(self) -> None:
         """Tries again what did not fit on the volume."""
         for exec_id in tuple(self._unsaved):
             try:
@@ -260,11 +283,11 @@ class Executions:
                 return
             del self._unsaved[exec_id]
 
-    def _require(self, exec_id):
+    def _require(self, exec_id: str) -> None:
         if exec_id not in self._live and not self._journal.exists(exec_id):
             raise Refused('EXEC_NOT_FOUND', exec_id)
 
-    def _exit(self, exec_id):
+    def _exit(self, exec_id: str) -> Fields:
         record = self._unsaved.get(exec_id) or self._journal.read_exit(exec_id)
         if record is not None:
             return record
@@ -278,30 +301,31 @@ class Executions:
             'stderrKept': stderr,
         }
 
-    def _recorded(self, exec_id):
+    def _recorded(self, exec_id: str) -> Recorded:
         self._require(exec_id)
         return Recorded(self._journal, exec_id, self._exit(exec_id))
 
-    def _started_at(self, exec_id):
+    def _started_at(self, exec_id: str) -> str:
         execution = self._live.get(exec_id)
         spec = execution.spec if execution else self._journal.read_spec(exec_id)
-        return spec['startedAt'] if spec else ''
+        started_at: str = spec['startedAt'] if spec else ''
+        return started_at
 
-    def _info(self, exec_id):
+    def _info(self, exec_id: str) -> Fields:
         execution = self._live.get(exec_id)
         spec = execution.spec if execution else self._journal.read_spec(exec_id)
         paths = {'stdoutPath': self._journal.path(exec_id, 'stdout'), 'stderrPath': self._journal.path(exec_id, 'stderr')}
         info = {**paths, 'execId': exec_id, 'command': spec['command'] if spec else '', 'startedAt': spec['startedAt'] if spec else ''}
         if execution is not None and execution.exit is None:
             return {**info, 'state': 'running', 'stdoutBytes': execution.total[0], 'stderrBytes': execution.total[1]}
-        record = execution.exit if execution is not None else self._exit(exec_id)
+        record = (execution.exit if execution is not None else None) or self._exit(exec_id)
         info['state'] = 'lost' if record['status'] == 'lost' else 'ended'
         if info['state'] == 'lost' and self._journal.is_past(spec):
             info['past'] = True
         return {**info, 'stdoutBytes': record['stdoutBytes'], 'stderrBytes': record['stderrBytes'], 'exit': record}
 
 
-def _fingerprint(fields):
+def _fingerprint(fields: Fields) -> str:
     """What makes two starts the same command. Values of the environment are in it and cannot be read from it."""
     told = [fields.get('command'), fields.get('argv'), fields['cwd'], sorted(fields['env'].items()), fields['stdin']]
     # Only what is given, so that commands of earlier versions keep theirs.
@@ -309,7 +333,8 @@ def _fingerprint(fields):
     return sha256(dumps(told).encode()).hexdigest()
 
 
-def _shown(fields):
-    if 'command' in fields:
-        return fields['command'][:_SHOWN]
+def _shown(fields: Fields) -> str:
+    command: str | None = fields.get('command')
+    if command is not None:
+        return command[:_SHOWN]
     return ' '.join([*([fields['program']] if 'program' in fields else []), *fields.get('argv', ())])[:_SHOWN]

@@ -1,9 +1,15 @@
 """Keeps guests from fallocate where the engine's profile does not: a runtime with a kernel of its own, gVisor for one, takes none."""
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import os
 import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EOPNOTSUPP
@@ -12,11 +18,11 @@ _NUMBER_AT, _ARCHITECTURE_AT = 0, 4
 # The architecture as the kernel names it to a filter, and the call's number there.
 _CALLS = {'x86_64': (0xC000003E, 285), 'aarch64': (0xC00000B7, 47), 'riscv64': (0xC00000F3, 47)}
 
-_libc = None
-_program = None
+_libc: Any = None
+_program: tuple[Any, int] | None = None
 
 
-def prepare():
+def prepare() -> None:
     """Finds out whether there is anything to do, in a process that guests come from."""
     global _libc, _program
     _libc = ctypes.CDLL(None, use_errno=True)
@@ -35,7 +41,7 @@ def prepare():
     _program = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *step) for step in steps)), len(steps)
 
 
-def enter():
+def enter() -> None:
     """What is executed from now on, and all its children, has no fallocate."""
     if _program is None:
         return

@@ -1,5 +1,7 @@
 """What files there are, and what is known of each."""
 
+from __future__ import annotations
+
 import os
 import stat
 import time
@@ -8,8 +10,15 @@ import patterns
 from file_content import write_line
 from protocol import to_bytes, to_text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Callable
 
-def list_files(fields, source, sink):
+    from shapes import Fields
+
+
+def list_files(fields: Fields, source: int, sink: int) -> Fields:
     root = os.path.abspath(to_bytes(fields['path']))
     fits = patterns.compile_pattern(to_bytes(fields['pattern']), True) if 'pattern' in fields else None
     os.listdir(root)
@@ -25,7 +34,7 @@ def list_files(fields, source, sink):
     return {'truncated': False}
 
 
-def glob(fields, source, sink):
+def glob(fields: Fields, source: int, sink: int) -> Fields:
     pattern = to_bytes(fields['pattern'])
     # The part without wildcards says where to look, and nothing else of the tree is read.
     base = patterns.fixed_part(pattern)
@@ -36,7 +45,7 @@ def glob(fields, source, sink):
     start = len(root.rstrip(b'/')) + 1
     left = fields['maxEntries']
 
-    def inside(path):
+    def inside(path: bytes) -> bool:
         relative = path[start:]
         if not fields['hidden'] and os.path.basename(path).startswith(b'.') and b'/.' not in b'/' + pattern:
             return False
@@ -53,7 +62,7 @@ def glob(fields, source, sink):
     return {'truncated': False}
 
 
-def file_info(fields, source, sink):
+def file_info(fields: Fields, source: int, sink: int) -> Fields:
     path = os.path.abspath(to_bytes(fields['path']))
     try:
         return {'info': _describe(path, os.lstat(path))}
@@ -61,7 +70,7 @@ def file_info(fields, source, sink):
         return {}
 
 
-def _walk(root, enters):
+def _walk(root: bytes, enters: Callable[[bytes], bool]) -> Iterator[tuple[bytes, os.stat_result]]:
     """Each entry below `root` with its status, directory by directory; links are not followed, and what cannot be read is left out."""
     waiting = [root]
     while waiting:
@@ -83,9 +92,9 @@ def _walk(root, enters):
         waiting.extend(reversed(found))
 
 
-def _describe(path, status):
+def _describe(path: bytes, status: os.stat_result) -> Fields:
     kind = stat.S_IFMT(status.st_mode)
-    info = {
+    info: Fields = {
         'path': to_text(path),
         'type': {stat.S_IFREG: 'file', stat.S_IFDIR: 'directory', stat.S_IFLNK: 'link'}.get(kind, 'other'),
         'size': status.st_size,
@@ -102,7 +111,7 @@ def _describe(path, status):
     return info
 
 
-def _timestamp(nanoseconds):
+def _timestamp(nanoseconds: int) -> str:
     # The guest may set any time, also one that no calendar holds.
     try:
         seconds = time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(nanoseconds // 10**9))

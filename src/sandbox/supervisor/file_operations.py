@@ -1,5 +1,7 @@
 """Work on files, done in a forked child with the guest's rights: a link can lead it only where the guest could go by itself."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
@@ -9,8 +11,14 @@ from file_content import Alone, commit_parts, drop_parts, read_file, write_file,
 from file_lists import file_info, glob, list_files
 from protocol import Refused, to_bytes, to_text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
 
-def prepare(operation):
+    from shapes import Fields
+
+
+def prepare(operation: str) -> None:
     """Loads what few operations need; the guest's rights may not reach it later."""
     if operation in ('packDirectory', 'unpackDirectory'):
         import archive  # noqa: F401
@@ -18,7 +26,7 @@ def prepare(operation):
         import watch  # noqa: F401
 
 
-def perform(operation, fields, home, source, sink):
+def perform(operation: str, fields: Fields, home: bytes, source: int, sink: int) -> Fields:
     """Returns the operation's end; `source` and `sink` are blocking descriptors for file data. Raises `Refused`."""
     try:
         os.chdir(home)
@@ -28,24 +36,29 @@ def perform(operation, fields, home, source, sink):
         raise Refused('FILE_NOT_FOUND' if missing else 'FILE_FAILED', error.strerror or repr(error)) from error
 
 
-def _pack_directory(fields, source, sink):
-    return sys.modules['archive'].pack(to_bytes(fields['path']), sink)
+def _pack_directory(fields: Fields, source: int, sink: int) -> Fields:
+    end: Fields = sys.modules['archive'].pack(to_bytes(fields['path']), sink)
+    return end
 
 
-def _unpack_directory(fields, source, sink):
-    return sys.modules['archive'].unpack(to_bytes(fields['path']), source)
+def _unpack_directory(fields: Fields, source: int, sink: int) -> Fields:
+    end: Fields = sys.modules['archive'].unpack(to_bytes(fields['path']), source)
+    return end
 
 
-def _watch(fields, source, sink):
-    return sys.modules['watch'].watch(to_bytes(fields['path']), fields['recursive'], lambda kind, path: write_line(sink, {'type': kind, 'path': to_text(path)}))
+def _watch(fields: Fields, source: int, sink: int) -> Fields:
+    end: Fields = sys.modules['watch'].watch(
+        to_bytes(fields['path']), fields['recursive'], lambda kind, path: write_line(sink, {'type': kind, 'path': to_text(path)})
+    )
+    return end
 
 
-def _remove_file(fields, source, sink):
+def _remove_file(fields: Fields, source: int, sink: int) -> Fields:
     _remove(to_bytes(fields['path']), fields['recursive'])
     return {}
 
 
-def _remove(path, recursive):
+def _remove(path: bytes, recursive: bool) -> None:
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         os.unlink(path)
         return
@@ -55,7 +68,7 @@ def _remove(path, recursive):
     os.rmdir(path)
 
 
-def _create_directory(fields, source, sink):
+def _create_directory(fields: Fields, source: int, sink: int) -> Fields:
     path = to_bytes(fields['path'])
     try:
         if fields['parents'] or os.path.isdir(path):
@@ -63,17 +76,17 @@ def _create_directory(fields, source, sink):
         else:
             os.mkdir(path)
     except NotADirectoryError as error:
-        raise Refused('FILE_FAILED', error.strerror) from error
+        raise Refused('FILE_FAILED', error.strerror or repr(error)) from error
     return {}
 
 
-def _rename(fields, source, sink):
+def _rename(fields: Fields, source: int, sink: int) -> Fields:
     with Alone():
         os.rename(to_bytes(fields['from']), to_bytes(fields['to']))
     return {}
 
 
-_OPERATIONS = {
+_OPERATIONS: dict[str, Callable[[Fields, int, int], Fields]] = {
     'readFile': read_file,
     'writeFile': write_file,
     'writePart': write_part,

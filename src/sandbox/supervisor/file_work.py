@@ -1,16 +1,27 @@
 """Runs one file operation in a child and carries its data between the child and the client."""
 
+from __future__ import annotations
+
 import os
 import sys
 
-import _signal as signal
 import file_content
 import file_operations
 import runner
 import wide_pipes
 from lean_json import dumps, loads
+from lean_modules import signal
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from connection import Channel
+    from loop import Loop
+    from shapes import Fields, Ids
 
 _DATA_IN, _DATA_OUT, _RESULT = 0, 1, 3
 # An empty file without a name, which the children lock in turns.
@@ -20,7 +31,7 @@ _LOCK_FILE = os.memfd_create('file-changes')
 class FileWork:
     """A `handler` of its channel. Memory is bounded by the channel's window in both directions."""
 
-    def __init__(self, channel, loop, operation, fields, user, home, at_work):
+    def __init__(self, channel: Channel, loop: Loop, operation: str, fields: Fields, user: Ids, home: bytes, at_work: set[FileWork]) -> None:
         self._channel = channel
         self._loop = loop
         self._waiting = bytearray()
@@ -36,7 +47,7 @@ class FileWork:
             channel.reply({'accepted': 0})
         self._listen()
 
-    def on_data(self, data):
+    def on_data(self, data: bytes) -> None:
         written = 0
         if not self._waiting:
             try:
@@ -51,25 +62,25 @@ class FileWork:
             self._waiting += data[written:]
             self._write(WRITE)
 
-    def on_credit(self):
+    def on_credit(self) -> None:
         self._listen()
 
-    def on_close(self):
+    def on_close(self) -> None:
         """The client let go: the child must not finish a write that nobody waits for."""
         if self._pid:
             os.kill(self._pid, signal.SIGTERM)
             self._release()
 
-    def hold_still(self):
+    def hold_still(self) -> list[int]:
         os.kill(self._pid, signal.SIGSTOP)
         return [self._pid]
 
-    def end_for_disk(self):
+    def end_for_disk(self) -> None:
         self._problem = 'the files of the sandbox take up more than they may; remove some'
         os.kill(self._pid, signal.SIGTERM)
         os.kill(self._pid, signal.SIGCONT)
 
-    def _spawn(self, operation, fields, user, home):
+    def _spawn(self, operation: str, fields: Fields, user: Ids, home: bytes) -> None:
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
         self._result, result_write = os.pipe()
@@ -78,7 +89,9 @@ class FileWork:
         except OSError as error:
             for fd in (input_read, self._input, self._output, output_write, self._result, result_write):
                 os.close(fd)
-            raise Refused('FILE_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb') from error
+            raise Refused(
+                'FILE_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb'
+            ) from error
         if self._pid == 0:
             try:
                 _work((input_read, output_write, result_write), operation, fields, user, home)
@@ -93,7 +106,7 @@ class FileWork:
             wide_pipes.widen(self._input)
             wide_pipes.widen(self._output)
 
-    def _listen(self):
+    def _listen(self) -> None:
         wanted = bool(self._pid) and self._channel.writable > 0
         if wanted and not self._reading:
             self._loop.add(self._output, READ, self._read)
@@ -101,7 +114,7 @@ class FileWork:
             self._loop.remove(self._output)
         self._reading = wanted
 
-    def _read(self, mask):
+    def _read(self, mask: int) -> None:
         size = min(LIMITS['chunkBytes'], self._channel.writable)
         if size <= 0:
             self._listen()
@@ -116,7 +129,7 @@ class FileWork:
         else:
             self._finish()
 
-    def _write(self, mask):
+    def _write(self, mask: int) -> None:
         try:
             while self._waiting:
                 written = os.write(self._input, self._waiting)
@@ -133,7 +146,7 @@ class FileWork:
             self._loop.remove(self._input)
         self._writing = wanted
 
-    def _finish(self):
+    def _finish(self) -> None:
         try:
             outcome = loads(os.read(self._result, 65536))
         except ValueError:
@@ -144,7 +157,7 @@ class FileWork:
         else:
             self._channel.end(outcome['end'])
 
-    def _release(self):
+    def _release(self) -> None:
         for fd in (self._output, self._input, self._result):
             self._loop.remove(fd)
             os.close(fd)
@@ -154,7 +167,7 @@ class FileWork:
         os.waitpid(pid, 0)
 
 
-def _work(theirs, operation, fields, user, home):
+def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home: bytes) -> NoReturn:
     runner.reset_signals()
     # A file that becomes too large is an error like any other.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -172,6 +185,7 @@ def _work(theirs, operation, fields, user, home):
         os.setresgid(gid, gid, gid)
         # Rights over files follow the effective id. The real one stays root, so that the guest cannot stop or kill this process.
         os.setresuid(0, uid, 0)
+    outcome: Fields
     try:
         outcome = {'end': file_operations.perform(operation, fields, home, _DATA_IN, _DATA_OUT)}
     except Refused as refused:

@@ -1,9 +1,17 @@
 """Sends an exec's output from the journal at the pace of one reader, then how it ended."""
 
+from __future__ import annotations
+
 import os
 
 from journal import preview
 from protocol import LIMITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from connection import Channel
+    from journal import Journal
+    from shapes import Fields, Source
 
 _CHUNK = LIMITS['chunkBytes']
 _FRAMES = ('data', 'errorData')
@@ -13,7 +21,7 @@ class Follower:
     """`source` has `outputs` (two descriptors), `kept` (two sizes), `exit` (the record, None while it runs), `paths`, and
     `unfollow(follower)`. It is read from the file, so a slow reader costs no memory here."""
 
-    def __init__(self, channel, source, fields):
+    def __init__(self, channel: Channel, source: Source, fields: Fields) -> None:
         self._channel = channel
         self._source = source
         self._stream = fields['stream']
@@ -22,7 +30,7 @@ class Follower:
         self._done = False
         channel.handler = self
 
-    def advance(self):
+    def advance(self) -> None:
         """Sends what can be sent now."""
         if self._done:
             return
@@ -44,14 +52,14 @@ class Follower:
             self._channel.end({'exit': record, **texts})
         source.unfollow(self)
 
-    def on_credit(self):
+    def on_credit(self) -> None:
         self.advance()
 
-    def on_close(self):
+    def on_close(self) -> None:
         self._done = True
         self._source.unfollow(self)
 
-    def _send_output(self):
+    def _send_output(self) -> bool:
         """True when all there is has been sent."""
         for index, frame in enumerate(_FRAMES):
             available = self._source.kept[index]
@@ -72,14 +80,14 @@ class Follower:
 class Recorded:
     """The journal of an exec that this process does not run: ended, or lost with an earlier container."""
 
-    def __init__(self, journal, exec_id, record):
+    def __init__(self, journal: Journal, exec_id: str, record: Fields) -> None:
         self.outputs = journal.open_outputs(exec_id)
         self.exit = record
-        self.kept = (record['stdoutKept'], record['stderrKept'])
+        self.kept = [record['stdoutKept'], record['stderrKept']]
         self.paths = (journal.path(exec_id, 'stdout'), journal.path(exec_id, 'stderr'))
 
-    def unfollow(self, follower):
+    def unfollow(self, follower: Follower) -> None:
         for fd in self.outputs:
             if fd >= 0:
                 os.close(fd)
-        self.outputs = (-1, -1)
+        self.outputs = [-1, -1]

@@ -1,11 +1,21 @@
 """The guests' connections for calls of tools: frames in, answers out. All that they send is hostile; what is wrong with it is told to that guest alone."""
 
+from __future__ import annotations
+
 import struct
 
-import _socket
 from lean_json import encode_characters, loads
+from lean_modules import socket
 from loop import READ, WRITE
 from protocol import LIMITS, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from loop import Loop
+    from methods import Methods
+    from shapes import Fields
 
 _LENGTH = struct.Struct('>I')
 _FRAME = LIMITS['methodBytes']
@@ -21,8 +31,8 @@ _TOOL = 200
 class Guest:
     """One connection of the guest. A frame is its length in four bytes, then JSON: `token`, `id`, `tool`, `arguments`."""
 
-    def __init__(self, socket, loop, methods, on_close):
-        self._socket = socket
+    def __init__(self, accepted: socket.socket, loop: Loop, methods: Methods, on_close: Callable[[Guest], object]) -> None:
+        self._socket = accepted
         self._loop = loop
         self._methods = methods
         self._on_close = on_close
@@ -32,19 +42,19 @@ class Guest:
         self._blocked = False
         self._closing = False
         self._closed = False
-        self.process = _process_of(socket)
+        self.process = _process_of(accepted)
         self.open = 0
         """Calls that wait for their answer."""
         self.proven = False
         """It has made a call with a token that counts."""
         self.touched = loop.active
-        self.overdue = loop.active + _PATIENCE
+        self.overdue: float | None = loop.active + _PATIENCE
         """Active time until which it has to say all of what it began to say; None between calls."""
-        socket.setblocking(False)
-        self._fd = socket.fileno()
+        accepted.setblocking(False)
+        self._fd = accepted.fileno()
         loop.add(self._fd, READ, self._on_ready)
 
-    def send(self, body):
+    def send(self, body: bytes) -> None:
         if self._closed:
             return
         # One who does not read what it asked for is not waited for.
@@ -54,30 +64,30 @@ class Guest:
         self._outgoing += _LENGTH.pack(len(body)) + body
         self._flush()
 
-    def drop(self):
+    def drop(self) -> None:
         """Makes room for others, or gives up waiting."""
         self._close()
 
     @property
-    def is_blocked(self):
+    def is_blocked(self) -> bool:
         return self._blocked
 
-    def resume(self):
+    def resume(self) -> None:
         if self._blocked and not self._closed:
             self._blocked = False
             self._take_frames()
             self._listen()
 
-    def _refuse(self, call_id, code, problem):
+    def _refuse(self, call_id: str | None, code: str, problem: str) -> None:
         self.send(encode_characters({'id': call_id, 'error': {'code': code, 'message': problem}}).encode('utf-8', 'replace'))
 
-    def _on_ready(self, mask):
+    def _on_ready(self, mask: int) -> None:
         if mask & WRITE:
             self._flush()
         if mask & ~WRITE and not self._closed:
             self._receive()
 
-    def _receive(self):
+    def _receive(self) -> None:
         try:
             data = self._socket.recv(65536)
         except BlockingIOError:
@@ -96,7 +106,7 @@ class Guest:
             self.overdue = self._loop.active + _PATIENCE
         self._listen()
 
-    def _take_frames(self):
+    def _take_frames(self) -> None:
         incoming = self._incoming
         while not self._closed and not self._closing and len(incoming) >= 4:
             (length,) = _LENGTH.unpack_from(incoming)
@@ -115,7 +125,7 @@ class Guest:
                 return
             del incoming[: length + 4]
 
-    def _take(self, payload):
+    def _take(self, payload: bytes) -> bool:
         """False when the call has to wait until another is answered."""
         call_id = None
         try:
@@ -134,7 +144,7 @@ class Guest:
             self._refuse(call_id, refused.code, refused.problem)
         return True
 
-    def _flush(self):
+    def _flush(self) -> None:
         try:
             while self._outgoing:
                 sent = self._socket.send(self._outgoing)
@@ -149,7 +159,7 @@ class Guest:
             return
         self._listen()
 
-    def _listen(self):
+    def _listen(self) -> None:
         if self._closed:
             return
         mask = (0 if self._blocked or self._closing else READ) | (WRITE if self._outgoing else 0)
@@ -157,7 +167,7 @@ class Guest:
             self._mask = mask
             self._loop.change(self._fd, mask)
 
-    def _close(self):
+    def _close(self) -> None:
         if self._closed:
             return
         self._closed = True
@@ -166,14 +176,15 @@ class Guest:
         self._on_close(self)
 
 
-def _process_of(socket):
+def _process_of(accepted: socket.socket) -> int:
     try:
-        return _CREDENTIALS.unpack(socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+        pid: int = _CREDENTIALS.unpack(accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+        return pid
     except OSError:
         return 0
 
 
-def _parse(payload):
+def _parse(payload: bytes) -> Fields:
     try:
         request = loads(payload)
     except (ValueError, RecursionError) as error:

@@ -1,5 +1,7 @@
 """The sockets of our programs that live on in the sandbox as the guest, each by the program's name, and the way of their clients to them."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import select
@@ -8,6 +10,10 @@ import stat
 import struct
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _COMES_UP = 30.0
 _END_POLLS = 40
@@ -19,7 +25,7 @@ _SILENT = 64
 _MAX_REQUEST = 512 * 1024 * 1024
 
 
-def listen(name):
+def listen(name: str) -> socket.socket:
     """From now on clients find it; whoever had the name before is found no more."""
     path = _path_of(name)
     new = f'{path}.{os.getpid()}'
@@ -37,12 +43,12 @@ class Requests:
     """The clients of a listener, each with its request, which is one line. Clients that are slow or say nothing do not hold up the others: when there are too
     many of them, the one that came first is dropped."""
 
-    def __init__(self, listener):
+    def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
-        self._silent = {}
+        self._silent: dict[socket.socket, bytearray] = {}
         """What each connection has sent of its request, in the order in which they came."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[tuple[socket.socket, bytes]]:
         while True:
             for client in self._ready():
                 if client is self._listener:
@@ -50,7 +56,7 @@ class Requests:
                 elif self._receive(client):
                     yield client, bytes(self._silent.pop(client))
 
-    def _ready(self):
+    def _ready(self) -> list[socket.socket]:
         """In the order in which they came. Not by `select`, which takes no descriptor above 1023, and code may have many files open."""
         known = {each.fileno(): each for each in (self._listener, *self._silent)}
         poll = select.poll()
@@ -58,13 +64,13 @@ class Requests:
             poll.register(fd, select.POLLIN)
         return [known[fd] for fd, _ in poll.poll()]
 
-    def _accept(self):
+    def _accept(self) -> None:
         with contextlib.suppress(OSError):
             self._silent[self._listener.accept()[0]] = bytearray()
         if len(self._silent) > _SILENT:
             self._drop(next(iter(self._silent)))
 
-    def _receive(self, client):
+    def _receive(self, client: socket.socket) -> bool:
         """True when the request is whole."""
         request = self._silent.get(client)
         if request is None:
@@ -78,12 +84,12 @@ class Requests:
         self._drop(client)
         return False
 
-    def _drop(self, client):
+    def _drop(self, client: socket.socket) -> None:
         self._silent.pop(client)
         client.close()
 
 
-def connect(name):
+def connect(name: str) -> socket.socket | None:
     """None when nobody listens within 30 seconds: the program may be on its way up."""
     path = _path_of(name)
     limit = time.monotonic() + _COMES_UP
@@ -98,21 +104,22 @@ def connect(name):
     return None
 
 
-def tell(data):
+def tell(data: bytes) -> None:
     """Writes all of it to stdout, which whoever follows the client reads."""
     view = memoryview(data)
     while view:
         view = view[os.write(1, view) :]
 
 
-def peer_of(connection):
+def peer_of(connection: socket.socket) -> int:
     """Process id of the program that listens; 0 where it cannot be told."""
     with contextlib.suppress(OSError):
-        return _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+        pid: int = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+        return pid
     return 0
 
 
-def await_end(pid):
+def await_end(pid: int) -> None:
     """Waits, for a moment, until the supervisor has noticed that a program has ended: the next client would take it for a running one, which is
     not started again, and wait for it in vain."""
     for _ in range(_END_POLLS if pid > 0 else 0):
@@ -123,7 +130,7 @@ def await_end(pid):
         time.sleep(_END_POLL)
 
 
-def _path_of(name):
+def _path_of(name: str) -> str:
     directory = os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}'
     os.makedirs(directory, mode=0o700, exist_ok=True)
     status = os.lstat(directory)

@@ -4,6 +4,8 @@ context that lives on, whose clients (interpreter_call.py) each bring a piece.
 A request is one line of JSON: `code`, `cwd` when there is one, `env`. What is told are lines of JSON: `started`, then `stdout`, `stderr`,
 `result` in the order in which they came, then `ended`."""
 
+from __future__ import annotations
+
 import ast
 import base64
 import builtins
@@ -23,6 +25,13 @@ import types
 import guest_socket
 from interpreter_output import LIMITS, Capture, Stream, Teller
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterator
+    from types import CodeType
+    from typing import Any
+
 _MAX_PART = LIMITS['partCharacters']
 _RICH = (
     ('text/html', '_repr_html_'),
@@ -36,25 +45,24 @@ _RICH = (
 
 
 class Interpreter:
-    def __init__(self):
+    def __init__(self) -> None:
         self.teller = Teller(os.open('/dev/null', os.O_WRONLY))
         self.busy = False
         self._count = 0
         self._module = types.ModuleType('__main__')
-        self._module.__builtins__ = builtins
-        self._module.display = self.display
-        self._loop = None
+        vars(self._module).update(__builtins__=builtins, display=self.display)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._captures = [Capture(1, 'stdout'), Capture(2, 'stderr')]
         sys.modules['__main__'] = self._module
         os.dup2(os.open('/dev/null', os.O_RDONLY), 0)
-        sys.stdin = open('/dev/null')
+        sys.stdin = open('/dev/null')  # noqa: SIM115
         sys.stdout, sys.stderr = Stream(self, 'stdout', 1), Stream(self, 'stderr', 2)
         sys.displayhook = self.display
         # Modules are looked for where the code works, not beside this program.
         sys.path[0] = ''
         os.environ.setdefault('MPLBACKEND', 'Agg')
 
-    def run(self, request, teller):
+    def run(self, request: dict[str, Any], teller: Teller) -> None:
         self._count += 1
         self.teller = teller
         for capture in self._captures:
@@ -73,24 +81,24 @@ class Interpreter:
             error = self._describe(problem)
         for capture in self._captures:
             capture.drain()
-        ended = {} if error is None else {'error': error}
+        ended: dict[str, Any] = {} if error is None else {'error': error}
         if teller.cut:
             ended.update(cut=True, untold=teller.untold)
         teller.tell('ended', durationMs=round((time.monotonic() - started) * 1000), **ended)
 
-    def display(self, *values):
+    def display(self, *values: object) -> None:
         for value in values:
             if value is not None:
-                builtins._ = value
+                builtins._ = value  # type: ignore[attr-defined]
                 data, cut = _bundle(value)
                 self.teller.cut = self.teller.cut or cut
                 self.teller.tell('result', data=data)
 
-    def _execute(self, request):
+    def _execute(self, request: dict[str, Any]) -> None:
         with _setting(request.get('cwd'), request.get('env') or {}):
             self._execute_there(request)
 
-    def _execute_there(self, request):
+    def _execute_there(self, request: dict[str, Any]) -> None:
         code = request['code']
         name = f'<code {self._count}>'
         # So that a traceback can show the lines.
@@ -99,18 +107,18 @@ class Interpreter:
         if 'LONGSHORE_GUEST' in os.environ:
             self._offer_tools(tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(';') else None
-        self._evaluate(compile(tree, name, 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+        self._evaluate(compile(tree, name, 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True))
         if last is not None:
-            self.display(self._evaluate(compile(ast.Expression(last.value), name, 'eval', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)))
+            self.display(self._evaluate(compile(ast.Expression(last.value), name, 'eval', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)))
 
-    def _offer_tools(self, tree):
+    def _offer_tools(self, tree: ast.Module) -> None:
         if os.environ['LONGSHORE_GUEST'] not in sys.path:
             sys.path.append(os.environ['LONGSHORE_GUEST'])
         from longshore_names import offer_bare_names
 
         offer_bare_names(tree, self._module.__dict__)
 
-    def _evaluate(self, code):
+    def _evaluate(self, code: CodeType) -> Any:
         value = eval(code, self._module.__dict__)
         if code.co_flags & 0x80:
             import asyncio
@@ -121,7 +129,7 @@ class Interpreter:
             return self._loop.run_until_complete(value)
         return value
 
-    def _show_figures(self):
+    def _show_figures(self) -> None:
         pyplot = sys.modules.get('matplotlib.pyplot')
         if pyplot is None:
             return
@@ -131,7 +139,7 @@ class Interpreter:
             self.teller.tell('result', data={'image/png': base64.b64encode(image.getvalue()).decode()})
         pyplot.close('all')
 
-    def _describe(self, problem):
+    def _describe(self, problem: BaseException) -> dict[str, str] | None:
         if isinstance(problem, SystemExit):
             code = problem.code
             if code in (None, 0):
@@ -146,7 +154,7 @@ class Interpreter:
 
 
 @contextlib.contextmanager
-def _setting(cwd, env):
+def _setting(cwd: str | None, env: dict[str, str]) -> Iterator[None]:
     """Directory and environment of one piece of code; what the code changes itself stays."""
     before = {name: os.environ.get(name) for name in env}
     directory = None
@@ -172,7 +180,7 @@ def _setting(cwd, env):
                     os.chdir(directory)
 
 
-def _bundle(value):
+def _bundle(value: Any) -> tuple[dict[str, Any], bool]:
     data = {}
     custom = getattr(type(value), '_repr_mimebundle_', None)
     if custom is not None:
@@ -202,19 +210,19 @@ def _bundle(value):
     return fitting, len(fitting) < len(data)
 
 
-def _fitting(data):
+def _fitting(data: dict[str, Any]) -> dict[str, Any]:
     return {mime: _portable(part) for mime, part in data.items() if _size(part) <= _MAX_PART}
 
 
-def _portable(part):
+def _portable(part: Any) -> Any:
     return base64.b64encode(part).decode() if isinstance(part, (bytes, bytearray)) else part
 
 
-def _size(part):
+def _size(part: Any) -> int:
     return len(part) if isinstance(part, (str, bytes, bytearray)) else len(json.dumps(part, default=str))
 
 
-def _serve(interpreter, name):
+def _serve(interpreter: Interpreter, name: str) -> None:
     """One client after the other; each waits for those before it."""
     listener = guest_socket.listen(name)
     signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
@@ -231,7 +239,7 @@ def _serve(interpreter, name):
                 client.shutdown(socket.SHUT_RDWR)
 
 
-def _parse(line):
+def _parse(line: bytes) -> dict[str, Any] | None:
     """None for what none of our clients has sent."""
     try:
         request = json.loads(line)
@@ -240,12 +248,12 @@ def _parse(line):
     return request if isinstance(request, dict) and isinstance(request.get('code'), str) else None
 
 
-def _interrupt(interpreter):
+def _interrupt(interpreter: Interpreter) -> None:
     if interpreter.busy:
         raise KeyboardInterrupt
 
 
-def _watch(client, interpreter, done):
+def _watch(client: socket.socket, interpreter: Interpreter, done: threading.Event) -> None:
     """A client that was ended wants its code to end, too."""
     with contextlib.suppress(OSError):
         while client.recv(4096):
@@ -254,7 +262,7 @@ def _watch(client, interpreter, done):
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def main():
+def main() -> None:
     if len(sys.argv) > 1:
         _serve(Interpreter(), sys.argv[1])
     request = json.loads(sys.stdin.buffer.readline())

@@ -3,6 +3,8 @@ request is the line on stdin.
 
 To be ended means to interrupt the code; code that does not heed that is ended with its context."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -15,21 +17,32 @@ sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from types import FrameType
+    from typing import Any, TypedDict
+
+    class _State(TypedDict):
+        pid: int
+        deadline: float | None
+
+
 _PATIENCE = 1.5
 
 # The context's own environment is that of its first piece; each piece has its own leave to call tools.
 _PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
 
 
-def main(context):
+def main(context: str) -> None:
     request = _with_tools(json.loads(sys.stdin.buffer.readline()))
     connection = guest_socket.connect(context) or sys.exit('the context did not come up')
-    state = {'pid': 0, 'deadline': None}
+    state: _State = {'pid': 0, 'deadline': None}
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         # One that has just ended is found by the first read.
         connection.sendall(request)
 
-    def interrupt(number, frame):
+    def interrupt(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGTERM:
             state['deadline'] = state['deadline'] or time.monotonic() + _PATIENCE
         if state['pid']:
@@ -43,12 +56,12 @@ def main(context):
     _follow(connection, state)
 
 
-def _with_tools(request):
+def _with_tools(request: dict[str, Any]) -> bytes:
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return json.dumps({**request, 'env': {**(request.get('env') or {}), **env}}).encode() + b'\n'
 
 
-def _follow(connection, state):
+def _follow(connection: socket.socket, state: _State) -> None:
     incoming = b''
     connection.settimeout(0.1)
     ended = False
@@ -78,13 +91,13 @@ def _follow(connection, state):
         guest_socket.tell(b'{"type": "gone"}\n')
 
 
-def _signal(pid, number):
+def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
-def _is_end(lines):
-    return json.loads(lines.splitlines()[-1]).get('type') == 'ended'
+def _is_end(lines: bytes) -> bool:
+    return bool(json.loads(lines.splitlines()[-1]).get('type') == 'ended')
 
 
 main(sys.argv[1])

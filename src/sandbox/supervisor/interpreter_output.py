@@ -1,11 +1,21 @@
 """What Python code prints and how it is told, see interpreter.py."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import json
 import os
 import select
 import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class _Printer(Protocol):
+        teller: Teller
+
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.json'), 'rb') as _file:
     LIMITS = json.load(_file)['code']
@@ -14,7 +24,7 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.jso
 class Teller:
     """Writes lines to whoever asked; one who has gone away is not an error."""
 
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self._fd = fd
         self._lock = threading.Lock()
         # The end is told in any case.
@@ -24,7 +34,7 @@ class Teller:
         self.untold = 0
         """Bytes of what was not told at all."""
 
-    def tell(self, kind, **fields):
+    def tell(self, kind: str, **fields: Any) -> None:
         line = json.dumps({'type': kind, **fields}, default=str).encode('utf-8', 'replace') + b'\n'
         with self._lock, contextlib.suppress(OSError):
             self._left -= len(line)
@@ -40,9 +50,9 @@ class Teller:
 class Capture:
     """What is written to a descriptor below Python, by libraries in C and by subprocesses."""
 
-    def __init__(self, number, name):
+    def __init__(self, number: int, name: str) -> None:
         self.name = name
-        self.teller = None
+        self.teller: Teller | None = None
         self._read, write = os.pipe()
         os.set_blocking(self._read, False)
         os.dup2(write, number)
@@ -50,7 +60,7 @@ class Capture:
         self._lock = threading.Lock()
         threading.Thread(target=self._follow, daemon=True).start()
 
-    def drain(self):
+    def drain(self) -> bool:
         """True when there was something."""
         with self._lock:
             found = False
@@ -63,7 +73,7 @@ class Capture:
                 if self.teller is not None:
                     self.teller.tell(self.name, text=data.decode('utf-8', 'replace'))
 
-    def _follow(self):
+    def _follow(self) -> None:
         while True:
             select.select([self._read], [], [])
             self.drain()
@@ -75,19 +85,19 @@ class Stream(io.TextIOBase):
     encoding = 'utf-8'
     errors = 'replace'
 
-    def __init__(self, interpreter, name, number):
+    def __init__(self, interpreter: _Printer, name: str, number: int) -> None:
         self._interpreter = interpreter
         self._name = name
         self._number = number
         self.buffer = os.fdopen(os.dup(number), 'wb', 0)
 
-    def writable(self):
+    def writable(self) -> bool:
         return True
 
-    def fileno(self):
+    def fileno(self) -> int:
         return self._number
 
-    def write(self, text):
+    def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f'write() argument must be str, not {type(text).__name__}')
         if text:

@@ -1,18 +1,24 @@
 """What is sent whole, at the pace of its reader."""
 
+from __future__ import annotations
+
 from protocol import LIMITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from connection import Channel
 
 
 class Lines:
     """Sends prepared bytes at the reader's pace, then ends the operation."""
 
-    def __init__(self, channel, data):
+    def __init__(self, channel: Channel, data: bytes) -> None:
         self._channel = channel
         self._data = data
         self._position = 0
         channel.handler = self
 
-    def on_credit(self):
+    def on_credit(self) -> None:
         while self._position < len(self._data):
             size = min(LIMITS['chunkBytes'], self._channel.writable)
             if size <= 0:
@@ -21,5 +27,5 @@ class Lines:
             self._position += size
         self._channel.end({})
 
-    def on_close(self):
+    def on_close(self) -> None:
         self._data = b''

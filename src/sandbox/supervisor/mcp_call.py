@@ -1,6 +1,8 @@
 """Brings one request to an MCP server of the sandbox and passes on what it is told (see mcp_server.py). Runs as the guest; argument: the name of the
 server. The request is a line on stdin. To be ended means to cancel the request: the server sees its client go."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
@@ -11,14 +13,15 @@ sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 import guest_socket
 
 
-def main(server):
+def main(server: str) -> None:
     # Whoever was cut off while it gave the request gives it again: the first line that is whole counts.
     request = next((line for line in sys.stdin.buffer if _is_whole(line)), None)
     if request is None:
         return
     connection = guest_socket.connect(f'mcp-{server}')
     if connection is None:
-        return _tell('failed', 'it did not come up')
+        _tell('failed', 'it did not come up')
+        return
     made = ended = False
     rest = b''
     try:
@@ -39,14 +42,14 @@ def main(server):
         _tell('gone' if made else 'failed', 'its keeper was ended')
 
 
-def _is_whole(line):
+def _is_whole(line: bytes) -> bool:
     try:
         return isinstance(json.loads(line), dict)
     except ValueError:
         return False
 
 
-def _tell(kind, why):
+def _tell(kind: str, why: str) -> None:
     guest_socket.tell(json.dumps({'type': kind, 'why': why}).encode() + b'\n')
 
 

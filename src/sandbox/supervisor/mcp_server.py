@@ -7,6 +7,8 @@ cancelled.
 
 Stdout gets a line whenever the server's tools may be others than they were: how much is there tells whoever looks whether to list them again."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -23,6 +25,10 @@ sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
 _VERSION = '2025-11-25'
 _COMES_UP = 30.0
 # A server that could not be started is not tried again sooner.
@@ -37,14 +43,14 @@ _MAX_PROGRESS = 200
 class Request:
     """One request on its way. `lines` is what its client is told; None ends it."""
 
-    def __init__(self, request_id, method, params):
+    def __init__(self, request_id: str, method: str, params: dict[str, Any]) -> None:
         self.id = request_id
         self.method = method
         self.params = params
-        self.lines = queue.Queue()
+        self.lines: queue.Queue[bytes | None] = queue.Queue()
         self.over = False
 
-    def tell(self, kind, **fields):
+    def tell(self, kind: str, **fields: Any) -> None:
         if self.over:
             return
         self.over = kind in ('answer', 'error', 'failed', 'gone')
@@ -54,22 +60,25 @@ class Request:
 
 
 class Server:
-    def __init__(self, program):
-        self.about = {}
+    def __init__(self, program: list[str]) -> None:
+        self.about: dict[str, Any] = {}
         self.why = ''
         self.ended = threading.Event()
-        self._open = {}
+        self._open: dict[str, Request] = {}
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._words = b''
         self._noise = (0.0, 0)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        self._stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]
+        self._stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
+        self._stderr: IO[bytes] = self._process.stderr  # type: ignore[assignment]
         self._listeners = [threading.Thread(target=work, daemon=True) for work in (self._hear_words, self._hear)]
         for listener in self._listeners:
             listener.start()
 
-    def greet(self):
+    def greet(self) -> None:
         """Raises with the reason when the server cannot be spoken with."""
         about = {'protocolVersion': _VERSION, 'capabilities': {}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
         greeting = Request('longshore-greeting', 'initialize', about)
@@ -77,7 +86,7 @@ class Server:
         line = None
         with contextlib.suppress(queue.Empty):
             while line is None or line['type'] == 'made':
-                line = json.loads(greeting.lines.get(timeout=_COMES_UP))
+                line = json.loads(greeting.lines.get(timeout=_COMES_UP) or b'null')
         if line is None or line['type'] == 'made':
             raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
         if line['type'] != 'answer':
@@ -86,42 +95,44 @@ class Server:
         self.about = known if isinstance(known, dict) else {}
         self._send({'method': 'notifications/initialized'})
 
-    def ask(self, request):
+    def ask(self, request: Request) -> None:
         with self._lock:
             if self.ended.is_set():
-                return request.tell('failed', why=self.why)
+                request.tell('failed', why=self.why)
+                return
             if request.id in self._open:
-                return request.tell('failed', why=f'a request {request.id} is under way already')
+                request.tell('failed', why=f'a request {request.id} is under way already')
+                return
             self._open[request.id] = request
         request.tell('made')
         self._send({'id': request.id, 'method': request.method, 'params': request.params})
 
-    def cancel(self, request):
+    def cancel(self, request: Request) -> None:
         with self._lock:
             under_way = self._open.pop(request.id, None) is request
         if under_way:
             self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
 
-    def stop(self, why):
+    def stop(self, why: str) -> None:
         self.why = self.why or why
         self._kill()
 
-    def _send(self, message):
+    def _send(self, message: dict[str, Any]) -> None:
         data = memoryview(json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n')
         # A server that has ended is told by the other pipe.
         with self._writing, contextlib.suppress(OSError):
             while data:
-                data = data[os.write(self._process.stdin.fileno(), data) :]
+                data = data[os.write(self._stdin.fileno(), data) :]
 
-    def _hear_words(self):
-        while data := os.read(self._process.stderr.fileno(), 65536):
+    def _hear_words(self) -> None:
+        while data := os.read(self._stderr.fileno(), 65536):
             self._words = (self._words + data)[-_MAX_LAST_WORDS:]
             with contextlib.suppress(OSError):
                 os.write(2, data)
 
-    def _hear(self):
+    def _hear(self) -> None:
         pending = bytearray()
-        while data := os.read(self._process.stdout.fileno(), 65536):
+        while data := os.read(self._stdout.fileno(), 65536):
             pending += data
             end = pending.rfind(b'\n') + 1
             if not end and len(pending) > _MAX_MESSAGE:
@@ -132,7 +143,7 @@ class Server:
             del pending[:end]
         self._finish()
 
-    def _take(self, line):
+    def _take(self, line: bytes) -> None:
         try:
             message = json.loads(line)
         except ValueError:
@@ -150,9 +161,10 @@ class Server:
         elif message['method'] == 'notifications/tools/list_changed':
             _tell_change('the server says that its tools have changed')
 
-    def _settle(self, message):
+    def _settle(self, message: dict[str, Any]) -> None:
+        request_id = message.get('id')
         with self._lock:
-            request = self._open.pop(message.get('id'), None) if isinstance(message.get('id'), str) else None
+            request = self._open.pop(request_id, None) if isinstance(request_id, str) else None
         if request is None:
             return
         error = message.get('error')
@@ -161,14 +173,14 @@ class Server:
         else:
             request.tell('answer', result=message.get('result'), server=self.about)
 
-    def _refuse(self, message):
+    def _refuse(self, message: dict[str, Any]) -> None:
         """What a server may ask of its client is little."""
         if message['method'] == 'ping':
             self._send({'id': message['id'], 'result': {}})
         else:
             self._send({'id': message['id'], 'error': {'code': -32601, 'message': f'{message["method"]} is not offered'}})
 
-    def _pass_on(self, params):
+    def _pass_on(self, params: object) -> None:
         if not isinstance(params, dict):
             return
         token = params.get('progressToken')
@@ -179,15 +191,15 @@ class Server:
             text = params.get('message') or (f'{progress}' if total is None else f'{progress} of {total}')
             request.tell('progress', text=str(text)[:_MAX_PROGRESS])
 
-    def _count_noise(self):
+    def _count_noise(self) -> None:
         since, count = self._noise
         now = time.monotonic()
         self._noise = (since, count + 1) if now - since <= 1 else (now, 1)
         if self._noise[1] > _MAX_NOISE:
             self.stop(f'it sent more than {_MAX_NOISE} notifications or unreadable lines within a second')
 
-    def _finish(self):
-        self._process.stdin.close()
+    def _finish(self) -> None:
+        self._stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(2)
         self._kill()
@@ -202,7 +214,7 @@ class Server:
         for request in left:
             request.tell('gone', why=self.why)
 
-    def _kill(self):
+    def _kill(self) -> None:
         """With what it has started: the program may be but the launcher of the server."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -211,32 +223,32 @@ class Server:
 class Household:
     """The server as long as it lives, and another one after it; each is started by the request that needs it."""
 
-    def __init__(self, name, program):
+    def __init__(self, name: str, program: list[str]) -> None:
         self._name = name
         self._program = program
         self._lock = threading.Lock()
-        self._server = None
+        self._server: Server | None = None
         self._failure = ''
         self._failed_at = float('-inf')
 
-    def bring(self, request):
+    def bring(self, request: Request) -> Server | None:
         """To a server that was greeted; None where there is none, which the request has been told."""
         with self._lock:
-            former = self._server
-            if former is None or former.ended.is_set():
+            server = former = self._server
+            if server is None or server.ended.is_set():
                 if time.monotonic() - self._failed_at > _PATIENCE:
                     self._start()
-                if self._server is former:
+                server = self._server
+                if server is None or server is former:
                     request.tell('failed', why=self._failure)
                     return None
                 if former is not None:
                     _tell_change('the server was started again')
                     request.tell('restarted', why=former.why)
-            server = self._server
         server.ask(request)
         return server
 
-    def _start(self):
+    def _start(self) -> None:
         server = None
         try:
             server = Server(self._program)
@@ -251,11 +263,11 @@ class Household:
             self._server = server
 
 
-def _tell_change(text):
+def _tell_change(text: str) -> None:
     os.write(1, text.encode() + b'\n')
 
 
-def main(name, program):
+def main(name: str, program: list[str]) -> None:
     listener = guest_socket.listen(f'mcp-{name}')
     household = Household(name, program)
     for client, line in guest_socket.Requests(listener):
@@ -266,7 +278,7 @@ def main(name, program):
             client.close()
 
 
-def _serve(client, line, household):
+def _serve(client: socket.socket, line: bytes, household: Household) -> None:
     # What none of our clients has sent is not answered.
     with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         asked = json.loads(line)
@@ -275,12 +287,12 @@ def _serve(client, line, household):
         server = household.bring(request)
         if server is not None:
             threading.Thread(target=_watch, args=(client, request, server), daemon=True).start()
-        while (line := request.lines.get()) is not None:
-            client.sendall(line)
+        while (told := request.lines.get()) is not None:
+            client.sendall(told)
         client.shutdown(socket.SHUT_RDWR)
 
 
-def _watch(client, request, server):
+def _watch(client: socket.socket, request: Request, server: Server) -> None:
     with contextlib.suppress(OSError):
         while client.recv(4096):
             pass

@@ -1,5 +1,7 @@
 """How often the kernel has ended a process of this container because its memory was used up."""
 
+from __future__ import annotations
+
 import os
 
 # The second and the first generation of control groups.
@@ -7,7 +9,7 @@ _FILES = ('/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_cont
 
 
 class MemoryKills:
-    def __init__(self):
+    def __init__(self) -> None:
         self._fd = -1
         for path in _FILES:
             try:
@@ -16,7 +18,7 @@ class MemoryKills:
             except OSError:
                 continue
 
-    def count(self):
+    def count(self) -> int:
         """Always 0 where the container is not told."""
         if self._fd < 0:
             return 0

@@ -1,14 +1,28 @@
 """Calls that the guest's code makes of the conversation's tools: taken from the guest, told to the worker again and again until they
 are answered, and answered once. All that the guest sends is hostile; what is wrong with it is told to that guest alone."""
 
+from __future__ import annotations
+
 import os
 
-import _socket
-from _operator import _compare_digest as are_same
 from guest_calls import Guest
 from lean_json import encode_characters
+from lean_modules import accept, socket
 from loop import READ
 from protocol import LIMITS, Refused
+
+try:
+    from _operator import _compare_digest as are_same
+except ImportError:
+    from hmac import compare_digest as are_same
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from connection import Channel
+    from loop import Loop
+    from shapes import Fields
 
 _FRAME = LIMITS['methodBytes']
 _OPEN = LIMITS['openMethods']
@@ -22,69 +36,68 @@ _ENDED = 'the code that was allowed to call tools has ended, and no answer comes
 class Methods:
     """The guests' socket, and who may call through it: the bearers of the tokens of running execs."""
 
-    def __init__(self, path, loop):
+    def __init__(self, path: str, loop: Loop) -> None:
         self.path = path
         self.hoard = 0
-        self.blocked = set()
+        self.blocked: set[Guest] = set()
         """Guests whose next call waits for the answer of another."""
         self._loop = loop
-        self._guests = set()
-        self._desks = {}
+        self._guests: set[Guest] = set()
+        self._desks: dict[str, Desk] = {}
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
         if os.path.exists(path):
             os.unlink(path)
-        self._listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         self._listener.bind(path)
         os.chmod(path, 0o666)
         self._listener.listen(64)
         loop.add(self._listener.fileno(), READ, self._accept)
 
-    def open_desk(self):
+    def open_desk(self) -> Desk:
         desk = Desk(self)
         self._desks[desk.token] = desk
         return desk
 
-    def close_desk(self, desk):
+    def close_desk(self, desk: Desk) -> None:
         if self._desks.pop(desk.token, None) is not None:
             desk.close()
             self.unblock()
 
-    def unblock(self):
+    def unblock(self) -> None:
         blocked, self.blocked = self.blocked, set()
         for guest in blocked:
             guest.resume()
 
-    def desk_of(self, token):
+    def desk_of(self, token: str) -> Desk | None:
         desk = self._desks.get(token)
         return desk if desk is not None and are_same(desk.token.encode(), token.encode()) else None
 
-    def _accept(self, mask):
+    def _accept(self, mask: int) -> None:
         try:
-            fd, _ = self._listener._accept()
+            fd = accept(self._listener)
         except OSError:
             return
-        accepted = _socket.socket(fileno=fd)
+        accepted = socket.socket(fileno=fd)
         if len(self._guests) >= _GUESTS:
             self._make_room()
         self._guests.add(Guest(accepted, self._loop, self, self._guests.discard))
 
-
-    def due(self):
+    def due(self) -> float | None:
         """Active time when the first guest has taken too long to say what it wants."""
         return min((guest.overdue for guest in self._guests if guest.overdue is not None), default=None)
 
-    def on_time(self, now):
+    def on_time(self, now: float) -> None:
         for guest in [guest for guest in self._guests if guest.overdue is not None and now >= guest.overdue]:
             guest.drop()
 
-    def _make_room(self):
+    def _make_room(self) -> None:
         """Drops the connection that will be missed least: one that has never made a call, of the process with the most of them, and the longest silent.
         Connections that wait for an answer come last."""
-        counts = {}
+        counts: dict[int, int] = {}
         for guest in self._guests:
             counts[guest.process] = counts.get(guest.process, 0) + 1
 
-        def worth(guest):
+        def worth(guest: Guest) -> tuple[int, int, float]:
             rank = 0 if not guest.proven and not guest.is_blocked else 1 if guest.open == 0 and not guest.is_blocked else 2
             return (rank, -counts[guest.process], guest.touched)
 
@@ -94,7 +107,7 @@ class Methods:
 class Call:
     __slots__ = ('guest', 'held', 'id', 'line', 'number', 'told')
 
-    def __init__(self, number, guest, call_id, line):
+    def __init__(self, number: int, guest: Guest, call_id: str, line: bytes) -> None:
         self.number = number
         self.guest = guest
         self.id = call_id
@@ -103,7 +116,7 @@ class Call:
         self.told = False
         """A worker has been told of it, and may have acted on it."""
 
-    def send(self, body):
+    def send(self, body: bytes) -> None:
         self.guest.open -= 1
         self.guest.send(b'{"id":' + encode_characters(self.id).encode() + b',' + body[1:])
 
@@ -111,22 +124,22 @@ class Call:
 class Desk:
     """The calls of one exec, numbered in the order in which they came: the n-th stays the n-th, whoever asks, however often."""
 
-    def __init__(self, methods):
+    def __init__(self, methods: Methods) -> None:
         self.token = os.urandom(24).hex()
-        self.on_hold = lambda held: None
+        self.on_hold: Callable[[bool], object] = lambda held: None
         self._methods = methods
-        self._ids = set()
-        self._open = {}
-        self._tellers = set()
+        self._ids: set[str] = set()
+        self._open: dict[int, Call] = {}
+        self._tellers: set[_Teller] = set()
         self._held = 0
 
     @property
-    def is_full(self):
+    def is_full(self) -> bool:
         return len(self._open) >= _OPEN or self._methods.hoard > _HOARD
 
-    def take(self, guest, call_id, tool, arguments):
+    def take(self, guest: Guest, call_id: str, tool: str, arguments: dict[str, Any]) -> None:
         if call_id in self._ids:
-            raise Refused('REPLAYED', f'the id {ascii(call_id)} was used before')
+            raise Refused('REPLAYED', f'the id {call_id!a} was used before')
         if len(self._ids) >= _CALLS:
             raise Refused('TOO_MANY', f'this code has made {_CALLS} calls of tools; more are not taken')
         number = len(self._ids) + 1
@@ -143,13 +156,13 @@ class Desk:
         for teller in tuple(self._tellers):
             teller.tell(call)
 
-    def follow(self, channel):
+    def follow(self, channel: Channel) -> None:
         teller = _Teller(channel, self._tellers.discard)
         self._tellers.add(teller)
         for call in self._open.values():
             teller.tell(call)
 
-    def hold(self, number):
+    def hold(self, number: int) -> int:
         """The call will take its time, which is not the code's. Returns how many of this exec have been so."""
         call = self._open.get(number)
         if call is None:
@@ -160,10 +173,10 @@ class Desk:
             self._count_held()
         return call.held
 
-    def is_open(self, number):
+    def is_open(self, number: int) -> bool:
         return number in self._open
 
-    def answer(self, number, body):
+    def answer(self, number: int, body: bytes) -> None:
         """Only the first answer of a call counts."""
         call = self._open.pop(number, None)
         if call is None:
@@ -173,7 +186,7 @@ class Desk:
         call.send(body)
         self._methods.unblock()
 
-    def close(self):
+    def close(self) -> None:
         # A process that outlives the code would wait for ever.
         body = encode_characters({'error': {'code': 'NOT_ALLOWED', 'message': _ENDED}}).encode()
         for call in self._open.values():
@@ -183,31 +196,31 @@ class Desk:
         for teller in tuple(self._tellers):
             teller.end()
 
-    def _count_held(self):
+    def _count_held(self) -> None:
         self.on_hold(any(call.held for call in self._open.values()))
 
 
 class _Teller:
     """Tells calls to one worker, one line each, at its pace."""
 
-    def __init__(self, channel, on_close):
+    def __init__(self, channel: Channel, on_close: Callable[[_Teller], object]) -> None:
         self._channel = channel
         self._gone = on_close
-        self._waiting = []
+        self._waiting: list[Call] = []
         self._rest = b''
         self._ended = False
         channel.handler = self
 
-    def tell(self, call):
+    def tell(self, call: Call) -> None:
         self._waiting.append(call)
         self.on_credit()
 
-    def end(self):
+    def end(self) -> None:
         self._ended = True
         self._gone(self)
         self.on_credit()
 
-    def on_credit(self):
+    def on_credit(self) -> None:
         while self._rest or self._waiting:
             if not self._rest:
                 call = self._waiting.pop(0)
@@ -221,14 +234,14 @@ class _Teller:
         if self._ended:
             self._channel.end({})
 
-    def on_close(self):
+    def on_close(self) -> None:
         self._gone(self)
 
 
 class Answer:
     """Gathers the body of one answer from the worker."""
 
-    def __init__(self, channel, desk, fields):
+    def __init__(self, channel: Channel, desk: Desk, fields: Fields) -> None:
         self._channel = channel
         self._desk = desk
         self._number = fields['number']
@@ -241,7 +254,7 @@ class Answer:
         if known:
             channel.end({})
 
-    def on_data(self, data):
+    def on_data(self, data: bytes) -> None:
         self._body += data
         self._channel.grant(len(data))
         if len(self._body) < self._size:
@@ -250,8 +263,8 @@ class Answer:
         self._channel.end({})
         self._desk.answer(self._number, body)
 
-    def on_credit(self):
+    def on_credit(self) -> None:
         pass
 
-    def on_close(self):
+    def on_close(self) -> None:
         pass

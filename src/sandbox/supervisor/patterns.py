@@ -2,19 +2,28 @@
 
 Matching never backtracks further than one star, so that no pattern and no name can make it slow."""
 
+from __future__ import annotations
+
 from protocol import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Optional, Union
+
+    _Token = Union[int, str, frozenset[int]]
+    _Segment = Optional[list[_Token]]
 
 _MAX_ALTERNATIVES = 256
 _SPECIAL = b'*?[{\\'
 
 
-def compile_pattern(pattern, hidden):
+def compile_pattern(pattern: bytes, hidden: bool) -> Callable[[bytes], bool]:
     """A function that says whether a path fits. Names that begin with a dot fit only a pattern that spells the dot, unless `hidden`."""
     alternatives = [_compile_segments(one) for one in _expand(pattern)]
     return lambda path: any(_fits(segments, path.split(b'/'), hidden) for segments in alternatives)
 
 
-def fixed_part(pattern):
+def fixed_part(pattern: bytes) -> bytes:
     """The directories at the front of a pattern that have no wildcards."""
     segments = pattern.split(b'/')
     fixed = []
@@ -26,12 +35,12 @@ def fixed_part(pattern):
     return b'/' if joined == b'' and fixed else joined
 
 
-def depth(pattern):
+def depth(pattern: bytes) -> int | None:
     """How many names a fitting path has at most; None for any number."""
     return None if b'**' in pattern or b'{' in pattern else pattern.count(b'/') + 1
 
 
-def _expand(pattern):
+def _expand(pattern: bytes) -> list[bytes]:
     """Spells out the alternatives in braces."""
     found = []
     waiting = [pattern]
@@ -48,7 +57,7 @@ def _expand(pattern):
     return found
 
 
-def _first_braces(pattern):
+def _first_braces(pattern: bytes) -> tuple[bytes, list[bytes], bytes] | None:
     """Text before, choices and text after the first braces that hold a choice."""
     start = pattern.find(b'{')
     while start >= 0:
@@ -70,13 +79,13 @@ def _first_braces(pattern):
     return None
 
 
-def _compile_segments(pattern):
+def _compile_segments(pattern: bytes) -> list[_Segment]:
     return [None if segment == b'**' else _compile_segment(segment) for segment in pattern.split(b'/')]
 
 
-def _compile_segment(segment):
+def _compile_segment(segment: bytes) -> list[_Token]:
     """A list of: a byte, a set of bytes, `?` or `*` as text."""
-    tokens = []
+    tokens: list[_Token] = []
     position = 0
     while position < len(segment):
         byte = segment[position]
@@ -98,11 +107,11 @@ def _compile_segment(segment):
     return tokens
 
 
-def _parse_set(text):
+def _parse_set(text: bytes) -> frozenset[int]:
     negated = text[:1] in (b'!', b'^')
     if negated:
         text = text[1:]
-    members = set()
+    members: set[int] = set()
     position = 0
     while position < len(text):
         if position + 2 < len(text) and text[position + 1] == 0x2D:
@@ -114,11 +123,11 @@ def _parse_set(text):
     return frozenset(set(range(256)) - members if negated else members)
 
 
-def _fits(segments, names, hidden):
+def _fits(segments: list[_Segment], names: list[bytes], hidden: bool) -> bool:
     """Which prefixes of `segments` fit the names so far; one pass over the names."""
     reached = _skip({0}, segments)
     for name in names:
-        following = set()
+        following: set[int] = set()
         for position in reached:
             if position == len(segments):
                 continue
@@ -134,17 +143,18 @@ def _fits(segments, names, hidden):
     return len(segments) in reached
 
 
-def _skip(positions, segments):
+def _skip(positions: set[int], segments: list[_Segment]) -> set[int]:
     """`**` stands for no directory, too."""
     skipped = set(positions)
-    for position in positions:
+    for start in positions:
+        position = start
         while position < len(segments) and segments[position] is None:
             position += 1
             skipped.add(position)
     return skipped
 
 
-def _fits_name(tokens, name, hidden):
+def _fits_name(tokens: list[_Token], name: bytes, hidden: bool) -> bool:
     if name.startswith(b'.') and not hidden and (not tokens or tokens[0] != 0x2E):
         return False
     position, at, star, mark = 0, 0, -1, 0

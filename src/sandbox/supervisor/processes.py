@@ -1,16 +1,18 @@
 """Finds and signals all that runs below a process."""
 
+from __future__ import annotations
+
 import os
 import time
 
-import _signal as signal
+from lean_modules import signal
 
 _LOOKS = 10
 # Seconds between two looks at processes that are stopping.
 _GLANCE = 0.002
 
 
-def signal_tree(root, number):
+def signal_tree(root: int, number: int) -> int:
     """Signals every living descendant of `root` and returns how many there were at first. For SIGKILL it looks again until none is
     left, since a process may fork between being seen and being killed, but not for ever: the caller comes back later."""
     found = descendants(root)
@@ -29,9 +31,9 @@ def signal_tree(root, number):
     return len(found)
 
 
-def hold_still(root):
+def hold_still(root: int) -> list[int]:
     """Stops all below `root`, parents first, so that no shell sees its child stop. Returns those that it stopped, for `go_on`."""
-    held = []
+    held: list[int] = []
     for _ in range(_LOOKS):
         fresh = [pid for pid in descendants(root, leave_out=b'ZXTt') if pid not in held]
         if not fresh:
@@ -42,7 +44,7 @@ def hold_still(root):
     return held
 
 
-def wait_until_still(held, seconds):
+def wait_until_still(held: list[int], seconds: float) -> bool:
     """A process in the middle of a system call finishes that first. Returns whether all of them stand still."""
     until = time.monotonic() + seconds
     while any(_state_and_parent(pid)[0] not in b'ZXTt' for pid in held):
@@ -52,14 +54,14 @@ def wait_until_still(held, seconds):
     return True
 
 
-def go_on(held):
+def go_on(held: list[int]) -> None:
     for pid in reversed(held):
         _signal(pid, signal.SIGCONT)
 
 
-def descendants(root, leave_out=b'ZX'):
+def descendants(root: int, leave_out: bytes = b'ZX') -> list[int]:
     """Pids below `root`, but for those in these states: zombies, if nothing else is said."""
-    children = {}
+    children: dict[int, list[tuple[int, bytes]]] = {}
     for name in os.listdir('/proc'):
         if name.isdigit():
             state, parent = _state_and_parent(name)
@@ -75,7 +77,7 @@ def descendants(root, leave_out=b'ZX'):
     return found
 
 
-def _state_and_parent(name):
+def _state_and_parent(name: str | int) -> tuple[bytes, int]:
     try:
         fd = os.open(f'/proc/{name}/stat', os.O_RDONLY)
     except OSError:
@@ -91,7 +93,7 @@ def _state_and_parent(name):
     return (fields[0], int(fields[1])) if len(fields) == 3 else (b'X', 0)
 
 
-def _signal(pid, number):
+def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except OSError:

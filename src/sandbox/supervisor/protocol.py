@@ -1,15 +1,23 @@
 """The protocol's tables and the check of every request against them."""
 
+from __future__ import annotations
+
 import os
 
 from lean_json import loads
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from shapes import Fields
+
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.json'), 'rb') as file:
     _TABLES = loads(file.read().strip())
 
-VERSION = _TABLES['version']
-LIMITS = _TABLES['limits']
-FRAMES = _TABLES['frames']
+VERSION: int = _TABLES['version']
+LIMITS: dict[str, int] = _TABLES['limits']
+FRAMES: dict[str, int] = _TABLES['frames']
 _ID = _TABLES['id']
 _NO_MARKS = str.maketrans('', '', _ID['marks'])
 _RECORDS = _TABLES['records']
@@ -18,14 +26,14 @@ _RECORDS = _TABLES['records']
 class Refused(Exception):
     """A request that cannot be done; `code` is one of the protocol's failure codes."""
 
-    def __init__(self, code, problem):
+    def __init__(self, code: str, problem: str) -> None:
         super().__init__(problem)
         self.code = code
         self.problem = problem
 
 
-def _spread(fields):
-    table = {}
+def _spread(fields: dict[str, Any]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
     for name, field in fields.items():
         if name == '...':
             for record in field:
@@ -38,16 +46,16 @@ def _spread(fields):
 _REQUESTS = {name: _spread(operation['request']) for name, operation in _TABLES['operations'].items()}
 
 
-def to_bytes(text):
+def to_bytes(text: str) -> bytes:
     """File names need not be UTF-8: their odd bytes travel as lone surrogates."""
     return text.encode('utf-8', 'surrogateescape')
 
 
-def to_text(data):
+def to_text(data: bytes) -> str:
     return data.decode('utf-8', 'surrogateescape')
 
 
-def parse_request(payload):
+def parse_request(payload: bytes) -> tuple[str, Fields]:
     """Returns the operation's name and its checked fields; raises `Refused`."""
     try:
         request = loads(payload)
@@ -71,13 +79,13 @@ def parse_request(payload):
     return operation, request
 
 
-def _is_id(value, field):
+def _is_id(value: object, field: Fields) -> bool:
     if not isinstance(value, str) or not 0 < len(value) <= _ID['maxLength']:
         return False
     return value.isascii() and value[0].isalnum() and value.translate(_NO_MARKS).isalnum()
 
 
-def _is_text(value, field):
+def _is_text(value: object, field: Fields) -> bool:
     if not isinstance(value, str) or len(value) > field['maxLength'] or '\0' in value:
         return False
     try:
@@ -87,21 +95,21 @@ def _is_text(value, field):
     return True
 
 
-def _is_integer(value, field):
+def _is_integer(value: object, field: Fields) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and field.get('min', 0) <= value <= field.get('max', 2**53 - 1)
 
 
-def _is_texts(value, field):
+def _is_texts(value: object, field: Fields) -> bool:
     return isinstance(value, list) and 0 < len(value) <= field['maxItems'] and all(_is_text(item, field) for item in value)
 
 
-def _is_text_map(value, field):
+def _is_text_map(value: object, field: Fields) -> bool:
     if not isinstance(value, dict) or len(value) > field['maxItems']:
         return False
     return all(name and '=' not in name and _is_text(name, field) and _is_text(item, field) for name, item in value.items())
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[object, Fields], bool]] = {
     'id': _is_id,
     'text': _is_text,
     'texts': _is_texts,

@@ -1,18 +1,28 @@
 """The small process that stands above each exec and keeps all its descendants together."""
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import marshal
 import os
 import struct
 
-import _signal as signal
+from lean_modules import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+    from typing import Any, NoReturn
+
+    from shapes import Environment, Ids
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STDIN, _STATUS, _ORDER = 0, 3, 4
-_libc = None
-_resource = None
-_fence = None
+_libc: Any = None
+_resource: Any = None
+_fence: ModuleType | None = None
 _BASH, _STATIC_BASH = b'/bin/bash', b'/bin/bash-static'
 """The same shell without libraries to link at every start; an image may come without it."""
 _READ_SIZE = 65536
@@ -24,7 +34,7 @@ FAILED = b'F'
 ENDED_SIZE = 5
 
 
-def prepare(contained):
+def prepare(contained: bool) -> None:
     """Loads what the runners of this process need: the supervisor need not wait for it."""
     global _libc, _resource, _fence
     import ctypes
@@ -40,7 +50,7 @@ def prepare(contained):
     _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run(theirs, user):
+def run(theirs: Sequence[int], user: Ids) -> NoReturn:
     """Becomes a runner, with `theirs` as stdin, stdout, stderr, status and order; never returns. It reports the main child's end as `E`
     and a wait status, or `F` and a text when nothing was executed, and lives on until its last descendant is gone: as their subreaper
     it inherits all that are orphaned, so that none can leave the tree. The child is made ahead of the order, which it reads itself."""
@@ -68,12 +78,12 @@ def run(theirs, user):
             os.write(_STATUS, ENDED + struct.pack('>i', status))
 
 
-def move_up(fds):
+def move_up(fds: Sequence[int]) -> list[int]:
     """Duplicates to numbers above all that are about to be overwritten."""
     return [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in fds]
 
 
-def _read_order():
+def _read_order() -> Any:
     data = b''
     while len(data) < 4 or len(data) < 4 + struct.unpack_from('>I', data)[0]:
         more = os.read(_ORDER, _READ_SIZE)
@@ -85,7 +95,7 @@ def _read_order():
     return marshal.loads(data[4:])
 
 
-def _obey(user):
+def _obey(user: Ids) -> NoReturn:
     """Waits for its order as root, where the guest cannot touch it, and executes it as the user, or as another that it names."""
     step = 'start'
     try:
@@ -111,7 +121,7 @@ def _obey(user):
     os._exit(127)
 
 
-def _rehearse():
+def _rehearse() -> None:
     """Does what an order will need, in vain: every page that it touches is copied from the parent now, and not when somebody waits."""
     argv, cwd, env, *_ = marshal.loads(_REHEARSAL)
     os.close(os.open('/dev/null', os.O_RDONLY))
@@ -122,7 +132,7 @@ def _rehearse():
         pass
 
 
-def _execute_found(argv, env):
+def _execute_found(argv: list[bytes], env: Environment) -> NoReturn:
     """As os.execvpe, which loads a module first: the guest may not be able to, and it takes time."""
     program = argv[0]
     if program == _BASH:
@@ -132,7 +142,7 @@ def _execute_found(argv, env):
             pass
     if b'/' in program:
         os.execve(program, argv, env)
-    problem = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    problem: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     for directory in env.get(b'PATH', b'').split(b':'):
         try:
             os.execve(os.path.join(directory, program), argv, env)
@@ -143,24 +153,24 @@ def _execute_found(argv, env):
     raise problem
 
 
-def _report_failure(step, error):
+def _report_failure(step: str, error: OSError) -> None:
     text = f'cannot {step}: {error.strerror}'.encode('utf-8', 'replace')[:4000]
     os.write(_STATUS, FAILED + struct.pack('>H', len(text)) + text)
 
 
-def reset_signals():
+def reset_signals() -> None:
     """Ignored signals are inherited by what is executed, and the interpreter ignores some."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
 
 
-def limit_files(most):
+def limit_files(most: int) -> None:
     """Nothing larger is written from now on, by none of its children either."""
     _resource.setrlimit(_resource.RLIMIT_FSIZE, (most, most))
 
 
-def offer_to_out_of_memory_killer():
+def offer_to_out_of_memory_killer() -> None:
     """Out of memory, the kernel should take a command, never the supervisor."""
     try:
         fd = os.open('/proc/self/oom_score_adj', os.O_WRONLY)
@@ -170,7 +180,7 @@ def offer_to_out_of_memory_killer():
         pass
 
 
-def become(user):
+def become(user: Ids) -> None:
     """Gives up root for good; `user` is (uid, gid). Outside a container it may be who we are already."""
     uid, gid = user
     if uid == os.geteuid():

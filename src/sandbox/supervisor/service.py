@@ -1,20 +1,32 @@
 """Answers the worker: its connections, and the operations."""
 
+from __future__ import annotations
+
 import gc
 import os
 
-import _signal as signal
-import _socket
 from connection import Connection
 from disk_guard import DiskGuard
 from disk_writers import Writers
 from executions import Executions
 from journal import Journal, timestamp
 from lean_json import loads
+from lean_modules import accept, signal, socket
 from loop import READ, Loop
 from methods import Methods
 from protocol import LIMITS, VERSION, Refused
 from users import User, Users
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Callable
+
+    from connection import Channel
+    from file_work import FileWork
+    from nursery import Nursery
+    from shapes import Fields, Ids
+    from tunnels import Tunnels
 
 # Of the sandbox's own user, whatever the account is called where there is no container.
 _OWN_NAME = 'user'
@@ -25,7 +37,7 @@ _FAREWELL = 1.0
 
 
 class Supervisor:
-    def __init__(self, options, user, nursery, stream):
+    def __init__(self, options: dict[str, str], user: Ids, nursery: Nursery, stream: tuple[int, int] | None) -> None:
         """`stream`: the descriptors of a connection that is there from the beginning, to read from and to write to; or None."""
         self._loop = Loop()
         self._listener = _listen(options['--socket'])
@@ -34,18 +46,18 @@ class Supervisor:
         self._home_name = options['--home-name']
         self._user = user
         self._nursery = nursery
-        self._connections = set()
+        self._connections: set[Connection] = set()
         self._stopping = False
         methods = self._methods = Methods(options['--methods'], self._loop)
         users = Users(User(_OWN_NAME, user, self._home), contained=not self._home_name)
         executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, loads(options['--environment']))
         self._executions = executions
-        self._file_works = set()
+        self._file_works: set[FileWork] = set()
         self._disk_guard = DiskGuard(self._loop, Writers(executions, self._file_works), options['--journal'], users.all)
         executions.before_start = self._disk_guard.largest_file
-        self._tunnels = None
+        self._tunnels: Tunnels | None = None
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
-        self._operations = {
+        self._operations: dict[str, Callable[[Channel, Fields], object]] = {
             'hello': self._greet,
             'ping': lambda channel, fields: channel.end({}),
             'run': executions.run,
@@ -68,7 +80,7 @@ class Supervisor:
         if stream is not None:
             self._connect(*stream)
 
-    def serve(self):
+    def serve(self) -> None:
         """Returns when told to stop, with every command cut off and recorded as lost."""
         loop, executions, disk_guard = self._loop, self._executions, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
@@ -78,7 +90,7 @@ class Supervisor:
         self._nursery.warm_up(1)
         while not self._stopping:
             tunnels = self._tunnels
-            loop.step(_earliest(executions.due(), tunnels and tunnels.due(), disk_guard.due(), self._methods.due()), executions.running)
+            loop.step(_earliest(executions.due(), None if tunnels is None else tunnels.due(), disk_guard.due(), self._methods.due()), executions.running)
             executions.on_time(loop.active)
             if tunnels is not None:
                 tunnels.on_time(loop.active)
@@ -91,11 +103,11 @@ class Supervisor:
             executions.on_time(loop.active)
         os.unlink(self._path)
 
-    def _greet(self, channel, fields):
+    def _greet(self, channel: Channel, fields: Fields) -> None:
         self._disk_guard.limit = fields.get('diskBytes', self._disk_guard.limit)
         channel.end(self._hello)
 
-    def _handle(self, channel, operation, fields):
+    def _handle(self, channel: Channel, operation: str, fields: Fields) -> None:
         if self._stopping:
             raise Refused('INTERNAL', 'the sandbox is being stopped')
         if self._home_name:
@@ -112,22 +124,22 @@ class Supervisor:
             self._disk_guard.refuse_if_over()
         FileWork(channel, self._loop, operation, fields, self._user, self._home, self._file_works)
 
-    def _need_tunnels(self):
+    def _need_tunnels(self) -> Tunnels:
         if self._tunnels is None:
             from tunnels import Tunnels
 
             self._tunnels = Tunnels(self._loop, self._executions.base_env)
         return self._tunnels
 
-    def _find_home(self, fields):
+    def _find_home(self, fields: Fields) -> None:
         for name in _PATHS:
             value = fields.get(name, '')
             if value == self._home_name or value.startswith(self._home_name + '/'):
                 fields[name] = os.fsdecode(self._home) + value[len(self._home_name) :]
 
-    def _accept(self, mask):
+    def _accept(self, mask: int) -> None:
         try:
-            source, _ = self._listener._accept()
+            source = accept(self._listener)
         except OSError:
             return
         try:
@@ -138,10 +150,10 @@ class Supervisor:
             pass
         os.close(source)
 
-    def _connect(self, source, sink):
+    def _connect(self, source: int, sink: int) -> None:
         self._connections.add(Connection(source, sink, self._loop, self._handle, self._connections.discard))
 
-    def _listen_for_stop(self):
+    def _listen_for_stop(self) -> None:
         read, write = os.pipe()
         os.set_blocking(read, False)
         os.set_blocking(write, False)
@@ -150,15 +162,15 @@ class Supervisor:
             signal.signal(number, self._stop)
         self._loop.add(read, READ, lambda mask: os.read(read, 64))
 
-    def _stop(self, number, frame):
+    def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
 
 
-def _earliest(*times):
+def _earliest(*times: float | None) -> float | None:
     return min((time for time in times if time is not None), default=None)
 
 
-def _listen(path):
+def _listen(path: str) -> socket.socket:
     """Only root may come near the socket: its directory is closed to all others."""
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -167,7 +179,7 @@ def _listen(path):
     for name in (path, new):
         if os.path.exists(name):
             os.unlink(name)
-    listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     os.umask(0o077)
     listener.bind(new)
     os.umask(0o022)

@@ -1,21 +1,29 @@
 """The writing end of an exec's stdin: bytes from several clients, in order, at the pace of the command."""
 
+from __future__ import annotations
+
 import os
 
 from loop import WRITE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from connection import Channel
+    from loop import Loop
+    from shapes import Fields
 
 _REMEMBERED = 64
 
 
 class Stdin:
-    def __init__(self, fd, loop):
+    def __init__(self, fd: int, loop: Loop) -> None:
         self._fd = fd
         self._loop = loop
-        self._waiting = []
+        self._waiting: list[_Input] = []
         self._listening = False
-        self._accepted = {}
+        self._accepted: dict[str, int] = {}
 
-    def add(self, channel, fields):
+    def add(self, channel: Channel, fields: Fields) -> None:
         """Takes one input. The same `inputId` again (its client lost the connection) goes on where the first was cut."""
         for earlier in tuple(self._waiting):
             if earlier.id == fields['inputId']:
@@ -26,7 +34,7 @@ class Stdin:
         self._waiting.append(entry)
         self.advance()
 
-    def advance(self):
+    def advance(self) -> None:
         """Writes what the pipe takes now."""
         while self._waiting:
             entry = self._waiting[0]
@@ -40,17 +48,17 @@ class Stdin:
             entry.channel.end({})
         self._listen(bool(self._waiting and self._waiting[0].buffer))
 
-    def drop(self, entry):
+    def drop(self, entry: _Input) -> None:
         if entry in self._waiting:
             self._waiting.remove(entry)
             self.advance()
 
-    def close(self):
+    def close(self) -> None:
         """The command has ended: nobody reads any more, and what waits is answered."""
         self._close_pipe()
         self.advance()
 
-    def _write(self, entry):
+    def _write(self, entry: _Input) -> bool:
         try:
             written = os.write(self._fd, entry.buffer)
         except BlockingIOError:
@@ -67,13 +75,13 @@ class Stdin:
         entry.channel.grant(written)
         return not entry.buffer
 
-    def _close_pipe(self):
+    def _close_pipe(self) -> None:
         if self._fd >= 0:
             self._listen(False)
             os.close(self._fd)
             self._fd = -1
 
-    def _listen(self, wanted):
+    def _listen(self, wanted: bool) -> None:
         if self._fd < 0 or wanted == self._listening:
             return
         self._listening = wanted
@@ -86,7 +94,7 @@ class Stdin:
 class _Input:
     __slots__ = ('_stdin', 'accepted', 'buffer', 'channel', 'end', 'id', 'size')
 
-    def __init__(self, stdin, channel, fields, accepted):
+    def __init__(self, stdin: Stdin, channel: Channel, fields: Fields, accepted: int) -> None:
         self._stdin = stdin
         self.channel = channel
         self.id = fields['inputId']
@@ -95,7 +103,7 @@ class _Input:
         self.accepted = accepted
         self.buffer = bytearray()
 
-    def on_data(self, data):
+    def on_data(self, data: bytes) -> None:
         if self.accepted + len(self.buffer) + len(data) > self.size:
             self._stdin.drop(self)
             self.channel.fail('INVALID_ARGUMENT', 'more bytes than announced')
@@ -103,8 +111,8 @@ class _Input:
         self.buffer += data
         self._stdin.advance()
 
-    def on_credit(self):
+    def on_credit(self) -> None:
         pass
 
-    def on_close(self):
+    def on_close(self) -> None:
         self._stdin.drop(self)

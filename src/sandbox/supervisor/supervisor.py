@@ -3,6 +3,8 @@
 Options, each with a value: --socket, --journal, --methods, --home, --uid, --gid; and where it runs without a container: --home-name (a path that stands
 for the home in requests) and --environment (JSON, of all commands)."""
 
+from __future__ import annotations
+
 import gc
 import os
 import stat
@@ -23,7 +25,7 @@ _DEFAULTS = {
 }
 
 
-def main(arguments):
+def main(arguments: list[str]) -> None:
     # What is loaded now stays: there is nothing to collect before all is up.
     gc.disable()
     options = _parse(arguments)
@@ -38,7 +40,7 @@ def main(arguments):
     Supervisor(options, user, nursery, stream).serve()
 
 
-def _take_stream():
+def _take_stream() -> tuple[int, int] | None:
     """Whoever attached to the container before it started speaks the protocol on stdin and stdout. The streams are moved out of the way of all children."""
     from wide_pipes import widen
 
@@ -54,7 +56,7 @@ def _take_stream():
     return stream
 
 
-def _parse(arguments):
+def _parse(arguments: list[str]) -> dict[str, str]:
     options = dict(_DEFAULTS)
     pairs = list(zip(arguments[::2], arguments[1::2]))
     if len(arguments) % 2 or any(name not in options for name, _ in pairs):

@@ -3,6 +3,8 @@
 Stdin carries frames of one letter, a length (4 bytes, big-endian) and a payload: `i` is what is typed, `s` is a new size as two 16-bit
 numbers. Stdout is what the terminal shows."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import pty
@@ -17,7 +19,7 @@ _SIZE = struct.Struct('>HH')
 _MAX_FRAME = 1 << 20
 
 
-def main(columns, rows, argv):
+def main(columns: str, rows: str, argv: list[str]) -> None:
     sized, sizing = os.pipe()
     child, master = pty.fork()
     if child == 0:
@@ -40,7 +42,7 @@ def main(columns, rows, argv):
     os._exit(os.WEXITSTATUS(status))
 
 
-def _relay(master):
+def _relay(master: int) -> None:
     incoming, typed = b'', b''
     os.set_blocking(master, False)
     reading = [0, master]
@@ -67,7 +69,7 @@ def _relay(master):
                 return
 
 
-def _read(master):
+def _read(master: int) -> bytes | None:
     """Nothing (empty) when the last process of the terminal has closed it."""
     try:
         return os.read(master, 65536)
@@ -77,7 +79,7 @@ def _read(master):
         return b''
 
 
-def _parse(data, master):
+def _parse(data: bytes, master: int) -> tuple[bytes, bytes]:
     """Returns what is left of the frames, and what was typed."""
     typed = b''
     while len(data) >= _HEADER.size:
@@ -95,11 +97,11 @@ def _parse(data, master):
     return data, typed
 
 
-def _resize(fd, columns, rows):
+def _resize(fd: int, columns: int, rows: int) -> None:
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('=HHHH', rows, columns, 0, 0))
 
 
-def _write_all(data):
+def _write_all(data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(1, view) :]

@@ -1,33 +1,43 @@
 """One connection of the guest, carried over a channel: an empty piece of data means that its side has said all."""
 
+from __future__ import annotations
+
 import struct
 
-import _socket
+from lean_modules import socket
 from loop import READ, WRITE
 from protocol import LIMITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from connection import Channel
+    from loop import Loop
 
 _CHUNK = LIMITS['chunkBytes']
 _RESET = struct.pack('ii', 1, 0)
 
 
 class Tunnel:
-    def __init__(self, socket, loop, deadline):
+    def __init__(self, accepted: socket.socket, loop: Loop, deadline: float) -> None:
         self.deadline = deadline
         """Active time until which it waits to be taken."""
-        self._socket = socket
+        self._socket = accepted
         self._loop = loop
-        self._fd = socket.fileno()
+        self._fd = accepted.fileno()
         self._mask = 0
-        self._channel = None
-        self._on_closed = None
+        # Both are given by `open`.
+        self._channel: Channel
+        self._on_closed: Callable[[Tunnel], object]
         self._buffer = bytearray()
         self._guest_done = False
         self._remote_done = False
         self.answered = False
         self.touched = loop.active
-        socket.setblocking(False)
+        accepted.setblocking(False)
 
-    def refuse(self, text):
+    def refuse(self, text: bytes) -> None:
         """Answers as a proxy does, and closes."""
         head = f'HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {len(text)}\r\n\r\n'
         try:
@@ -38,14 +48,14 @@ class Tunnel:
             pass
         self._socket.close()
 
-    def open(self, channel, on_closed):
+    def open(self, channel: Channel, on_closed: Callable[[Tunnel], object]) -> None:
         self._channel = channel
         self._on_closed = on_closed
         channel.handler = self
         channel.reply({'accepted': 0})
         self._listen()
 
-    def on_data(self, data):
+    def on_data(self, data: bytes) -> None:
         if self._remote_done:
             return
         self.touched = self._loop.active
@@ -56,20 +66,20 @@ class Tunnel:
             self._remote_done = True
         self._write()
 
-    def on_credit(self):
+    def on_credit(self) -> None:
         self._listen()
 
-    def on_close(self):
+    def on_close(self) -> None:
         """The worker let go, or is gone: the guest must not take what it has for the whole."""
         self._close(reset=True)
 
-    def _on_ready(self, mask):
+    def _on_ready(self, mask: int) -> None:
         if mask & WRITE:
             self._write()
         if mask & ~WRITE and self._fd >= 0:
             self._read()
 
-    def _read(self):
+    def _read(self) -> None:
         size = min(_CHUNK, self._channel.writable)
         if size > 0 and not self._guest_done:
             try:
@@ -84,14 +94,14 @@ class Tunnel:
             self._channel.data(data)
         self._go_on()
 
-    def _write(self):
+    def _write(self) -> None:
         try:
             while self._buffer:
                 sent = self._socket.send(self._buffer)
                 del self._buffer[:sent]
                 self._channel.grant(sent)
             if self._remote_done:
-                self._socket.shutdown(_socket.SHUT_WR)
+                self._socket.shutdown(socket.SHUT_WR)
         except BlockingIOError:
             pass
         except OSError as error:
@@ -99,7 +109,7 @@ class Tunnel:
             return
         self._go_on()
 
-    def _go_on(self):
+    def _go_on(self) -> None:
         if self._guest_done and self._remote_done and not self._buffer:
             channel = self._channel
             self._close(reset=False)
@@ -107,7 +117,7 @@ class Tunnel:
         else:
             self._listen()
 
-    def _listen(self):
+    def _listen(self) -> None:
         """Without anything to wait for the descriptor is left alone: a hang-up would be reported again and again."""
         if self._fd < 0:
             return
@@ -123,26 +133,26 @@ class Tunnel:
             self._loop.change(self._fd, mask)
         self._mask = mask
 
-    def drop(self):
+    def drop(self) -> None:
         """Makes room for another."""
         self._fail('the sandbox has too many connections, and this one was silent for the longest time')
 
-    def _break(self, error):
+    def _break(self, error: OSError) -> None:
         self._fail(f'the guest broke the connection: {error.strerror}')
 
-    def _fail(self, problem):
+    def _fail(self, problem: str) -> None:
         channel = self._channel
         self._close(reset=True)
         channel.fail('INTERNAL', problem)
 
-    def _close(self, reset):
+    def _close(self, reset: bool) -> None:
         if self._fd < 0:
             return
         if self._mask:
             self._loop.remove(self._fd)
         self._fd = -1
         if reset:
-            self._socket.setsockopt(_socket.SOL_SOCKET, _socket.SO_LINGER, _RESET)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self._socket.close()
         self._buffer.clear()
         self._on_closed(self)

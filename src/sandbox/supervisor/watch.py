@@ -1,11 +1,22 @@
 """Tells changes below a directory, by inotify. Runs until it is ended."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import stat
 import struct
 
 from protocol import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from shapes import Fields
+
+    _Tell = Callable[[str, bytes], object]
+    _Change = tuple[str, bytes]
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _EVENT = struct.Struct('iIII')
@@ -18,7 +29,7 @@ _GONE = _MOVED_FROM | _DELETE
 _NEW = _MOVED_TO | _CREATE
 
 
-def watch(root, recursive, tell):
+def watch(root: bytes, recursive: bool, tell: _Tell) -> Fields:
     """`tell` is called with a kind and a path. Ends when what is watched is removed."""
     watcher = _Watcher(os.path.abspath(root), recursive, tell)
     tell('ready', watcher.root)
@@ -29,11 +40,11 @@ def watch(root, recursive, tell):
 
 
 class _Watcher:
-    def __init__(self, root, recursive, tell):
+    def __init__(self, root: bytes, recursive: bool, tell: _Tell) -> None:
         self.root = root
         self._recursive = recursive
         self._tell = tell
-        self._paths = {}
+        self._paths: dict[int, bytes] = {}
         self._fd = _libc.inotify_init1(os.O_CLOEXEC)
         if self._fd < 0:
             raise Refused('FILE_FAILED', f'cannot be watched: {os.strerror(ctypes.get_errno())}')
@@ -45,10 +56,10 @@ class _Watcher:
         if recursive and not self._is_file:
             self._add_below(root, False)
 
-    def step(self):
+    def step(self) -> bool:
         data = os.read(self._fd, 65536)
         position = 0
-        last = None
+        last: _Change | None = None
         while position < len(data):
             number, mask, _, length = _EVENT.unpack_from(data, position)
             position += _EVENT.size
@@ -63,7 +74,7 @@ class _Watcher:
             last = self._handle(number, mask, name, last)
         return True
 
-    def _handle(self, number, mask, name, last):
+    def _handle(self, number: int, mask: int, name: bytes, last: _Change | None) -> _Change | None:
         directory = self._paths.get(number)
         if mask & _IGNORED:
             self._paths.pop(number, None)
@@ -82,13 +93,13 @@ class _Watcher:
             self._add_below(path, True)
         return kind, path
 
-    def _add(self, path, flags):
-        number = _libc.inotify_add_watch(self._fd, ctypes.c_char_p(path), ctypes.c_uint32(_WANTED | flags))
+    def _add(self, path: bytes, flags: int) -> int:
+        number: int = _libc.inotify_add_watch(self._fd, ctypes.c_char_p(path), ctypes.c_uint32(_WANTED | flags))
         if number >= 0:
             self._paths[number] = path
         return number
 
-    def _add_below(self, root, told):
+    def _add_below(self, root: bytes, told: bool) -> None:
         waiting = [root]
         while waiting:
             directory = waiting.pop()

@@ -1,8 +1,14 @@
 """Prints for each kind of process whether a count takes it for one that may hold hidden files. Argument: a directory. Runs as root."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
 
 SUPERVISOR = os.path.join(os.path.dirname(__file__), '../../../src/sandbox/supervisor')
 sys.path.insert(0, SUPERVISOR)
@@ -12,23 +18,23 @@ GUEST = 54321
 PR_SET_DUMPABLE = 4
 
 
-def closed():
+def closed() -> None:
     """As a guest's program that forbids to look into it."""
     os.setresuid(GUEST, GUEST, GUEST)
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def at_file_work():
+def at_file_work() -> None:
     """As the supervisor's child that writes a file for the worker."""
     os.setresuid(0, GUEST, 0)
 
 
-def ended():
+def ended() -> None:
     os.setresuid(GUEST, GUEST, GUEST)
     os._exit(0)
 
 
-def seen_beside(become):
+def seen_beside(become: Callable[[], None]) -> str:
     ready, tell = os.pipe()
     child = os.fork()
     if child == 0:

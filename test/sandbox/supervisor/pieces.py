@@ -1,5 +1,7 @@
 """Writes the pieces of a file side by side, as the supervisor's children do, and prints how many of ROUNDS lost something. Arguments: ROUNDS, a directory."""
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -12,18 +14,18 @@ BLOCK = 4096
 PIECES = [b'begin' + bytes(BLOCK - 5), bytes(BLOCK), bytes(BLOCK - 3) + b'end']
 
 
-def write(path, number, start=None):
+def write(path: str, number: int, start: int | None = None) -> None:
     reader, writer = os.pipe()
     os.write(writer, PIECES[number])
     os.close(writer)
     fields = {'path': path, 'uploadId': 'upload', 'offset': number * BLOCK, 'size': BLOCK, 'parents': False}
     if start is not None:
         os.read(start, 1)
-    file_content.write_part(fields, reader, None)
+    file_content.write_part(fields, reader, -1)
     os.close(reader)
 
 
-def write_aside(path, number, start):
+def write_aside(path: str, number: int, start: int) -> int:
     child = os.fork()
     if child == 0:
         write(path, number, start)
@@ -31,7 +33,7 @@ def write_aside(path, number, start):
     return child
 
 
-def is_whole(path):
+def is_whole(path: str) -> bool:
     write(path, 0)
     start, go = os.pipe()
     children = [write_aside(path, number, start) for number in (1, 2)]
@@ -40,7 +42,7 @@ def is_whole(path):
         os.waitpid(child, 0)
     os.close(start)
     os.close(go)
-    file_content.commit_parts({'path': path, 'uploadId': 'upload', 'size': len(PIECES) * BLOCK}, None, None)
+    file_content.commit_parts({'path': path, 'uploadId': 'upload', 'size': len(PIECES) * BLOCK}, -1, -1)
     with open(path, 'rb') as file:
         return file.read() == b''.join(PIECES)
 

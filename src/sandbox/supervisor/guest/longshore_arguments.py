@@ -1,11 +1,17 @@
 """Says what of a call's arguments cannot be passed on as it is."""
 
+from __future__ import annotations
+
 import math
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _EXACT = 2**53 - 1
 
 
-def problem_of(value, path=''):
+def problem_of(value: object, path: str = '') -> str | None:
     """What is wrong with the first part that JSON cannot carry, with the way to it; None where nothing is."""
     try:
         return _problem(value, path)
@@ -13,7 +19,7 @@ def problem_of(value, path=''):
         return 'they are nested too deeply'
 
 
-def _problem(value, path, above=()):
+def _problem(value: object, path: str, above: tuple[object, ...] = ()) -> str | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -33,7 +39,7 @@ def _problem(value, path, above=()):
     return f'{path}: {type(value).__name__} is no JSON; {_advice(value)}'
 
 
-def _first(value, path, above):
+def _first(value: Any, path: str, above: tuple[object, ...]) -> str | None:
     for name, part in value.items() if isinstance(value, dict) else enumerate(value):
         problem = _problem(part, f'{path}/{name}', above)
         if problem:
@@ -41,7 +47,7 @@ def _first(value, path, above):
     return None
 
 
-def _advice(value):
+def _advice(value: object) -> str:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return 'pass base64.b64encode(it).decode(), or the path of a file'
     if hasattr(value, 'isoformat'):

@@ -1,5 +1,7 @@
 """Brings calls of tools out of the sandbox, and their answers back."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -9,6 +11,11 @@ import threading
 import weakref
 
 from longshore_arguments import problem_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from typing import Any
 
 _LENGTH = struct.Struct('>I')
 _AT_ONCE = 60
@@ -20,7 +27,7 @@ _MANY_DIGITS = re.compile(rb'\d{16}')
 class ToolError(Exception):
     """A tool failed, or could not be called; `code` says how."""
 
-    def __init__(self, message, code='TOOL_FAILED'):
+    def __init__(self, message: str, code: str = 'TOOL_FAILED') -> None:
         super().__init__(message)
         self.code = code
 
@@ -32,7 +39,7 @@ class InvalidArguments(ToolError, ValueError):
 class ToolDenied(ToolError, PermissionError):
     """The policy or a person refused the call; it was not run."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0])
 
 
@@ -43,14 +50,14 @@ class UnknownTool(ToolError, AttributeError):
 _ERRORS = {'TOOL_ARGUMENTS_INVALID': InvalidArguments, 'TOOL_DENIED': ToolDenied, 'TOOL_NOT_FOUND': UnknownTool}
 
 
-def call(tool, arguments):
+def call(tool: str, arguments: dict[str, Any]) -> Any:
     """Waits for the answer, however long it takes."""
     call_id = os.urandom(16).hex()
     frame = _frame(call_id, tool, arguments)
     return _value(_shared_connections().exchange(frame, call_id))
 
 
-async def call_async(tool, arguments):
+async def call_async(tool: str, arguments: dict[str, Any]) -> Any:
     import asyncio
 
     call_id = os.urandom(16).hex()
@@ -71,18 +78,18 @@ async def call_async(tool, arguments):
             writer.close()
 
 
-_gates = weakref.WeakKeyDictionary()
+_gates: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 """How many connections each event loop may still open."""
 
 
-def _value(answer):
+def _value(answer: dict[str, Any]) -> Any:
     if 'error' in answer:
         error = answer['error']
         raise _ERRORS.get(error['code'], ToolError)(error['message'], error['code'])
     return answer.get('ok')
 
 
-def _frame(call_id, tool, arguments):
+def _frame(call_id: str, tool: str, arguments: dict[str, Any]) -> bytes:
     request = {'token': os.environ.get('LONGSHORE_TOOLS_TOKEN', ''), 'id': call_id, 'tool': tool, 'arguments': arguments}
     try:
         body = json.dumps(request, ensure_ascii=False, allow_nan=False).encode()
@@ -96,15 +103,15 @@ def _frame(call_id, tool, arguments):
     return _LENGTH.pack(len(body)) + body
 
 
-def _not_json(tool, problem):
+def _not_json(tool: str, problem: str) -> ToolError:
     return InvalidArguments(f'{tool}: the arguments are not JSON: {problem}', 'TOOL_ARGUMENTS_INVALID')
 
 
-def _closed():
+def _closed() -> ToolError:
     return ToolError('the connection to the tools was closed', 'CLOSED')
 
 
-def _path():
+def _path() -> str:
     path = os.environ.get('LONGSHORE_TOOLS')
     if not path:
         raise ToolError('tools can be called only by code that shell:run or code:run started', 'NOT_ALLOWED')
@@ -114,12 +121,12 @@ def _path():
 class _Connections:
     """Shared by all threads of a process; as many as there are calls under way."""
 
-    def __init__(self, here):
+    def __init__(self, here: tuple[int, str]) -> None:
         self.here = here
         self._gate = threading.BoundedSemaphore(_AT_ONCE)
-        self._idle = []
+        self._idle: list[socket.socket] = []
 
-    def exchange(self, frame, call_id):
+    def exchange(self, frame: bytes, call_id: str) -> dict[str, Any]:
         with self._gate:
             while self._idle:
                 connection = self._idle.pop()
@@ -135,10 +142,10 @@ class _Connections:
             except (ConnectionError, _Unanswered) as error:
                 raise _closed() from error
 
-    def _exchange_on(self, connection, frame, call_id):
+    def _exchange_on(self, connection: socket.socket, frame: bytes, call_id: str) -> dict[str, Any]:
         try:
             connection.sendall(frame)
-            answer = json.loads(_receive(connection, _LENGTH.unpack(_receive(connection, 4))[0]))
+            answer: dict[str, Any] = json.loads(_receive(connection, _LENGTH.unpack(_receive(connection, 4))[0]))
         except BaseException:
             # Whoever gives up leaves an answer behind, which is for nobody else.
             connection.close()
@@ -155,7 +162,7 @@ class _Unanswered(Exception):
     pass
 
 
-def _receive(connection, size):
+def _receive(connection: socket.socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         more = connection.recv(min(size - len(data), 1 << 20))
@@ -165,10 +172,10 @@ def _receive(connection, size):
     return bytes(data)
 
 
-_shared = None
+_shared: _Connections | None = None
 
 
-def _shared_connections():
+def _shared_connections() -> _Connections:
     # A process that was forked off begins anew: an answer goes to whoever reads first.
     global _shared
     here = (os.getpid(), _path())

@@ -1,17 +1,25 @@
 """Makes the names of tools work in programs that do not import them."""
 
+from __future__ import annotations
+
 import ast
 import builtins
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, TracebackType
+    from typing import Any
 
-def offer_bare_names(tree, scope):
+
+def offer_bare_names(tree: ast.AST, scope: dict[str, Any]) -> None:
     """Makes names that a program uses and does not define itself mean tools, where there are such tools. `tree`: its syntax tree."""
     if 'LONGSHORE_TOOLS' not in os.environ:
         return
     # What was ambiguous for an earlier piece of code of the same context may not be so any more.
-    used, made = set(), set(dir(builtins)) | {name for name, value in scope.items() if not _is_ambiguous(value)}
+    used: set[str] = set()
+    made = set(dir(builtins)) | {name for name, value in scope.items() if not _is_ambiguous(value)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (used if isinstance(node.ctx, ast.Load) else made).add(node.id)
@@ -26,12 +34,12 @@ def offer_bare_names(tree, scope):
             scope[name] = tools if name == 'tools' else functions[name]
 
 
-def _is_ambiguous(value):
+def _is_ambiguous(value: object) -> bool:
     longshore = sys.modules.get('longshore')
     return longshore is not None and type(value) is longshore.Ambiguous
 
 
-def _names_made_by(node):
+def _names_made_by(node: ast.AST) -> list[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
     if isinstance(node, ast.alias):
@@ -43,7 +51,7 @@ def _names_made_by(node):
     return []
 
 
-def prepare_main():
+def prepare_main() -> CodeType:
     """The program on stdin, compiled to run in `__main__` as `python3 -` would run it."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = ['', *sys.path[1:], *([] if here in sys.path[1:] else [here])]
@@ -58,7 +66,7 @@ def prepare_main():
     return compile(tree, '<stdin>', 'exec', dont_inherit=True)
 
 
-def _report(kind, problem, frames):
+def _report(kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:
     """Leaves out the frames that are not the program's."""
     while frames is not None and frames.tb_frame.f_code.co_filename != '<stdin>':
         frames = frames.tb_next
