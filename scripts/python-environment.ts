@@ -41,7 +41,8 @@ export async function pythonEnvironment(python: string, version: string, home: s
 
 async function install(python: string, directory: string): Promise<boolean> {
   const made = await runCommand(python, ['-m', 'venv', directory]);
-  if (made.code !== 0) throw new Error(`${python} -m venv failed: ${lastLines(made)}. Install what it names, on Debian the package python3-venv, and run this again.`);
+  if (made.code !== 0)
+    throw new Error(`${python} -m venv failed: ${lastLines(made)}. Install what it names, on Debian the package python3-venv, and run this again.`);
   // Programs of packages do not run while they are installed, and each file has the digest of the list.
   const flags = ['--quiet', '--no-input', '--disable-pip-version-check', '--only-binary=:all:', '--require-hashes'];
   const installed = await runCommand(join(directory, 'bin/python'), ['-m', 'pip', 'install', ...flags, '-r', REQUIREMENTS]);

@@ -124,10 +124,12 @@ test('the supervisor has each operation, and sends no code and no status but tho
   for (const name of ['methods.py', 'guest_calls.py']) sources.delete(name);
   const all = [...sources.values()].join('\n');
   const found = (pattern: RegExp) => [...new Set([...all.matchAll(pattern)].map(([, name]) => name!))].toSorted();
-  const tables = [sources.get('service.py'), sources.get('file_operations.py')].map((text) => /_operations = \{(.*?)^ *\}/ims.exec(text ?? '')![1]).join('\n');
+  const tables = [sources.get('service.py'), sources.get('file_operations.py')]
+    .map((text) => /_operations(?:: [^=\n]*)? = \{(.*?)^ *\}/ims.exec(text ?? '')![1])
+    .join('\n');
   expect([...tables.matchAll(/^ +'([\w.]+)':/gm)].map(([, name]) => name ?? '').toSorted()).toEqual(Object.keys(OPERATIONS).toSorted());
   const { code } = PROTOCOL.records.failure;
-  expect(found(/\b(?:Refused|fail)\('([A-Z_]+)'/g).filter((name) => !(code.values as readonly string[]).includes(name))).toEqual([]);
+  expect(found(/\b(?:Refused|fail)\(\s*'([A-Z_]+)'/g).filter((name) => !(code.values as readonly string[]).includes(name))).toEqual([]);
   const { status } = PROTOCOL.records.exit;
   expect(found(/(?:'status': |_reason = |reason or )'([a-z]+)'/g)).toEqual([...status.values].toSorted());
 });
