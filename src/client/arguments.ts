@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../agents/sandbox-options.ts';
 import { failure } from '../contracts/errors.ts';
+import { excessOfValue } from '../foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { shownValue } from './shown-value.ts';
 
@@ -13,7 +14,7 @@ export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const path = [what, ...(issue?.path ?? []).map(String)].join('.');
   if (issue?.code === 'unrecognized_keys') {
-    const problem = `${issue.keys.map((key) => shownValue(key)).join(', ')} is no option`;
+    const problem = `${shownKeys(issue.keys)} is no option`;
     throw failure('INVALID_ARGUMENT', { what: path, problem, fix: `Use ${keysOf(schema).join(', ')}` });
   }
   const problem = issue?.code === 'custom' ? issue.message : `it is ${shownValue(issue?.input)}`;
@@ -35,6 +36,11 @@ function tryParse<T>(what: string, schema: z.ZodType<T>, value: unknown): { data
     const problem = `it cannot be read (${error instanceof Error ? error.message.slice(0, 200) : shownValue(error)})`;
     throw failure('INVALID_ARGUMENT', { what, problem, fix: 'Give a plain value' }, error);
   }
+}
+
+function shownKeys(keys: string[]): string {
+  const shown = keys.slice(0, MOST_SHOWN).map((key) => shownValue(key));
+  return keys.length > MOST_SHOWN ? `${shown.join(', ')}, like ${keys.length - MOST_SHOWN} more,` : shown.join(', ');
 }
 
 function keysOf(schema: z.ZodType): string[] {
@@ -96,11 +102,19 @@ export const signal = z.custom<AbortSignal>(
   { params: { fix: 'Give the signal of an AbortController' }, error: 'it is no AbortSignal' },
 );
 
+/** Looks for what the checks after it would overflow the stack with. */
+const shallow = z.unknown().superRefine((value, context) => {
+  const excess = excessOfValue(value);
+  if (excess === undefined) return;
+  context.addIssue({ code: 'custom', message: `it ${excess}`, params: { fix: 'Give a smaller and flatter object' }, input: value });
+});
+
 /** JSON of a size that Temporal and Postgres take. */
-export const jsonObject = z.record(z.string(), z.json()).superRefine((value, context) => {
+export const jsonObject = shallow.pipe(z.record(z.string(), z.json())).superRefine((value, context) => {
   const { length } = JSON.stringify(value);
   if (length > MAX_JSON)
     context.addIssue({ code: 'custom', message: `it has ${length} characters as JSON`, params: { fix: `Give up to ${MAX_JSON}` }, input: value });
 });
 
 const MAX_JSON = 1_000_000;
+const MOST_SHOWN = 3;

@@ -2,11 +2,11 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import type { LanguageModel } from 'ai';
 import type { Agent } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Logger } from '../log.ts';
+import type { LanguageModelOfProvider } from './measured-arguments.ts';
 import type { Model } from './model.ts';
 import { createProviderModel, type ProviderTraits } from './provider-model.ts';
 import { createScriptedModel } from './scripted-model.ts';
@@ -26,7 +26,7 @@ interface Provider {
   variable: string;
   keyRequired: boolean;
   traits: Omit<ProviderTraits, 'model' | 'variable'>;
-  connect(name: string, connection: Connection): LanguageModel;
+  connect(name: string, connection: Connection): LanguageModelOfProvider;
 }
 
 const PROVIDERS: Record<string, Provider> = {

@@ -1,7 +1,8 @@
-import { jsonSchema, streamText, tool, type FinishReason, type LanguageModel, type TextStreamPart, type ToolSet } from 'ai';
+import { jsonSchema, streamText, tool, type FinishReason, type TextStreamPart, type ToolSet } from 'ai';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { AssistantPart } from '../contracts/transcript.ts';
-import type { Model, ModelAnswer, ModelDelta, ModelRequest, ModelTool } from './model.ts';
+import { withMeasuredArguments, type LanguageModelOfProvider } from './measured-arguments.ts';
+import type { Model, ModelAnswer, ModelDelta, ModelTool } from './model.ts';
 import { toMessages } from './prompt.ts';
 import { toModelFailure } from './provider-failures.ts';
 
@@ -26,7 +27,7 @@ const CALL_SETTINGS = new Set(['temperature', 'maxOutputTokens', 'topP', 'topK',
 const SILENCE_MS = 300_000;
 
 /** A model behind a provider's API. Retries are the caller's: one request per `answer`. */
-export function createProviderModel(settings: { languageModel: LanguageModel; traits: ProviderTraits; options: JsonObject; secret: string }): Model {
+export function createProviderModel(settings: { languageModel: LanguageModelOfProvider; traits: ProviderTraits; options: JsonObject; secret: string }): Model {
   const { languageModel, traits, options, secret } = settings;
   const callSettings = Object.fromEntries(Object.entries(options).filter(([name]) => CALL_SETTINGS.has(name)));
   const ownOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !CALL_SETTINGS.has(name)));
@@ -34,10 +35,11 @@ export function createProviderModel(settings: { languageModel: LanguageModel; tr
   return {
     async answer(request, onDelta) {
       const silence = watchSilence();
+      const excesses = new Map<string, string>();
       try {
         const { fullStream } = streamText({
           ...callSettings,
-          model: languageModel,
+          model: withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess)),
           ...toMessages(request, traits),
           tools: toToolSet(request.tools),
           providerOptions,
@@ -46,7 +48,7 @@ export function createProviderModel(settings: { languageModel: LanguageModel; tr
           // Errors arrive in the stream; by default the library prints them as well.
           onError: () => undefined,
         });
-        return await collect(fullStream, request, onDelta, silence.heard);
+        return await collect(fullStream, new AnswerBuilder({ tools: request.tools, onDelta, excesses }), silence.heard);
       } catch (error) {
         if (request.signal.aborted) throw request.signal.reason;
         throw toModelFailure(silence.signal.aborted ? silence.signal.reason : error, traits, secret);
@@ -67,13 +69,7 @@ function toToolSet(tools: ModelTool[]): ToolSet {
   return Object.fromEntries(tools.map(({ name, description, parameters }) => [name, tool({ description, inputSchema: jsonSchema(parameters) })]));
 }
 
-async function collect(
-  stream: AsyncIterable<TextStreamPart<ToolSet>>,
-  request: ModelRequest,
-  onDelta: (delta: ModelDelta) => void,
-  heard: () => void,
-): Promise<ModelAnswer> {
-  const answer = new AnswerBuilder(request.tools, onDelta);
+async function collect(stream: AsyncIterable<TextStreamPart<ToolSet>>, answer: AnswerBuilder, heard: () => void): Promise<ModelAnswer> {
   for await (const part of stream) {
     heard();
     answer.add(part);
@@ -87,13 +83,16 @@ type SpokenPart = Exclude<AssistantPart, { type: 'tool-call' }>;
 class AnswerBuilder {
   readonly #tools: ModelTool[];
   readonly #onDelta: (delta: ModelDelta) => void;
+  /** Why arguments were not parsed, by the provider's id of the call. */
+  readonly #excesses: ReadonlyMap<string, string>;
   readonly #parts: AssistantPart[] = [];
   readonly #open = new Map<string, SpokenPart>();
   #end: { reason: FinishReason; inputTokens: number; outputTokens: number } | undefined;
 
-  constructor(tools: ModelTool[], onDelta: (delta: ModelDelta) => void) {
+  constructor({ tools, onDelta, excesses }: { tools: ModelTool[]; onDelta: (delta: ModelDelta) => void; excesses: ReadonlyMap<string, string> }) {
     this.#tools = tools;
     this.#onDelta = onDelta;
+    this.#excesses = excesses;
   }
 
   add(part: TextStreamPart<ToolSet>): void {
@@ -140,16 +139,22 @@ class AnswerBuilder {
 
   #addCall(part: TextStreamPart<ToolSet> & { type: 'tool-call' }): void {
     const { providerMetadata } = part;
+    const excess = this.#excesses.get(part.toolCallId);
     const input: unknown = part.input;
+    const unreadable = excess === undefined ? problemOf(input) : `The arguments have JSON that ${excess}. Give a smaller value, or pass the path of a file`;
     this.#parts.push({
       type: 'tool-call',
       callId: '',
       tool: this.#tools.find(({ name }) => name === part.toolName)?.tool ?? part.toolName,
       arguments: isObject(input) ? input : {},
-      ...(!isObject(input) && { unreadable: `The arguments are no JSON object: ${clip(typeof input === 'string' ? input : JSON.stringify(input))}` }),
+      ...(unreadable !== undefined && { unreadable }),
       ...(providerMetadata && { providerMetadata: providerMetadata as JsonObject }),
     });
   }
+}
+
+function problemOf(input: unknown): string | undefined {
+  return isObject(input) ? undefined : `The arguments are no JSON object: ${clip(typeof input === 'string' ? input : JSON.stringify(input))}`;
 }
 
 function clip(text: string): string {

@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { failure } from '../contracts/errors.ts';
+import { parseForeign } from '../foreign-json.ts';
 import type { PluginDefinition } from './define-plugin.ts';
 import { readPluginFile } from './read-plugin-file.ts';
 import { MANIFEST_FILE } from './dialects/pandora/manifest.ts';
@@ -69,7 +70,7 @@ export function modulesAbove(directory: string): string[] {
 /** What a plugin is called that does not say it: as its package, else as its directory. Its version is that of its package. */
 export async function defaultsOf(root: string): Promise<Partial<PluginDefinition>> {
   const file = await readPluginFile(root, 'package.json').then(
-    (text) => JSON.parse(text) as PackageFile,
+    (text) => parseForeign(text) as PackageFile,
     (): PackageFile => ({}),
   );
   const {
@@ -98,9 +99,9 @@ async function packageEntries(name: string, root: string): Promise<string[]> {
   });
   let file: PackageFile;
   try {
-    file = JSON.parse(text) as PackageFile;
+    file = parseForeign(text) as PackageFile;
   } catch (error) {
-    throw invalid(name, `${path} is not JSON (${(error as Error).message})`, 'Mend that file', error);
+    throw invalid(name, `${path} cannot be read as JSON (${(error as Error).message})`, 'Correct that file', error);
   }
   const exported = typeof file.exports === 'object' ? (file.exports['.'] ?? file.exports) : file.exports;
   return [conditionOf(exported), file.main].filter((entry) => typeof entry === 'string');

@@ -10,6 +10,7 @@ type TestStore = Awaited<ReturnType<typeof openTestStore>>;
 let stack: TestStore;
 let longshore: Longshore;
 let conversationId: string;
+const MANY = Object.fromEntries(Array.from({ length: 201_000 }, (_, index) => [`k${index}`, 0]));
 const HUGE = 'x'.repeat(100 * 1024 * 1024);
 
 beforeAll(async () => {
@@ -49,6 +50,8 @@ const HOSTILE: [string, () => unknown][] = [
   ['100 MB', () => HUGE],
   ['a getter that throws', throwing],
   ['itself within itself', () => cyclic],
+  ['100,000 levels', () => JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`) as unknown],
+  ['200,000 keys', () => MANY],
   ['a proxy that throws', () => new Proxy({}, { get: () => { throw new Error('no'); }, ownKeys: () => { throw new Error('no'); }, getPrototypeOf: () => { throw new Error('no'); } })], // prettier-ignore
   ['no prototype', () => Object.create(null)],
 ];

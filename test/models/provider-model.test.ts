@@ -67,6 +67,15 @@ describe('an openai-compatible model', () => {
     expect(answer.parts).toMatchObject([{ type: 'tool-call', tool: 'shell:run', arguments: {}, unreadable: expect.stringContaining('no JSON object') }]);
   });
 
+  test('arguments that are nested too deeply, or made of too many parts, are kept as unreadable', async () => {
+    for (const input of [`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, `[${'{},'.repeat(250_000)}{}]`]) {
+      await using server = await startProvider((response) => sendEvents(response, chatChunks([toolCall(0, 'shell__run', input)], 'tool_calls')));
+      const { answer } = await ask(makeModel('openai-compatible/qwen', { baseUrl: server.url }), makeRequest([hello]));
+      const unreadable = expect.stringMatching(/^The arguments have JSON that (is nested more than 500 levels deep|has more than 200000 keys)/);
+      expect(answer.parts).toMatchObject([{ type: 'tool-call', tool: 'shell:run', arguments: {}, unreadable }]);
+    }
+  });
+
   test('a tool that does not exist keeps the name that the model used', async () => {
     await using server = await startProvider((response) => sendEvents(response, chatChunks([toolCall(0, 'fly', '{"to":"moon"}')], 'tool_calls')));
     const { answer } = await ask(makeModel('openai-compatible/qwen', { baseUrl: server.url }), makeRequest([hello]));

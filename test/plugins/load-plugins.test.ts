@@ -68,7 +68,7 @@ test('a plugin that fails is reported with its error and does not stop the other
     expect.stringContaining('has none of index.js, index.mjs, index.cjs, index.ts'),
     expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … }). Mend that file'),
     expect.stringContaining('"tools" is not a list'),
-    expect.stringContaining('package.json is not JSON'),
+    expect.stringContaining('package.json cannot be read as JSON'),
     expect.stringContaining('the parameters of tool "echo" are not a valid JSON Schema'),
     expect.stringContaining('Run: npm install not-installed'),
   ]);

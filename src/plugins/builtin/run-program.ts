@@ -3,6 +3,7 @@ import { shellQuoted } from '../../common/shell-quoted.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
+import { tryParseForeign } from '../../foreign-json.ts';
 import type { ToolSandbox } from '../define-plugin.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -117,18 +118,10 @@ export async function runProgram<Answer>(sandbox: ToolSandbox, program: string, 
     throw failed(`${ending}: ${cutMiddle(result.stderr.text.trim(), 500)}`);
   }
   const text = result.stdout.truncated ? await readWhole(sandbox, result.stdout.path) : result.stdout.text;
-  const parsed = z.union([z.object({ ok: answer }), z.object({ problem: z.string() })]).safeParse(parseJson(text));
+  const parsed = z.union([z.object({ ok: answer }), z.object({ problem: z.string() })]).safeParse(tryParseForeign(text));
   if (!parsed.success) throw failed(`it answered ${JSON.stringify(cutMiddle(text, 200))}`);
   if ('problem' in parsed.data) throw new Refusal(parsed.data.problem);
   return parsed.data.ok;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function failed(problem: string): Error {

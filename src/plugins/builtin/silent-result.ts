@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ContentPart } from '../../contracts/transcript.ts';
+import { tryParseForeign } from '../../foreign-json.ts';
 
 /** Results of commands and of code that succeeded and printed nothing. Strict: any other field says something that the model has to read. */
 const SILENT = z.union([
@@ -16,13 +17,5 @@ export function isSilentResult(tool: string, content: ContentPart[], known: stri
   const [summary, ...values] = content.map((part) => (part.type === 'text' ? part.text : undefined));
   // Python shows a text in quotes.
   const shown = new Set(known.flatMap((text) => [text, `'${text}'`, `"${text}"`]));
-  return summary !== undefined && SILENT.safeParse(parse(summary)).success && values.every((value) => value !== undefined && shown.has(value));
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return summary !== undefined && SILENT.safeParse(tryParseForeign(summary)).success && values.every((value) => value !== undefined && shown.has(value));
 }

@@ -27,8 +27,10 @@ export interface PluginProcess {
 /** Messages that nobody asked for. */
 const MESSAGES = { burst: 2_000, perSecond: 1_000 };
 const MEGABYTE = 1024 * 1024;
-/** Reading as much takes about a tenth of the worker's time. */
+/** Reading as much text takes about a tenth of the worker's time. */
 const BYTES = { burst: 64 * MEGABYTE, perSecond: 64 * MEGABYTE };
+/** What it takes of the worker's time to read and parse whatever else a process sends. */
+const MILLISECONDS = { burst: 250, perSecond: 200 };
 const MAX_UNREAD_BYTES = 64 * MEGABYTE;
 const MAX_STDERR = 4_000;
 
@@ -59,7 +61,7 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
     listener?.(message, line.length);
   };
   const toLines = createLineReader({ maxBytes: MAX_LINE_BYTES, onLine, onTooLong: () => kill(`it sent a message of more than ${MAX_LINE_BYTES} bytes`) });
-  const hurry = readSteadily(child.stdout, BYTES, toLines);
+  const hurry = readSteadily(child.stdout, { bytes: BYTES, milliseconds: MILLISECONDS }, toLines);
   child.stderr.on('data', (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-MAX_STDERR)));
   // A process that is gone cannot be written to; that it is gone is told by `ended`.
   child.stdin.on('error', () => undefined);

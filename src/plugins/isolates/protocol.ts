@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import { isTooDeep } from '../../json-depth.ts';
+import { parseForeign } from '../../foreign-json.ts';
 
 /**
  * What goes between the worker and a plugin's process: one JSON object per line. The process runs code that nobody vouches for, so the worker takes
@@ -102,20 +102,24 @@ const READERS: Record<string, (message: JsonObject) => FromGuest | undefined> = 
   },
 };
 
+/** A key of this name, with any of its letters written as an escape. A text that ends with it and is a key as well is searched without need. */
+const PROTOTYPE_KEY = /__proto__"\s*:|\\u00(?:5f|70|72|6f|74)/i;
+
 function parse(line: string): Json | undefined {
-  if (isTooDeep(line)) return undefined;
   try {
-    // An own property of this name changes the prototype of whatever it is copied to. Only who looks for trouble spells it with escapes.
-    const suspicious = line.includes('__proto__') || line.includes('\\u00');
-    return (suspicious ? JSON.parse(line, dropPrototypes) : JSON.parse(line)) as Json;
+    const value = parseForeign(line);
+    // An own property of this name changes the prototype of whatever it is copied to.
+    if (PROTOTYPE_KEY.test(line)) dropPrototypes(value);
+    return value;
   } catch {
     return undefined;
   }
 }
 
-function dropPrototypes(_key: string, value: unknown): unknown {
-  if (value !== null && typeof value === 'object' && Object.hasOwn(value, '__proto__')) Reflect.deleteProperty(value, '__proto__');
-  return value;
+function dropPrototypes(value: Json): void {
+  if (value === null || typeof value !== 'object') return;
+  if (Object.hasOwn(value, '__proto__')) Reflect.deleteProperty(value, '__proto__');
+  for (const inner of Object.values(value)) dropPrototypes(inner);
 }
 
 function isId(value: Json | undefined): value is number {

@@ -1,21 +1,28 @@
 import type { Readable } from 'node:stream';
 import { createAllowance, type Rate } from './allowance.ts';
 
+interface Rates {
+  bytes: Rate;
+  /** Of the worker's time: a chunk can be small and take long to parse. */
+  milliseconds: Rate;
+}
+
 /**
- * Reads a stream no faster than `bytes` says. What is sent faster waits in the pipe, and with it who sends it: reading costs time that others need.
+ * Reads a stream no faster than the rates say. What is sent faster waits in the pipe, and with it who sends it: reading costs time that others need.
  * @returns a function after which the rest is read as fast as it comes.
  */
-export function readSteadily(stream: Readable, bytes: Rate, onChunk: (chunk: Buffer) => void): () => void {
-  const take = createAllowance(bytes);
+export function readSteadily(stream: Readable, { bytes, milliseconds }: Rates, onChunk: (chunk: Buffer) => void): () => void {
+  const takeBytes = createAllowance(bytes);
+  const takeTime = createAllowance(milliseconds);
   let timer: NodeJS.Timeout | undefined;
   let steady = true;
   stream.on('data', (chunk: Buffer) => {
-    const left = take(chunk.length);
-    if (left < 0 && steady) {
-      stream.pause();
-      timer = setTimeout(() => stream.resume(), (-left / bytes.perSecond) * 1_000);
-    }
+    const since = performance.now();
     onChunk(chunk);
+    const owed = Math.max(-takeBytes(chunk.length) / bytes.perSecond, -takeTime(performance.now() - since) / milliseconds.perSecond);
+    if (owed <= 0 || !steady) return;
+    stream.pause();
+    timer = setTimeout(() => stream.resume(), owed * 1_000);
   });
   return () => {
     steady = false;

@@ -3,6 +3,7 @@ import { readdir, readlink, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import type { PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
+import { parseForeign } from '../../foreign-json.ts';
 import { isBelow } from '../bundle/territory.ts';
 import { readPluginFile } from '../read-plugin-file.ts';
 import { readRealFile } from '../read-real-file.ts';
@@ -61,7 +62,7 @@ async function contentOf(root: string, top: string, path: string, name: string):
 
 async function versionOf(root: string): Promise<string | undefined> {
   try {
-    const { version } = JSON.parse(await readPluginFile(root, 'package.json')) as { version?: unknown };
+    const { version } = parseForeign(await readPluginFile(root, 'package.json')) as { version?: unknown };
     return typeof version === 'string' ? version : undefined;
   } catch {
     return undefined;

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import { inTimeOr } from '../../common/in-time.ts';
 import type { JsonObject } from '../../contracts/json.ts';
+import { MessageRefused } from './message-refused.ts';
 import { messageOf } from './http-words.ts';
 import type { OpenTransport } from './open-transport.ts';
 import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
@@ -55,11 +56,11 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- as above
   client.onerror = (error) => {
     isTooMuch();
-    if (error.message.includes('exceeded maximum size')) void close('it sent a message that is too large');
+    if (error instanceof MessageRefused) void close(error.message);
     // The transport gives up the stream of notifications then, without closing itself.
     if (error.message.includes('Maximum reconnection attempts')) void close('it does not answer any more');
   };
-  opened.onCut?.(() => void close('it broke off an answer'));
+  opened.onCut?.((error) => void close(error instanceof MessageRefused ? error.message : 'it broke off an answer'));
   client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
   try {
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });

@@ -2,6 +2,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { McpProgram, McpRemote } from '../../contracts/agent.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
+import { scanBody, scanEvents, type MessageScan } from './message-scan.ts';
+import { MessageRefused } from './message-refused.ts';
 import { ProgramTransport } from './program-transport.ts';
 
 /** One way to a server, as long as it lasts. */
@@ -12,7 +14,7 @@ export interface OpenTransport {
   /** Ends the session at the server. Absent where the end of the transport is that. */
   farewell?: () => Promise<void>;
   /** Says who is told when the way breaks by which an answer was to come, and it will come by no other. */
-  onCut?: (tell: () => void) => void;
+  onCut?: (tell: (error: unknown) => void) => void;
 }
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
@@ -29,38 +31,38 @@ export function openTransport(name: string, server: McpProgram | McpRemote, read
 }
 
 function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {
-  if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Mend it in the agent');
-  let cut: () => void = () => undefined;
+  if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Correct it in the agent');
+  let cut: (error: unknown) => void = () => undefined;
   const fetchWatched = async (target: string | URL, init?: RequestInit): Promise<Response> => {
     const response = await fetch(target, init);
     // What comes by the other stream, nobody waits for; the transport opens it again.
-    return watched(response, init?.method === 'POST' ? () => cut() : () => undefined);
+    return watched(response, init?.method === 'POST' ? (error) => cut(error) : () => undefined);
   };
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchWatched });
   return { transport, lastWords: () => '', farewell: () => transport.terminateSession(), onCut: (tell) => (cut = tell) };
 }
 
-/** The same answer, ended where one message of it (in a stream of events, what lies between two empty lines) is larger than is taken. */
-function watched(response: Response, onCut: () => void): Response {
+/** The same answer, ended where one message of it is larger than is taken, or would take long to parse. */
+function watched(response: Response, onCut: (error: unknown) => void): Response {
   if (!response.body) return response;
   const { status, statusText, headers } = response;
-  return new Response(ReadableStream.from(watch(response.body, onCut)), { status, statusText, headers });
+  const isEvents = headers.get('content-type')?.includes('text/event-stream') === true;
+  const scan = isEvents ? scanEvents(MAX_MESSAGE_BYTES) : scanBody(MAX_MESSAGE_BYTES);
+  return new Response(ReadableStream.from(watch(response.body, scan, onCut)), { status, statusText, headers });
 }
 
-async function* watch(body: ReadableStream<Uint8Array>, onCut: () => void): AsyncGenerator<Uint8Array> {
-  let size = 0;
+async function* watch(body: ReadableStream<Uint8Array>, scan: MessageScan, onCut: (error: unknown) => void): AsyncGenerator<Uint8Array> {
   let canBeResumed = false;
   try {
     for await (const chunk of body) {
       const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
       canBeResumed ||= text.indexOf('id:') === 0 || text.includes('\nid:');
-      const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\n\r\n'));
-      size = end === -1 ? size + chunk.length : chunk.length - end;
-      if (size > MAX_MESSAGE_BYTES) throw new Error(`a message is larger than ${MAX_MESSAGE_BYTES} bytes`);
+      const excess = scan(chunk);
+      if (excess !== undefined) throw new MessageRefused(excess);
       yield chunk;
     }
   } catch (error) {
-    if (!canBeResumed) onCut();
+    if (!canBeResumed || error instanceof MessageRefused) onCut(error);
     throw error;
   }
 }

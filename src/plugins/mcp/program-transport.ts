@@ -1,12 +1,14 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { ErrorCode, JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { inTimeOr } from '../../common/in-time.ts';
 import type { McpProgram } from '../../contracts/agent.ts';
+import { excessOf } from '../../foreign-json.ts';
 import { endWithWorker } from './end-with-worker.ts';
+import { MessageRefused } from './message-refused.ts';
 import { createLineReader } from '../isolates/line-reader.ts';
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
@@ -82,14 +84,15 @@ export class ProgramTransport implements Transport {
 
   private async deliver(line: string): Promise<void> {
     try {
-      this.onmessage?.(deserializeMessage(line));
+      const excess = excessOf(line);
+      this.onmessage?.(excess === undefined ? JSONRPCMessageSchema.parse(JSON.parse(line)) : refused(line, excess));
     } catch (error) {
       this.onerror?.(error as Error);
     }
   }
 
   private refuse(): void {
-    this.onerror?.(new Error(`a message exceeded maximum size of ${MAX_MESSAGE_BYTES} bytes`));
+    this.onerror?.(new MessageRefused(`is larger than ${MAX_MESSAGE_BYTES} bytes`));
   }
 
   private isClosedSoon(): Promise<boolean> {
@@ -105,4 +108,14 @@ export class ProgramTransport implements Transport {
       // It is gone.
     }
   }
+}
+
+/** Where the id of an answer is in practice: at the beginning or the end of its object. */
+const ID_AT = [/^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/, /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/];
+
+/** The failure of the request that a message answers which is not parsed. */
+function refused(line: string, excess: string): JSONRPCMessage {
+  const [id] = ID_AT.flatMap((pattern) => pattern.exec(`${line.slice(0, 100)}\n${line.slice(-100)}`)?.[1] ?? []);
+  if (id === undefined) throw new MessageRefused(excess);
+  return { jsonrpc: '2.0', id: Number(id), error: { code: ErrorCode.InternalError, message: `its answer ${excess}` } };
 }

@@ -1,5 +1,6 @@
 import { showValue } from '../options/show-value.ts';
-import { isObject, type JsonObject } from '../../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import { excessOf } from '../../foreign-json.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
 import { PROTOCOL, type Field, type Fields, type OperationFields } from './protocol.ts';
 import type { Message, Operation, Part, RecordOf } from './protocol-types.ts';
@@ -42,14 +43,17 @@ export function parseFailure(payload: Buffer): RecordOf<'failure'> {
 }
 
 function parseJson(payload: Buffer): JsonObject {
-  let message: unknown;
+  const text = payload.toString('utf8');
+  const excess = excessOf(text);
+  if (excess !== undefined) throw new ProtocolBreach(`a message that ${excess}`);
+  let message: Json;
   try {
-    message = JSON.parse(payload.toString('utf8'));
+    message = JSON.parse(text) as Json;
   } catch {
     throw new ProtocolBreach('a message that is not JSON');
   }
-  if (typeof message !== 'object' || message === null || Array.isArray(message)) throw new ProtocolBreach('a message that is not an object');
-  return message as JsonObject;
+  if (!isObject(message)) throw new ProtocolBreach('a message that is not an object');
+  return message;
 }
 
 /** Letters and digits, and marks behind the first of them. */

@@ -1,4 +1,5 @@
 import { isObject, type Json } from '../../contracts/json.ts';
+import { tryParseForeign } from '../../foreign-json.ts';
 import { PROTOCOL } from '../connection/protocol.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../sandbox.ts';
 
@@ -13,7 +14,7 @@ export interface CodeReader {
   };
 }
 
-/** Reads the lines of an interpreter, which the guest may have forged: what is not as it should be is left out. Memory is bounded. */
+/** Reads the lines of an interpreter, which the guest may have forged: what is not as it should be is left out. Memory and time are bounded. */
 export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}): CodeReader {
   const streams = { stdout: createText(), stderr: createText() };
   const values: CodeValue[] = [];
@@ -32,8 +33,10 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
     } else leftOut.values += 1;
   };
   const take = (line: Buffer): void => {
-    const message = parse(line);
-    switch (message?.['type']) {
+    const message = tryParseForeign(line.toString());
+    if (message === undefined) leftOut.bytes += line.length;
+    if (!isObject(message)) return;
+    switch (message['type']) {
       case 'started':
         executionCount = typeof message['count'] === 'number' ? message['count'] : undefined;
         return;
@@ -118,15 +121,6 @@ function createText(): { add(text: string): void; text(): string; isCut(): boole
 function toEnd(error: Json | undefined): { error?: NonNullable<CodeResult['error']> } {
   if (!isObject(error)) return {};
   return { error: { type: textOf(error['type']), message: textOf(error['message']), traceback: textOf(error['traceback']) } };
-}
-
-function parse(line: Buffer): Record<string, Json> | undefined {
-  try {
-    const value = JSON.parse(line.toString()) as Json;
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function textOf(value: Json | undefined): string {

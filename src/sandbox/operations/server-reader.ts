@@ -1,6 +1,10 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import { excessOf, tryParseForeign } from '../../foreign-json.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { ServerAnswer } from '../sandbox.ts';
+
+/** JSON-RPC's code of an internal error. */
+const TOO_MUCH = -32_603;
 
 export interface ServerReader {
   push(chunk: Buffer): void;
@@ -13,10 +17,13 @@ export function createServerReader({ onProgress, onRestart }: { onProgress?: (li
   let pending: Buffer[] = [];
   let answer: ServerAnswer | undefined;
   const take = (line: Buffer): void => {
-    const told = parse(line);
-    if (told?.['type'] === 'progress') onProgress?.(cutMiddle(textOf(told['text']), 200));
-    else if (told?.['type'] === 'restarted') onRestart?.(`it had ended (${cutMiddle(textOf(told['why']), 500)})`);
-    else if (told) answer = toAnswer(told) ?? answer;
+    const text = line.toString();
+    const excess = excessOf(text);
+    if (excess !== undefined) answer = { outcome: 'refused', code: TOO_MUCH, message: `its answer ${excess}` };
+    const told = asObject(tryParseForeign(text));
+    if (told['type'] === 'progress') onProgress?.(cutMiddle(textOf(told['text']), 200));
+    else if (told['type'] === 'restarted') onRestart?.(`it had ended (${cutMiddle(textOf(told['why']), 500)})`);
+    else answer = toAnswer(told) ?? answer;
   };
   return {
     push(chunk) {
@@ -46,14 +53,6 @@ function toAnswer(told: JsonObject): ServerAnswer | undefined {
       return { outcome: 'gone', why: textOf(told['why']) };
     default:
       return undefined;
-  }
-}
-
-function parse(line: Buffer): JsonObject | undefined {
-  try {
-    return asObject(JSON.parse(line.toString()) as Json);
-  } catch {
-    return undefined;
   }
 }
 

@@ -91,6 +91,8 @@ class Server:
             raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
         if line['type'] != 'answer':
             raise RuntimeError(line.get('why') or line.get('message') or 'it did not take the greeting')
+        if not isinstance(line['result'], dict):
+            raise RuntimeError('its answer to the greeting is no object')
         known = line['result'].get('serverInfo')
         self.about = known if isinstance(known, dict) else {}
         self._send({'method': 'notifications/initialized'})
@@ -138,8 +140,12 @@ class Server:
             if not end and len(pending) > _MAX_MESSAGE:
                 self.stop('it sent a message that is too large')
                 break
-            for line in bytes(pending[:end]).splitlines():
-                self._take(line)
+            try:
+                for line in bytes(pending[:end]).splitlines():
+                    self._take(line)
+            except RecursionError:
+                self.stop('it sent a message that is nested too deeply to be read')
+                break
             del pending[:end]
         self._finish()
 

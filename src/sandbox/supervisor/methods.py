@@ -28,6 +28,9 @@ _FRAME = LIMITS['methodBytes']
 _OPEN = LIMITS['openMethods']
 _CALLS = LIMITS['methodCalls']
 _GUESTS = 128
+# What a worker reads of others; it takes a message with more for a breach of the protocol.
+_NESTED = 500
+_KEYS = 200_000
 # What all calls that wait may take; memory here is taken from the sandbox's.
 _HOARD = 32_000_000
 _ENDED = 'the code that was allowed to call tools has ended, and no answer comes for what outlives it'
@@ -104,6 +107,23 @@ class Methods:
         min(self._guests, key=worth).drop()
 
 
+def _excess_of(arguments, line):
+    """What is too much of arguments, in words; `line` is what is sent of them."""
+    if line.count(b'{') + line.count(b'[') + line.count(b':') <= _NESTED:
+        return None
+    level, keys = [arguments], 0
+    # The line itself is the first level.
+    for _ in range(_NESTED - 1):
+        inner = [each for part in level for each in (part.values() if isinstance(part, dict) else part) if isinstance(each, (dict, list))]
+        keys += len(level) + sum(len(part) for part in level if isinstance(part, dict))
+        if keys > _KEYS - 10:
+            return f'have more than {_KEYS} keys, objects and lists'
+        if not inner:
+            return None
+        level = inner
+    return f'are nested more than {_NESTED} levels deep'
+
+
 class Call:
     __slots__ = ('guest', 'held', 'id', 'line', 'number', 'told')
 
@@ -149,6 +169,9 @@ class Desk:
             raise Refused('TOOL_ARGUMENTS_INVALID', f'the arguments are not JSON: {error}') from error
         if len(line) > _FRAME:
             raise Refused('TOO_LARGE', f'the arguments take {len(line)} bytes; at most {_FRAME} are taken. Pass the path of a file instead')
+        excess = _excess_of(arguments, line)
+        if excess:
+            raise Refused('TOO_LARGE', f'the arguments {excess}. Pass the path of a file instead')
         self._ids.add(call_id)
         call = Call(number, guest, call_id, line)
         self._open[number] = call

@@ -147,6 +147,11 @@ test.each([
     `process.stdout.write('{"type":"done","id":1,"value":' + '['.repeat(600) + ']'.repeat(600) + '}\\n')`,
     'it sent something that is no message',
   ],
+  [
+    'a line of too many keys',
+    `process.stdout.write('{"type":"done","id":1,"value":[' + '{},'.repeat(250000) + '1]}\\n')`,
+    'it sent something that is no message',
+  ],
   ['a line that is no JSON', `process.stdout.write('{"type":\\n')`, 'it sent something that is no message'],
   [
     'a giant frame',

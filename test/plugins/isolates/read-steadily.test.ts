@@ -2,10 +2,13 @@ import { PassThrough } from 'node:stream';
 import { readSteadily } from '../../../src/plugins/isolates/read-steadily.ts';
 import { until } from '../../e2e/support.ts';
 
-function open(perSecond: number) {
+function open(perSecond: number, milliseconds = { burst: 60_000, perSecond: 60_000 }, work: () => void = () => undefined) {
   const stream = new PassThrough();
   let bytes = 0;
-  const hurry = readSteadily(stream, { burst: 1_000, perSecond }, (chunk) => (bytes += chunk.length));
+  const hurry = readSteadily(stream, { bytes: { burst: 1_000, perSecond }, milliseconds }, (chunk) => {
+    bytes += chunk.length;
+    work();
+  });
   const has = (count: number) => until(async () => bytes === count, `${count} bytes are read`);
   return { stream, hurry, has };
 }
@@ -31,4 +34,18 @@ test('the rest of a process that is gone is read at once', async () => {
   hurry();
   await has(6_000);
   expect(stream.isPaused()).toBe(false);
+});
+
+test('bytes that take long to be worked on are made up for, too', async () => {
+  const work = () => {
+    const until = performance.now() + 20;
+    while (performance.now() < until);
+  };
+  const { stream, hurry, has } = open(1_000_000, { burst: 1, perSecond: 0.001 }, work);
+  stream.write('x');
+  await has(1);
+  expect(stream.isPaused()).toBe(true);
+  stream.write('y');
+  hurry();
+  await has(2);
 });

@@ -1,7 +1,7 @@
 import { createRegistry } from '../../../src/plugins/registry.ts';
 import { decide } from '../../../src/plugins/decide.ts';
 import { until } from '../../sandbox/docker/support.ts';
-import { call, fixtureProgram, hostileProgram, openBench, serveFixture, type Bench } from './support.ts';
+import { call, fixtureProgram, hostileProgram, openBench, serveAnswers, serveFixture, type Bench } from './support.ts';
 
 function isAlive(pid: number): boolean {
   try {
@@ -233,6 +233,30 @@ describe('a hostile server', () => {
   ])('that sends %s is ended', async (_what, script) => {
     await using bench = await openBench(hostileProgram(script));
     await expect(call(bench, 'go')).rejects.toThrow('ended in the midst of this call');
+  });
+
+  const deep = `'['.repeat(100000) + ']'.repeat(100000)`;
+  test.each([
+    ['nested', deep, 'its answer is nested more than 500 levels deep'],
+    ['of many keys', `'[' + '{},'.repeat(250000) + '{}]'`, 'its answer has more than 200000 keys, objects and lists'],
+  ])('whose answer is %s fails the call alone', async (_, value, problem) => {
+    const answer = `'{"result":{"content":[],"structuredContent":{"a":' + ${value} + '}},"jsonrpc":"2.0","id":' + id + '}\\n'`;
+    await using bench = await openBench(
+      hostileProgram(`on('tools/call', ({ id, params }) => params.arguments.plain ? reply(id, { content: [] }) : process.stdout.write(${answer}));`),
+    );
+    await expect(call(bench, 'go')).rejects.toThrow(problem);
+    expect(await call(bench, 'go', { plain: true })).toBe('Done.');
+    expect(bench.plugin().alerts).toEqual([]);
+  });
+
+  test.each(['application/json', 'text/event-stream'])('whose answers of %s are too much is spoken with anew, and says why', async (type) => {
+    await using served = await serveAnswers(
+      type,
+      (id) => `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
+    );
+    await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
+    await expect(call(bench, 'go')).rejects.toThrow('the MCP server fix ended in the midst of this call');
+    await bench.until(({ alerts }) => alerts.some(({ text }) => text.includes('it sent a message that is nested more than 500 levels deep')));
   });
 
   test('may print a few lines that are no messages', async () => {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { McpProgram, McpRemote } from '../../../src/contracts/agent.ts';
@@ -128,6 +129,32 @@ export async function serveFixture(port = 0): Promise<ServedFixture> {
     },
     cut: () => http.closeAllConnections(),
     closed: () => closed,
+    async [Symbol.asyncDispose]() {
+      http.closeAllConnections();
+      await new Promise((resolve) => http.close(resolve));
+    },
+  };
+}
+
+/** A server behind HTTP whose greeting and list are in order, and whose answers to calls are what is given, as they are. */
+export async function serveAnswers(type: string, answer: (id: number) => string): Promise<AsyncDisposable & { url: string }> {
+  const results: Record<string, (params: { protocolVersion?: string }) => object> = {
+    initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'h', version: '1' } }),
+    'tools/list': () => ({ tools: [{ name: 'go', inputSchema: { type: 'object' } }] }),
+  };
+  const http = createServer((request, response) => {
+    void text(request).then((body) => {
+      if (request.method !== 'POST') return response.writeHead(405).end();
+      const { id, method, params } = JSON.parse(body) as { id?: number; method: string; params: object };
+      if (id === undefined) return response.writeHead(202).end();
+      const result = results[method]?.(params);
+      const message = result ? JSON.stringify({ jsonrpc: '2.0', id, result }) : answer(id);
+      return response.writeHead(200, { 'content-type': type }).end(type === 'text/event-stream' ? `: "\ndata: ${message}\n\n` : message);
+    });
+  });
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
     async [Symbol.asyncDispose]() {
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));

@@ -129,6 +129,8 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     const endless = hostile('endless', `const chunk = 'x'.repeat(1 << 20); for (let n = 0; n < 12; n += 1) process.stdout.write(chunk);`);
     expect(await call(endless, 'go')).toEqual({ outcome: 'gone', why: 'it sent a message that is too large' });
     const flood = hostile('flood', `console.log('{"jsonrpc":"2.0","method":"notifications/message"}\\n'.repeat(5000));`);
+    const nested = hostile('nested', `process.stdout.write('{"id":1,"result":' + '['.repeat(100000) + ']'.repeat(100000) + '}\\n')`);
+    expect(await call(nested, 'go')).toEqual({ outcome: 'gone', why: 'it sent a message that is nested too deeply to be read' });
     expect(await call(flood, 'go')).toMatchObject({ outcome: 'gone', why: expect.stringContaining('more than 1000 notifications') as string });
   });
 });

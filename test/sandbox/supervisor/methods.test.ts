@@ -250,6 +250,29 @@ for size in (1_100_000, 900_000):
     await until(() => guest.closed);
   });
 
+  test('with arguments that are nested deeply or have many keys is told so, and the connection to the worker goes on', async () => {
+    const guest = new RawGuest();
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    await withToken(echo, async (token, calls) => {
+      const send = (id: string, value: string) => guest.send(`{"token":"${token}","id":"${id}","tool":"notes:add","arguments":{"x":${value}}}`);
+      send('a', nested(498));
+      send('b', nested(499));
+      send('c', `[${'{},'.repeat(210_000)}{}]`);
+      guest.send(nested(100_000));
+      send('d', JSON.stringify('{[:'.repeat(10_000)));
+      // Refusals come at once, answers when the worker has given them.
+      expect(codesOf(await guest.answered(5)).toSorted(([one], [other]) => String(one).localeCompare(String(other)))).toEqual([
+        ['a', undefined],
+        ['b', 'TOO_LARGE'],
+        ['c', 'TOO_LARGE'],
+        ['d', undefined],
+        [null, 'MALFORMED'],
+      ]);
+      expect(calls).toHaveLength(2);
+    });
+    guest.close();
+  });
+
   test('with a flood finds no more than 64 calls taken at once, and all of it is answered in the end', async () => {
     const answers: (() => void)[] = [];
     const held: Reply = (call) => new Promise((resolve) => answers.push(() => resolve(echo(call))));

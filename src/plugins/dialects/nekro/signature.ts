@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
+import { parseForeign } from '../../../foreign-json.ts';
 import { schemaOfType, type DocComment } from './doc-comment.ts';
 
 /** Names and JSON Schema of what a method takes after its context. */
@@ -121,7 +122,7 @@ function splitList(written: string): string[] {
 
 function literalOf(written: string): Json | undefined {
   try {
-    return JSON.parse(written.trim().replace(/^'([^'"\\]*)'$/, '"$1"')) as Json;
+    return parseForeign(written.trim().replace(/^'([^'"\\]*)'$/, '"$1"'));
   } catch {
     return undefined;
   }

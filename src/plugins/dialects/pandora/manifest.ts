@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { failure } from '../../../contracts/errors.ts';
 import { PLUGIN_ID, PLUGIN_ID_IN_WORDS } from '../../define-plugin.ts';
 import { VARIABLE } from '../../plugin-details.ts';
+import { parseForeign } from '../../../foreign-json.ts';
 import { readPluginFile } from '../../read-plugin-file.ts';
 
 export const MANIFEST_FILE = 'pandora.manifest.json';
@@ -100,23 +101,26 @@ export async function readManifest(name: string, root: string): Promise<Manifest
   });
   let given: unknown;
   try {
-    given = JSON.parse(written);
+    given = parseForeign(written);
   } catch (error) {
-    throw invalid(`${path} is not JSON (${(error as Error).message})`, 'Mend that file', error);
+    throw invalid(`${path} cannot be read as JSON (${(error as Error).message})`, 'Correct that file', error);
   }
   const parsed = manifest.safeParse(given);
   if (!parsed.success) {
-    const problems = parsed.error.issues.flatMap(problemsOf).join('; ');
-    throw invalid(`${MANIFEST_FILE}: ${problems}`, 'See docs/guides/plugins.md for the fields of a manifest');
+    const problems = parsed.error.issues.slice(0, MOST_PROBLEMS).flatMap(problemsOf);
+    const left = parsed.error.issues.length - MOST_PROBLEMS;
+    throw invalid(`${MANIFEST_FILE}: ${problems.join('; ')}${left > 0 ? `; and ${left} more` : ''}`, 'See docs/guides/plugins.md for the fields of a manifest');
   }
   const { pandora } = parsed.data;
   if (intersects(pandora, SPOKEN, { includePrerelease: true })) return parsed.data;
   throw invalid(`it needs Pandora ${pandora}, and ${SPOKEN} is what is spoken here`, 'Use a version of the plugin that takes it');
 }
 
+const MOST_PROBLEMS = 10;
+
 function problemsOf(issue: z.core.$ZodIssue): string[] {
   const at = `/${issue.path.join('/')}`;
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${at === '/' ? '' : at}/${key}: not known`);
+  if (issue.code === 'unrecognized_keys') return issue.keys.slice(0, MOST_PROBLEMS).map((key) => `${at === '/' ? '' : at}/${key}: not known`);
   // Of the two forms that an entry may have, the one that it comes nearest to is told.
   if (issue.code === 'invalid_union')
     return (issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a))[0] ?? []).flatMap((inner) =>
@@ -126,5 +130,5 @@ function problemsOf(issue: z.core.$ZodIssue): string[] {
 }
 
 function depthOf(issues: z.core.$ZodIssue[]): number {
-  return Math.max(...issues.map(({ path, code }) => path.length + Number(code === 'unrecognized_keys')));
+  return issues.reduce((deepest, { path, code }) => Math.max(deepest, path.length + Number(code === 'unrecognized_keys')), 0);
 }

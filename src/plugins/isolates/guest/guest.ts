@@ -2,7 +2,7 @@
 import './lockdown.ts';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import { isTooDeep, MOST_NESTED } from '../../../json-depth.ts';
+import { excessOf } from '../../../foreign-json.ts';
 import { createLineReader } from '../line-reader.ts';
 import { MAX_LINE_BYTES, MAX_TOLD, type CallTarget, type Description, type FromGuest, type ToGuest } from '../protocol.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
@@ -61,8 +61,9 @@ function lineOf(call: number): Line {
       lastAsk += 1;
       const id = lastAsk;
       const question = JSON.stringify({ type: 'ask', id, call, what, args });
-      // The worker ends a process that sends a longer one, or a deeper one.
-      if (isTooDeep(question)) return Promise.reject(new Error(`${what} was given what is nested more than ${MOST_NESTED} deep`));
+      // The worker ends a process that sends a longer one, or one that takes long to parse.
+      const excess = excessOf(question);
+      if (excess !== undefined) return Promise.reject(new Error(`${what} was given a value that ${excess}`));
       if (question.length > MAX_LINE_BYTES) {
         return Promise.reject(new Error(`${what} was given ${question.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`));
       }
@@ -190,7 +191,8 @@ async function answer(id: number, work: () => Json | Promise<Json>): Promise<voi
     const value = await work();
     const written = JSON.stringify(value) as string | undefined;
     if (written === undefined) throw new Error(`it returned a ${typeof value}, which is no JSON`);
-    if (isTooDeep(written)) throw new Error(`its result is nested more than ${MOST_NESTED} deep; return something flatter`);
+    const excess = excessOf(written);
+    if (excess !== undefined) throw new Error(`its result ${excess}; return a smaller one, or a part of it as text`);
     const line = `{"type":"done","id":${id},"value":${written}}`;
     if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
     writePipe(`${line}\n`);

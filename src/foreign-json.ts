@@ -1,0 +1,116 @@
+import type { Json } from './contracts/json.ts';
+
+/** Code that walks a value calls itself for each level, and overflows the stack at some thousand. */
+export const MOST_NESTED = 500;
+/** Parsing takes about 0.02 microseconds for an element of a list, and up to 1 for a key or an object, which are made and kept one by one. */
+const MOST_ELEMENTS = 1_000_000;
+const MOST_KEYS = 200_000;
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+const [COMMA, COLON] = [0x2c, 0x3a];
+
+/**
+ * What JSON of others is refused for before it is parsed, as a clause behind its name: "is nested …". Looks at the text only. Undefined where it can be
+ * parsed, or is no JSON.
+ */
+export function excessOf(json: string): string | undefined {
+  // Each level takes two characters, and each element or key at least as many.
+  if (json.length < 2 * MOST_NESTED) return undefined;
+  const count = new Count();
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json.charCodeAt(at);
+    if (character === QUOTE) at = endOfString(json, at);
+    else if (count.take(character)) break;
+  }
+  return count.excess;
+}
+
+/** The same for bytes that come one after the other. */
+export function createExcessScan(): { take(byte: number): void; found(): string | undefined } {
+  const count = new Count();
+  let [inString, isEscaped] = [false, false];
+  return {
+    take(byte) {
+      if (inString) {
+        if (!isEscaped && byte === QUOTE) inString = false;
+        isEscaped = !isEscaped && byte === BACKSLASH;
+      } else if (byte === QUOTE) inString = true;
+      else count.take(byte);
+    },
+    found: () => count.excess,
+  };
+}
+
+class Count {
+  excess: string | undefined;
+  #depth = 0;
+  #elements = 0;
+  #keys = 0;
+
+  /** Takes a character outside of texts; true when there is too much. */
+  take(character: number): boolean {
+    if (character === COMMA) this.#elements += 1;
+    else if (character === COLON) this.#keys += 1;
+    else if (character === OPEN_LIST || character === OPEN_OBJECT) {
+      this.#depth += 1;
+      this.#keys += 1;
+    } else if (character === CLOSE_LIST || character === CLOSE_OBJECT) this.#depth -= 1;
+    else return false;
+    this.excess ??= excessIn(this.#depth, this.#elements, this.#keys);
+    return this.excess !== undefined;
+  }
+}
+
+function excessIn(depth: number, elements: number, keys: number): string | undefined {
+  if (depth > MOST_NESTED) return `is nested more than ${MOST_NESTED} levels deep`;
+  if (keys > MOST_KEYS) return `has more than ${MOST_KEYS} keys, objects and lists`;
+  return elements > MOST_ELEMENTS ? `has more than ${MOST_ELEMENTS} elements` : undefined;
+}
+
+function endOfString(json: string, open: number): number {
+  for (let end = json.indexOf('"', open + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let before = end;
+    while (json.charCodeAt(before - 1) === BACKSLASH) before -= 1;
+    if ((end - before) % 2 === 0) return end;
+  }
+  return json.length;
+}
+
+/**
+ * Parses JSON that others have written.
+ * @throws an Error that says what is wrong with it
+ */
+export function parseForeign(json: string): Json {
+  const excess = excessOf(json);
+  if (excess !== undefined) throw new Error(`it ${excess}`);
+  return JSON.parse(json) as Json;
+}
+
+/** As `parseForeign`; undefined for what is refused or is no JSON. */
+export function tryParseForeign(json: string): Json | undefined {
+  try {
+    return parseForeign(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same of a value that a library has parsed already, or that a caller has made. Needs no stack; ends at a value that holds itself, too. */
+export function excessOfValue(value: unknown): string | undefined {
+  let level = [value];
+  let [elements, keys] = [0, 0];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    const next: unknown[] = [];
+    for (const part of level) {
+      if (part === null || typeof part !== 'object' || ArrayBuffer.isView(part)) continue;
+      const inner: unknown[] = Array.isArray(part) ? part : Object.values(part);
+      keys += Array.isArray(part) ? 1 : 1 + inner.length;
+      elements += inner.length;
+      const excess = excessIn(depth + 1, elements, keys);
+      if (excess !== undefined) return excess;
+      for (const each of inner) if (each !== null && typeof each === 'object') next.push(each);
+    }
+    level = next;
+  }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createExcessScan, excessOf, excessOfValue, parseForeign, tryParseForeign } from '../src/foreign-json.ts';
+
+const nested = (depth: number, inside = '1') => `${'['.repeat(depth)}${inside}${']'.repeat(depth)}`;
+const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join()}}`;
+
+const DEEP = 'is nested more than 500 levels deep';
+const KEYS = 'has more than 200000 keys, objects and lists';
+const ELEMENTS = 'has more than 1000000 elements';
+
+const scan = (json: string) => {
+  const { take, found } = createExcessScan();
+  for (const byte of Buffer.from(json)) take(byte);
+  return found();
+};
+
+describe.each([
+  ['a text', excessOf],
+  ['bytes', scan],
+])('what is too much is told from %s', (_, look) => {
+  test.each<[string, string, string | undefined]>([
+    ['500 levels', nested(500), undefined],
+    ['501 levels', nested(501), DEEP],
+    ['objects', `${'{"a":'.repeat(501)}1${'}'.repeat(501)}`, DEEP],
+    ['many beside each other', `[${Array.from({ length: 5_000 }, () => '[{}]').join()}]`, undefined],
+    ['brackets in a string', JSON.stringify('['.repeat(5_000)), undefined],
+    ['brackets behind an escaped quote', JSON.stringify(`"${'['.repeat(5_000)}\\`), undefined],
+    ['brackets behind a string that ends with a backslash', `["\\\\",${nested(500)}]`, DEEP],
+    ['no end of a string', `"${'['.repeat(5_000)}`, undefined],
+    ['a million levels that never end', '['.repeat(1_000_000), DEEP],
+    ['199,999 keys', keys(199_999), undefined],
+    ['200,000 keys', keys(200_000), KEYS],
+    ['objects without keys', `[${'{},'.repeat(200_000)}{}]`, KEYS],
+    ['a million numbers', `[${'0,'.repeat(999_999)}0]`, undefined],
+    ['more numbers', `[${'0,'.repeat(1_000_001)}0]`, ELEMENTS],
+    ['16 MB of text', JSON.stringify({ text: ',:[{'.repeat(4_000_000) }), undefined],
+  ])('%s', (__, json, excess) => {
+    expect(look(json)).toBe(excess);
+  });
+});
+
+test('the same holds for values', () => {
+  const circular: unknown[] = [];
+  circular.push(circular);
+  expect(excessOfValue(JSON.parse(nested(500)))).toBeUndefined();
+  expect(excessOfValue(JSON.parse(nested(501)))).toBe(DEEP);
+  expect(excessOfValue(JSON.parse(nested(100_000)))).toBe(DEEP);
+  expect(excessOfValue(circular)).toBe(DEEP);
+  expect(excessOfValue(JSON.parse(keys(100_000)))).toBeUndefined();
+  expect(excessOfValue(JSON.parse(keys(200_000)))).toBe(KEYS);
+  expect(excessOfValue(Array.from({ length: 1_000_001 }))).toBe(ELEMENTS);
+  expect(excessOfValue({ text: 'x'.repeat(100_000_000), bytes: Buffer.alloc(2_000_000) })).toBeUndefined();
+  for (const plain of [null, undefined, 1, 'a', true, () => 1]) expect(excessOfValue(plain)).toBeUndefined();
+});
+
+test('JSON of others is parsed, or refused with the reason', () => {
+  expect(parseForeign('{"a":[1]}')).toEqual({ a: [1] });
+  expect(() => parseForeign(nested(100_000))).toThrow(`it ${DEEP}`);
+  expect(() => parseForeign('{')).toThrow(SyntaxError);
+  expect(tryParseForeign(nested(100_000))).toBeUndefined();
+});
+
+test('it takes no more than the length of a text', () => {
+  const since = process.cpuUsage();
+  for (const json of [`"${'\\\\'.repeat(4_000_000)}"`, `[${'"\\"",'.repeat(999_999)}1]`, `"${'\\"'.repeat(4_000_000)}"`])
+    expect(excessOf(json)).toBeUndefined();
+  expect(process.cpuUsage(since).user).toBeLessThan(3_000_000);
+});
+
+/** Files that parse JSON in another way, and why that JSON is no stranger's, or is measured before. */
+const ALLOWED: Record<string, string> = {
+  'cli/approve.ts': 'an argument of the command line, which the client measures',
+  'cli/call-text.ts': 'what the worker has stored of a result, cut to what is shown',
+  'cli/configure-plugin.ts': 'an argument of the command line, which the client measures',
+  'cli/run-cli.ts': 'package.json of this package',
+  'contracts/json.ts': 'a comment',
+  'dev/engine-facts.ts': 'an answer of the Docker engine',
+  'dev/gvisor.ts': "settings of the machine's engine",
+  'dev/postgres-files.ts': 'a list of the embedded Postgres',
+  'dev/read-log.ts': "lines of the worker's own log",
+  'dev/server-process.ts': 'a file of its own',
+  'foreign-json.ts': 'here it is measured',
+  'models/check-expectation.ts': "what the worker has stored of a result, in a script of the operator's",
+  'plugins/builtin/tools.ts': "a list of ids, taken from the result of a tool of the worker's own",
+  'plugins/dialects/maibot/to-plugin.ts': 'a copy of what was given as a value',
+  'plugins/isolates/guest/guest.ts': "in the plugin's process: what its worker sends, and a copy",
+  'plugins/isolates/guest/web/body.ts': "in the plugin's process",
+  'plugins/isolates/not-in-a-compartment.ts': 'a text of advice',
+  'plugins/mcp/list-in-sandbox.ts': 'a file of its own',
+  'plugins/mcp/program-transport.ts': 'measured before',
+  'plugins/testing.ts': 'a copy, in tests of plugins',
+  'sandbox/connection/validate.ts': 'measured before',
+  'sandbox/local/directories.ts': 'a file of its own',
+  'workflows/conversation-state.ts': 'a copy',
+};
+
+test('JSON is parsed without being measured in few places only, none of which takes it from a stranger', async () => {
+  const files = (await readdir('src', { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const parsing = await Promise.all(files.map(async (file) => (/\bJSON\.parse\(/.test(await readFile(join('src', file), 'utf8')) ? [file] : [])));
+  expect(parsing.flat().toSorted()).toEqual(Object.keys(ALLOWED).toSorted());
+});
