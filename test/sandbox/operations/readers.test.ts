@@ -10,10 +10,10 @@ test.each([
   ['no JSON', '{'],
 ])('a value of code that is %s is left out, and counted', (_, value) => {
   const told: unknown[] = [];
-  const { push, end } = createCodeReader({ onResult: (data) => void told.push(data) });
+  const reader = createCodeReader({ onResult: (data) => void told.push(data) });
   const forged = `{"type":"result","data":{"json":${value}}}`;
-  push(Buffer.from(`${forged}\n{"type":"result","data":{"text":"fine"}}\n{"type":"ended"}\n`));
-  expect(end()).toEqual({
+  reader.push(Buffer.from(`${forged}\n{"type":"result","data":{"text":"fine"}}\n{"type":"ended"}\n`));
+  expect(reader.end()).toEqual({
     stdout: '',
     stderr: '',
     truncated: true,
@@ -28,13 +28,13 @@ test.each([
   ['nested deeply', DEEP, 'its answer is nested more than 500 levels deep'],
   ['of many parts', MANY, 'its answer has more than 200000 keys, objects and lists'],
 ])("a server's answer that is %s is a refusal", (_, value, message) => {
-  const { push, answer } = createServerReader({});
-  push(Buffer.from(`{"type":"made"}\n{"type":"answer","result":{"a":${value}},"server":{}}\n`));
-  expect(answer()).toEqual({ outcome: 'refused', code: -32_603, message });
+  const reader = createServerReader({});
+  reader.push(Buffer.from(`{"type":"made"}\n{"type":"answer","result":{"a":${value}},"server":{}}\n`));
+  expect(reader.answer()).toEqual({ outcome: 'refused', code: -32_603, message });
 });
 
 test('lines that are no JSON say nothing about a request', () => {
-  const { push, answer } = createServerReader({});
-  push(Buffer.from('{\n[]\nnull\n'));
-  expect(answer()).toBeUndefined();
+  const reader = createServerReader({});
+  reader.push(Buffer.from('{\n[]\nnull\n'));
+  expect(reader.answer()).toBeUndefined();
 });
