@@ -29,6 +29,10 @@ describe('the sandbox image', () => {
   });
 
   test('every module of the supervisor is compiled ahead', async () => {
-    expect(await inImage('cd /opt/longshore && for file in *.py; do ls __pycache__/${file%.py}.*.pyc >/dev/null || echo $file; done')).toBe('');
+    expect(
+      await inImage(
+        'cd /opt/longshore && find . -name "*.py" | while read -r file; do ls ${file%/*}/__pycache__/$(basename $file .py).*.pyc >/dev/null || echo $file; done',
+      ),
+    ).toBe('');
   });
 });

@@ -5,7 +5,7 @@ import { installAgents, resultsOf, until, untilEvent, type Installation, type Wo
 
 const YARD = fileURLToPath(new URL('fixtures/yard', import.meta.url));
 /** What the code of a command tries that has found out the one name under which tools ask. */
-const INTRUDE = `require('/opt/longshore/guest/longshore.cjs').call('longshore:context', { what: 'store.get', args: ['hauls'] }).then(console.log, (error) => console.log(error.code))`;
+const INTRUDE = `require('/opt/longshore/guest/library/longshore.cjs').call('longshore:context', { what: 'store.get', args: ['hauls'] }).then(console.log, (error) => console.log(error.code))`;
 
 let installation: Installation;
 let worker: WorkerProcess;

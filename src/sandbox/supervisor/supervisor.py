@@ -1,5 +1,12 @@
 """The supervisor: starts, journals and ends the commands of one sandbox. Runs as root in the container; guest code has another uid.
 
+The folder of each other file says with whose rights it runs:
+  root/       as root
+  as_guest/   in a child of root that acts as the guest: rights over files are the guest's, and the guest cannot signal it
+  guest/      as the guest: programs of ours, and in library/ what the guest's own code loads
+  shared/     in both of the first two
+This one stays at the top, since images name it as their command.
+
 Options, each with a value: --socket, --journal, --methods, --home, --uid, --gid; and where it runs without a container: --home-name (a path that stands
 for the home in requests) and --environment (JSON, of all commands)."""
 
@@ -31,18 +38,18 @@ def main(arguments: list[str]) -> None:
     options = _parse(arguments)
     user = (int(options['--uid']), int(options['--gid']))
     stream = _take_stream()
-    from nursery import Nursery
+    from root.execs.nursery import Nursery
 
     # Its process is split off while this one is still small; only then comes the rest.
     nursery = Nursery(user, contained=not options['--home-name'])
-    from service import Supervisor
+    from root.service import Supervisor
 
     Supervisor(options, user, nursery, stream).serve()
 
 
 def _take_stream() -> tuple[int, int] | None:
     """Whoever attached to the container before it started speaks the protocol on stdin and stdout. The streams are moved out of the way of all children."""
-    from wide_pipes import widen
+    from root.wide_pipes import widen
 
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return None

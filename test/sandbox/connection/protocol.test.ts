@@ -95,7 +95,7 @@ function requestOf(operation: string): fc.Arbitrary<JsonObject> {
 const CHECKER = `
 import sys
 sys.path.insert(0, sys.argv[1])
-from protocol import Refused, parse_request
+from shared.protocol import Refused, parse_request
 for line in sys.stdin.buffer:
     try:
         parse_request(line)
@@ -119,12 +119,13 @@ test('worker and supervisor take and refuse the same requests, of every operatio
 });
 
 test('the supervisor has each operation, and sends no code and no status but those that are described', () => {
-  const sources = new Map(readdirSync(SUPERVISOR).flatMap((name) => (name.endsWith('.py') ? [[name, readFileSync(`${SUPERVISOR}/${name}`, 'utf8')]] : [])));
+  const names = readdirSync(SUPERVISOR, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.py') && !name.startsWith('guest/'));
+  const sources = new Map(names.map((name) => [name, readFileSync(`${SUPERVISOR}/${name}`, 'utf8')]));
   // What these refuse is answered to code of the guest, in a protocol of its own.
-  for (const name of ['methods.py', 'guest_calls.py']) sources.delete(name);
+  for (const name of ['root/methods.py', 'root/guest_calls.py']) sources.delete(name);
   const all = [...sources.values()].join('\n');
   const found = (pattern: RegExp) => [...new Set([...all.matchAll(pattern)].map(([, name]) => name!))].toSorted();
-  const tables = [sources.get('service.py'), sources.get('file_operations.py')]
+  const tables = [sources.get('root/service.py'), sources.get('as_guest/file_operations.py')]
     .map((text) => /_operations(?:: [^=\n]*)? = \{(.*?)^ *\}/ims.exec(text ?? '')![1])
     .join('\n');
   expect([...tables.matchAll(/^ +'([\w.]+)':/gm)].map(([, name]) => name ?? '').toSorted()).toEqual(Object.keys(OPERATIONS).toSorted());

@@ -69,7 +69,7 @@ test('code finds the module of the tools from every directory, and npm takes non
   const { stdout } = await handle.run(
     'mkdir -p fresh/deep && cd fresh/deep && npm prefix && node -p "require.resolve(\'longshore\')" && touch ../package.json && npm prefix',
   );
-  expect(stdout.text).toBe('/home/user/fresh/deep\n/opt/longshore/guest/longshore.cjs\n/home/user/fresh\n');
+  expect(stdout.text).toBe('/home/user/fresh/deep\n/opt/longshore/guest/library/longshore.cjs\n/home/user/fresh\n');
 });
 
 test('files belong to the guest, and those of root are out of reach', async () => {

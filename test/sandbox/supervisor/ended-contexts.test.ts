@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const SUPERVISOR = fileURLToPath(new URL('../../../src/sandbox/supervisor', import.meta.url));
+const PROGRAMS = fileURLToPath(new URL('../../../src/sandbox/supervisor/guest', import.meta.url));
 
 /** Takes one request, says what it is told to, and hangs up a while before it ends. */
 const KEEPER = `
@@ -36,10 +36,10 @@ test.each([
   'the end of %s is told when its process has ended, so that the next caller finds none that counts as running',
   async (_what, program, name, socket, said) => {
     const env = { ...process.env, LONGSHORE_CODE: directory };
-    const keeper = spawn('python3', ['-c', KEEPER, SUPERVISOR, socket, said], { env, stdio: 'inherit' });
+    const keeper = spawn('python3', ['-c', KEEPER, PROGRAMS, socket, said], { env, stdio: 'inherit' });
     const keeperEnd = once(keeper, 'exit');
     while (!(await exists(join(directory, `${socket}.sock`)))) await sleep(10);
-    const client = spawn('python3', [join(SUPERVISOR, program), name], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const client = spawn('python3', [join(PROGRAMS, program), name], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     client.stdin.end('{"id": "1", "code": ""}\n');
     let told = '';
     for await (const chunk of client.stdout.setEncoding('utf8')) {

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SUPERVISOR = os.path.join(os.path.dirname(__file__), '../../../src/sandbox/supervisor')
 sys.path.insert(0, SUPERVISOR)
-import disk_usage  # noqa: E402
+from as_guest import disk_usage  # noqa: E402
 
 GUEST = 54321
 PR_SET_DUMPABLE = 4

@@ -7,7 +7,7 @@ import sys
 
 SUPERVISOR = os.path.join(os.path.dirname(__file__), '../../../src/sandbox/supervisor')
 sys.path.insert(0, SUPERVISOR)
-import file_content  # noqa: E402
+from as_guest import file_content  # noqa: E402
 
 BLOCK = 4096
 # The first piece begins the file, the second is a hole, the third ends with content.

@@ -1,0 +1,231 @@
+"""Counts what the guest's files take up, as its users: each inode once, whatever its names, and those too that lost their name and are still open."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Optional
+
+    from shared.shapes import Ids, Pair
+
+    _Directory = tuple[bytes, int, int]
+    _Level = tuple[tuple[int, int], Optional[int], list[_Directory]]
+
+_RWX = stat.S_IRWXU
+# Names of one inode cost no inode, and time all the same.
+_NAMES_PER_INODE = 4
+_LONGEST_PATH = 4000
+
+
+class Enough(Exception):
+    """More is there than may be."""
+
+
+class Count:
+    """`most`: bytes and inodes beyond which it stops, or None. `users` are (uid, gid). Root has no rights over their files: what is closed to one is left to
+    the next. Nothing is as deep as to be out of reach, since the walk goes from each directory to the next."""
+
+    def __init__(self, most: Pair | None, users: Sequence[Ids]) -> None:
+        self.used = 0
+        self._inodes = 0
+        self.complete = True
+        self.hidden = False
+        """Whether something was seen that may hold a file without a name, of any size."""
+        self._names = 0
+        self._most = most
+        self._users = users
+        self._seen: set[int] = set()
+        self._since: float | None = None
+
+    @property
+    def inodes(self) -> int:
+        """Names count for a part: they take space and time as well."""
+        return max(self._inodes, self._names // _NAMES_PER_INODE)
+
+    def add(self, roots: Sequence[bytes]) -> None:
+        """What is below these directories, each without what is mounted there."""
+        try:
+            waiting = roots
+            for user in self._users:
+                _act_as(user)
+                waiting = self._closed_below(waiting, user)
+                self._nameless(os.stat(roots[0]).st_dev)
+        except Enough:
+            pass
+        except OSError:
+            self.complete = False
+
+    def add_layer(self, since: float) -> None:
+        """Of the container's own layer only what has changed since it was made: all else is the image's."""
+        self._since = since
+        self.add([b'/'])
+
+    def _closed_below(self, roots: Sequence[bytes], user: Ids) -> list[bytes]:
+        """Returns the directories that are closed to the user."""
+        closed = []
+        for root in roots:
+            try:
+                os.chdir(root)
+            except PermissionError:
+                closed.append(root)
+                continue
+            except FileNotFoundError:
+                continue
+            self._walk(root, user, closed)
+        return closed
+
+    def _walk(self, root: bytes, user: Ids, closed: list[bytes]) -> None:
+        own = os.stat('.')
+        path = [root]
+        levels: list[_Level] = [(_identity(own), None, self._list('.', own.st_dev))]
+        try:
+            while levels:
+                if levels[-1][2]:
+                    self._enter(path, levels, user, own.st_dev, closed)
+                else:
+                    self._leave(path, levels)
+        finally:
+            # After too much or an error, too, what was opened for the count is closed again.
+            while levels:
+                self._leave(path, levels)
+
+    def _enter(self, path: list[bytes], levels: list[_Level], user: Ids, device: int, closed: list[bytes]) -> None:
+        name, mode, uid = levels[-1][2].pop()
+        restore = None
+        try:
+            # A directory that a user has closed to itself is open for as long as the count takes: nothing is hidden from it.
+            if mode & _RWX != _RWX and uid == user[0]:
+                os.chmod(name, mode | _RWX)
+                restore = mode
+            fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except PermissionError:
+            whole = b'/'.join([*path, name])
+            if len(whole) > _LONGEST_PATH:
+                self.complete = False
+            closed.append(whole[:_LONGEST_PATH])
+            return
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        try:
+            os.fchdir(fd)
+            path.append(name)
+            levels.append((_identity(os.fstat(fd)), restore, []))
+            levels[-1][2].extend(self._list(fd, device))
+        finally:
+            os.close(fd)
+
+    def _leave(self, path: list[bytes], levels: list[_Level]) -> None:
+        _, restore, _ = levels.pop()
+        name = path.pop()
+        if not levels:
+            return
+        os.chdir('..')
+        if _identity(os.stat('.')) != levels[-1][0]:
+            # It was moved meanwhile, which can only be while the guest is not held still.
+            raise OSError('moved')
+        if restore is not None:
+            os.chmod(name, restore)
+
+    def _list(self, directory: str | int, device: int) -> list[_Directory]:
+        """Counts the entries, and returns the directories among them."""
+        found = []
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                if status.st_dev != device and not stat.S_ISREG(status.st_mode):
+                    continue
+                self._names += 1
+                self._add(status)
+                if self._most is not None and (self.used > self._most[0] or self.inodes > self._most[1]):
+                    raise Enough
+                if stat.S_ISDIR(status.st_mode):
+                    found.append((os.fsencode(entry.name), stat.S_IMODE(status.st_mode), status.st_uid))
+        return found
+
+    def _nameless(self, device: int) -> None:
+        """Files that lost their name, by the descriptors that hold them. What else may hold one cannot be measured, only seen."""
+        mapped: set[int] = set()
+        for pid in os.listdir('/proc'):
+            if not pid.isdigit():
+                continue
+            try:
+                descriptors = os.listdir(f'/proc/{pid}/fd')
+            except PermissionError:
+                self.hidden = self.hidden or _is_of(pid, os.geteuid())
+                continue
+            except OSError:
+                continue
+            for held in (*(f'fd/{descriptor}' for descriptor in descriptors), 'exe'):
+                try:
+                    found = os.stat(f'/proc/{pid}/{held}')
+                except OSError:
+                    continue
+                if found.st_nlink == 0 and found.st_dev == device:
+                    self._add(found)
+                elif stat.S_ISSOCK(found.st_mode):
+                    self.hidden = self.hidden or _has_descriptors(f'/proc/{pid}/fdinfo/{held[3:]}')
+            mapped |= _mapped_nameless(pid, device)
+        self.hidden = self.hidden or not mapped <= self._seen
+
+    def _add(self, status: os.stat_result) -> None:
+        if self._since is not None and status.st_ctime < self._since:
+            return
+        if status.st_nlink != 1 and not stat.S_ISDIR(status.st_mode):
+            if status.st_ino in self._seen:
+                return
+            self._seen.add(status.st_ino)
+        self.used += status.st_blocks * 512
+        self._inodes += 1
+
+
+def _is_of(pid: str, uid: int) -> bool:
+    """Whether a process that does not let itself be looked at is one of that user's. The supervisor's own children, which only act as the user, are not; and
+    one that has ended, which the kernel keeps closed as well, holds no file any more."""
+    try:
+        with open(f'/proc/{pid}/status', 'rb') as file:
+            fields = {name: value.split() for name, _, value in (line.partition(b':') for line in file)}
+    except OSError:
+        return False
+    return fields[b'State'][0] not in b'ZX' and fields[b'Uid'][0] == str(uid).encode() and uid != 0
+
+
+def _has_descriptors(path: str) -> bool:
+    """Whether descriptors wait in a socket to be received, or in one that waits there to be accepted."""
+    try:
+        with open(path, 'rb') as file:
+            return any(line.startswith(b'scm_fds:') and line.split()[1] != b'0' for line in file)
+    except OSError:
+        return False
+
+
+def _mapped_nameless(pid: str, device: int) -> set[int]:
+    """Inodes of files of a device that lost their name and are mapped."""
+    place = b'%02x:%02x' % (os.major(device), os.minor(device))
+    try:
+        with open(f'/proc/{pid}/maps', 'rb') as file:
+            fields = [line.split(None, 5) for line in file if line.endswith(b' (deleted)\n')]
+    except OSError:
+        return set()
+    return {int(inode) for _, _, _, where, inode, _ in fields if where == place}
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _act_as(user: Ids) -> None:
+    """Rights over files follow the effective ids."""
+    uid, gid = user
+    if uid == os.geteuid():
+        return
+    os.seteuid(0)
+    os.setgroups([])
+    os.setegid(gid)
+    os.seteuid(uid)

@@ -1,0 +1,229 @@
+"""Content of files: read and written, whole or in pieces."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from shared.lean_json import encode
+from shared.protocol import Refused, to_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from shared.shapes import Data, Fields
+
+_CHUNK = 262144
+_AT_ONCE = 1 << 20
+_BLOCK = 4096
+_ZEROS = bytes(_BLOCK)
+# Where a child finds the lock that all of them share.
+LOCK = 4
+
+
+def read_file(fields: Fields, source: int, sink: int) -> Fields:
+    # Non-blocking, so that opening a named pipe does not wait for its writer.
+    fd = os.open(to_bytes(fields['path']), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused('FILE_FAILED', 'is a directory' if stat.S_ISDIR(status.st_mode) else 'is not a regular file')
+    if fields['offset']:
+        os.lseek(fd, fields['offset'], os.SEEK_SET)
+    left = fields['maxBytes']
+    while left > 0:
+        moved = _move(fd, sink, left)
+        if not moved:
+            break
+        left -= moved
+    return _what_was_read(status, os.fstat(fd), fields['offset'] + fields['maxBytes'] - left, left > 0)
+
+
+def _what_was_read(before: os.stat_result, after: os.stat_result, end: int, ended: bool) -> Fields:
+    """A file may be written while it is read. One that only grew is whole as far as it was read; any other has no version, and its reader begins again."""
+    is_whole = _version(before) == _version(after) or after.st_size > before.st_size
+    return {'size': end if ended else max(after.st_size, end), 'version': _version(before) if is_whole else ''}
+
+
+def write_file(fields: Fields, source: int, sink: int) -> Fields:
+    path = _target(fields)
+    _check_version(path, fields)
+    mode = fields['mode'] if 'mode' in fields else _present_mode(path)
+
+    def fill(fd: int) -> None:
+        os.ftruncate(fd, _copy(source, SparseWriter(fd, 0), fields['size']))
+        _stamp(fd)
+
+    write_atomically(path, mode, fill, lambda: _check_version(path, fields))
+    return {}
+
+
+def _check_version(path: bytes, fields: Fields) -> None:
+    if 'expected' in fields and fields['expected'] != _version_of(path):
+        raise Refused('FILE_CHANGED', 'it is not as it was read')
+
+
+def _stamp(file: int | bytes) -> None:
+    """Clocks of file systems stand still for milliseconds, and two files that follow each other may share all else that makes up a version."""
+    now = time.time_ns()
+    os.utime(file, ns=(now, now))
+
+
+class Alone:
+    """While it lasts, no other file operation takes the place of a file. The lock goes with the child that holds it."""
+
+    def __enter__(self) -> None:
+        os.lockf(LOCK, os.F_LOCK, 0)
+
+    def __exit__(self, *_: object) -> None:
+        os.lockf(LOCK, os.F_ULOCK, 0)
+
+
+def write_part(fields: Fields, source: int, sink: int) -> Fields:
+    """One piece of a file that comes as a stream; the pieces gather beside the place where the file will be."""
+    part = _part_of(_target(fields), fields)
+    flags = os.O_WRONLY | os.O_NOFOLLOW | (os.O_CREAT if fields['offset'] == 0 else 0)
+    fd = os.open(part, flags, 0o600)
+    end = _copy(source, SparseWriter(fd, fields['offset']), fields['size'])
+    # Where the piece ends in a hole, its last byte makes the file as long. Not ftruncate: it would cut off what is written beyond this piece meanwhile.
+    if os.fstat(fd).st_size < end:
+        os.pwrite(fd, b'\0', end - 1)
+    return {}
+
+
+def commit_parts(fields: Fields, source: int, sink: int) -> Fields:
+    path = _target({**fields, 'parents': False})
+    part = _part_of(path, fields)
+    if os.stat(part).st_size != fields['size']:
+        raise Refused(
+            'FILE_FAILED',
+            f'the pieces of the upload have {os.stat(part).st_size} bytes and not {fields["size"]}; something else wrote to them, so upload it again',
+        )
+    os.chmod(part, fields['mode'] if 'mode' in fields else _present_mode(path))
+    _stamp(part)
+    with Alone():
+        os.rename(part, path)
+    return {}
+
+
+def drop_parts(fields: Fields, source: int, sink: int) -> Fields:
+    try:
+        os.unlink(_part_of(os.path.realpath(to_bytes(fields['path'])), fields))
+    except FileNotFoundError:
+        pass
+    return {}
+
+
+def _present_mode(path: bytes) -> int:
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return 0o644
+
+
+def _version(status: os.stat_result) -> str:
+    """Differs when the content may."""
+    return f'{status.st_dev}-{status.st_ino}-{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}'
+
+
+def _version_of(path: bytes) -> str:
+    """Empty when there is nothing."""
+    try:
+        return _version(os.stat(path))
+    except FileNotFoundError:
+        return ''
+
+
+def _target(fields: Fields) -> bytes:
+    """Where a file is to be written: a link is written through, as every editor does."""
+    path = os.path.realpath(to_bytes(fields['path']))
+    if os.path.isdir(path):
+        raise Refused('FILE_FAILED', 'is a directory')
+    if fields['parents']:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    return path
+
+
+def _part_of(path: bytes, fields: Fields) -> bytes:
+    directory, name = os.path.split(path)
+    return os.path.join(directory, b'.%s.%s.part' % (name[:100], fields['uploadId'].encode()))
+
+
+def write_atomically(path: bytes, mode: int, fill: Callable[[int], object], check: Callable[[], object] = lambda: None) -> None:
+    """`fill` is given a descriptor to write to; `check` may still refuse, in one step with the write. On any failure nothing is left beside the file."""
+    directory, name = os.path.split(path)
+    temporary = os.path.join(directory, b'.%s.%d-%d' % (name[:100], os.getpid(), time.monotonic_ns()))
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        fill(fd)
+        os.fchmod(fd, mode)
+        with Alone():
+            check()
+            os.rename(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    finally:
+        os.close(fd)
+
+
+class SparseWriter:
+    """Writes to a new file and leaves a hole where a whole block is zeros, so that a sparse file stays one. `position` is the end of what was written; where
+    that is a hole, the caller has yet to make the file as long."""
+
+    def __init__(self, fd: int, position: int) -> None:
+        self._fd = fd
+        self.position = position
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        start = at = 0
+        while at < len(data):
+            # Blocks are those of the file: data comes in pieces of any size. What was not written of one is zeros anyway.
+            end = min(len(data), at + _BLOCK - (self.position + at) % _BLOCK)
+            if data.startswith(_ZEROS if end - at == _BLOCK else _ZEROS[: end - at], at):
+                self._put(view[start:at], start)
+                start = end
+            at = end
+        self._put(view[start:], start)
+        self.position += len(data)
+
+    def _put(self, view: memoryview, at: int) -> None:
+        at += self.position
+        while view:
+            written = os.pwrite(self._fd, view, at)
+            view = view[written:]
+            at += written
+
+
+def _copy(source: int, sink: SparseWriter, left: int) -> int:
+    while left > 0:
+        data = os.read(source, min(_CHUNK, left))
+        if not data:
+            raise Refused('FILE_FAILED', f'the upload ended {left} bytes early; upload it again')
+        sink.write(data)
+        left -= len(data)
+    return sink.position
+
+
+def _move(source: int, sink: int, most: int) -> int:
+    """Some bytes between a file and a pipe, within the kernel where it can; returns how many, 0 at the end."""
+    try:
+        moved: int = os.splice(source, sink, min(_AT_ONCE, most))  # type: ignore[attr-defined]
+        return moved
+    except (AttributeError, OSError):  # Python has it since 3.10; what cannot be written fails below as well
+        pass
+    data = os.read(source, min(_CHUNK, most))
+    write_all(sink, data)
+    return len(data)
+
+
+def write_line(sink: int, value: object) -> None:
+    write_all(sink, encode(value).encode() + b'\n')
+
+
+def write_all(fd: int, data: Data) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

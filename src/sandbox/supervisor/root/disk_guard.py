@@ -1,0 +1,218 @@
+"""Keeps the sandbox's files within their limit where the storage does not: it watches, and ends what goes on writing."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from as_guest import disk_usage
+from root.execs import processes, runner
+from root.loop import READ
+from shared.lean_modules import signal
+from shared.protocol import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from root.disk_writers import Writers
+    from root.execs.users import User
+    from root.loop import Loop
+    from shared.shapes import Pair
+
+# Between two looks at the storage, which cost next to nothing; the less room there is, the shorter.
+_SHORTEST, _LONGEST = 0.1, 1.0
+_BYTES_PER_SECOND = 2 << 30
+_INODES_PER_SECOND = 200_000
+# Files are counted anew at least so often while something runs, since others may make the room that this one takes; never for more than a
+# tenth of the time.
+_AT_LEAST = 10.0
+_REST = 9
+# Growth of the storage below this says too little: it is everybody's.
+_LEAST = 8 << 20, 4096
+# What an overfull sandbox may still grow, by directories for one, before its commands are ended again.
+_SLACK = 4 << 20, 1024
+_BYTES_PER_INODE = 32_768
+_FEWEST_INODES = 65_536
+# Seconds for a system call to end, and counts of what is held still, before the count has failed.
+_STOPPING = 2.0
+_COUNTS = 3
+_COUNTED = struct.Struct('=QQ??')
+
+
+class DiskGuard:
+    def __init__(self, loop: Loop, work: Writers, journal: str, users: Sequence[User]) -> None:
+        """`work` is what may write: it has `busy`, and can be held still, let go on and ended."""
+        self.limit = 0
+        """Bytes; 0 leaves the sandbox alone."""
+        self.is_over = False
+        self._loop = loop
+        self._work = work
+        self._roots = [*(user.home for user in users), os.fsencode(journal)]
+        self._users = [user.ids for user in users]
+        self._due = 0.0
+        self._counted_at: float | None = None
+        self._free: Pair | None = None
+        self._used: Pair = (0, 0)
+        # By what the storage has grown without the files that were found, while something was seen that may hold others.
+        self._hidden: Pair = (0, 0)
+        self._grown: Pair = (0, 0)
+        self._allowed: Pair | None = None
+        self._stale = False
+        self._began = self._rested = self._hold_at = 0.0
+        self._pid = 0
+        self._pipe = -1
+        self._held: list[int] | None = None
+
+    def due(self) -> float | None:
+        return self._due if self.limit and self._held is None and (self._stale or self._work.busy) else None
+
+    def largest_file(self) -> int | None:
+        """Of a command that begins now, in bytes; None where the container's own limit is enough. Without room it can still make some."""
+        self.refresh()
+        return 0 if self.is_over else None
+
+    def refuse_if_over(self) -> None:
+        self.refresh()
+        self._stale = True
+        if self.is_over:
+            raise Refused(
+                'FILE_FAILED', f'the files of the sandbox take up more than the {self.limit >> 20} MB or {self._limits()[1]} files that they may; remove some'
+            )
+
+    def on_time(self, now: float) -> None:
+        due = self.due()
+        if due is None or now < due:
+            return
+        self._stale = self._work.busy
+        grown = self._growth()
+        room = self._room()
+        self._due = now + max(_SHORTEST, min(_LONGEST, (room[0] - grown[0]) / _BYTES_PER_SECOND, (room[1] - grown[1]) / _INODES_PER_SECOND))
+        # All of the storage's growth may be this sandbox's: when it could have filled its room, nothing is written until its files are counted.
+        if now >= self._hold_at and any(each >= max(most, least) for each, most, least in zip(grown, room, _LEAST)):
+            self._drop_count()
+            self._held = self._work.hold_still()
+            self._count(now)
+        elif self._pipe < 0 and now >= self._rested and (self._counted_at is None or now - self._counted_at >= _AT_LEAST or self._is_half(grown, room)):
+            self._count(now)
+
+    def refresh(self) -> None:
+        """Looks at once whether an overfull sandbox still is. Waits for it, since what begins now depends on it."""
+        if self.is_over and self.limit and self._held is None:
+            self._drop_count()
+            self._count(self._loop.now())
+            self._on_counted()
+
+    def _limits(self) -> Pair:
+        return self.limit, max(_FEWEST_INODES, self.limit // _BYTES_PER_INODE)
+
+    def _room(self) -> Pair:
+        if self.is_over:
+            return _SLACK
+        return tuple(max(1, most - used) for most, used in zip(self._limits(), self._used))
+
+    def _is_half(self, grown: Pair, room: Pair) -> bool:
+        return any(2 * each >= max(most, least) for each, most, least in zip(grown, room, _LEAST))
+
+    def _growth(self) -> Pair:
+        """Bytes and inodes by which the storage has grown since the count. Room that was made meanwhile is taken off: what follows is new."""
+        free = _free(self._roots[0])
+        if self._free is None:
+            self._free = free
+        self._free = tuple(max(before, now) for before, now in zip(self._free, free))
+        return tuple(before - now for before, now in zip(self._free, free))
+
+    def _count(self, now: float) -> None:
+        read, write = os.pipe()
+        self._grown = self._growth()
+        self._free = _free(self._roots[0])
+        self._began = now
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(read)
+            os.close(write)
+            self._judge((0, 0), False)
+            return
+        if self._pid == 0:
+            try:
+                runner.reset_signals()
+                runner.offer_to_out_of_memory_killer()
+                count = self._count_all()
+                os.write(write, _COUNTED.pack(count.used, count.inodes, count.complete, count.hidden))
+            finally:
+                os._exit(0)
+        os.close(write)
+        self._pipe = read
+        self._loop.add(read, READ, lambda mask: self._on_counted())
+
+    def _count_all(self) -> disk_usage.Count:
+        """Counts again what was disturbed although the guest is held still: by the supervisor itself, or by a call of the kernel that was not over yet."""
+        if self._held is None:
+            return self._count_once()
+        processes.wait_until_still(self._held, _STOPPING)
+        for _ in range(_COUNTS):
+            count = self._count_once()
+            if count.complete:
+                break
+        return count
+
+    def _count_once(self) -> disk_usage.Count:
+        """Ends early where that tells enough. How much it is matters only to one that was over before: it may not grow."""
+        count = disk_usage.Count(None if self.is_over else self._limits(), self._users)
+        count.add(self._roots)
+        if not os.statvfs('/').f_flag & os.ST_RDONLY:
+            count.add_layer(os.stat('/.dockerenv').st_ctime)
+        return count
+
+    def _on_counted(self) -> None:
+        data = os.read(self._pipe, _COUNTED.size)
+        self._end_count()
+        now = self._loop.now()
+        self._counted_at = now
+        self._rested = now + _REST * (now - self._began)
+        self._hold_at = now + now - self._began
+        bytes_, inodes, complete, hidden = _COUNTED.unpack(data) if len(data) == _COUNTED.size else (0, 0, False, False)
+        unseen = tuple(max(0, grown - max(0, now - before)) for grown, now, before in zip(self._grown, (bytes_, inodes), self._used))
+        # The storage is everybody's, so that only much of it tells something.
+        self._hidden = tuple(before + more for before, more in zip(self._hidden, unseen)) if hidden else (0, 0)
+        self._judge((bytes_, inodes), complete)
+
+    def _judge(self, used: Pair, complete: bool) -> None:
+        """A count that failed while nothing could disturb it, out of memory for one, counts as over: whoever can break the count has no limit else."""
+        held, self._held = self._held, None
+        if not complete and held is None:
+            self._held = self._work.hold_still()
+            self._count(self._loop.now())
+            return
+        hides = _any_above(self._hidden, self._limits())
+        exceeds = not complete or hides or _any_above(used, self._limits())
+        if exceeds and (hides or not complete or not self.is_over or (self._allowed is not None and _any_above(used, self._allowed))):
+            self._work.end()
+        elif held is not None:
+            self._work.go_on(held)
+        # What was found first may not be all of it.
+        self._allowed = tuple(each + slack for each, slack in zip(used, _SLACK)) if exceeds and self.is_over else None
+        self.is_over = exceeds and not hides
+        self._hidden = (0, 0) if hides else self._hidden
+        self._used = used
+
+    def _drop_count(self) -> None:
+        if self._pipe >= 0:
+            os.kill(self._pid, signal.SIGKILL)
+            self._end_count()
+
+    def _end_count(self) -> None:
+        self._loop.remove(self._pipe)
+        os.close(self._pipe)
+        self._pipe = -1
+        os.waitpid(self._pid, 0)
+
+
+def _any_above(used: Pair, most: Pair) -> bool:
+    return any(each > limit for each, limit in zip(used, most))
+
+
+def _free(path: bytes) -> Pair:
+    found = os.statvfs(path)
+    return found.f_bfree * found.f_frsize, found.f_ffree

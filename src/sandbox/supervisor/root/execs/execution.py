@@ -1,0 +1,314 @@
+"""A running exec: drains its pipes into the journal, counts its time, ends its tree, records its end."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from root.execs import processes, runner
+from root.loop import READ
+from shared.lean_modules import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from root.execs.follow import Follower
+    from root.execs.journal import Journal
+    from root.execs.memory import MemoryKills
+    from root.execs.nursery import Spawned
+    from root.execs.stdin import Stdin
+    from root.loop import Loop
+    from root.methods import Desk
+    from shared.shapes import Fields
+
+_CHUNK = 65536
+# A pipe may hold up to a megabyte (F_SETPIPE_SZ) when its last writer that matters has ended.
+_DRAIN_READS = 32
+_GRACE = 2.0
+_KILL_AGAIN = 0.05
+
+
+class Execution:
+    """Is the `source` of its followers (see follow.py)."""
+
+    def __init__(
+        self,
+        exec_id: str,
+        spec: Fields,
+        started_at: str,
+        spawned: Spawned,
+        journal: Journal,
+        loop: Loop,
+        on_end: Callable[[Execution, Fields], None],
+        on_gone: Callable[[Execution], None],
+        memory_kills: MemoryKills,
+    ) -> None:
+        self.id = exec_id
+        self.spec = spec
+        self.started_at = started_at
+        self.kept = [0, 0]
+        self.total = [0, 0]
+        self.exit: Fields | None = None
+        self.paths = (journal.path(exec_id, 'stdout'), journal.path(exec_id, 'stderr'))
+        self.outputs = [-1, -1]
+        self.exit_file = -1
+        self.stdin: Stdin | None = None
+        self.desk: Desk | None = None
+        """Where its code calls tools."""
+        self.followers: list[Follower] = []
+        self.may_write = True
+        """False when it was started without room for its files."""
+        self.due: float | None = None
+        """Active time at which `on_due` has to be called."""
+        self._journal = journal
+        self._loop = loop
+        self._on_end = on_end
+        self._on_gone = on_gone
+        self._limit = spec['maxOutputBytes']
+        self._pid = spawned.pid
+        self._pipes = [spawned.stdout, spawned.stderr]
+        self._status_pipe = spawned.status
+        self._report = b''
+        self._wait_status: int | None = None
+        self._reason: str | None = None
+        self._limit_hit: str | None = None
+        self._memory_kills = memory_kills
+        self._killed_before = memory_kills.count()
+        self._kill_at: float | None = None
+        self._concluded_by: int | None = None
+        self._held_left: float | None = None
+        """Seconds left of its time, which stands still while a call waits."""
+        self._started = loop.now()
+        self._deadline: float | None = None
+        if spec['timeoutMs']:
+            self.due = self._deadline = self._started + spec['timeoutMs'] / 1000
+        else:
+            self._deadline = None
+        loop.add(spawned.stdout, READ, self._on_stdout)
+        loop.add(spawned.stderr, READ, self._on_stderr)
+        loop.add(spawned.status, READ, self._on_status)
+
+    @property
+    def gone(self) -> bool:
+        """True when nothing of its tree is left."""
+        return self._status_pipe < 0
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """True when it has ended and left no process behind, even if its runner is still on the way out."""
+        return self.exit is not None and (self.gone or not processes.descendants(self._pid))
+
+    def signal(self, number: int) -> bool:
+        """Returns whether there was anything to signal."""
+        was_running = self.exit is None
+        if self.gone:
+            return False
+        ends = number in (signal.SIGTERM, signal.SIGKILL)
+        if ends and was_running and self._reason is None:
+            self._reason = 'killed'
+        found = self._end_tree(number == signal.SIGKILL) if ends else processes.signal_tree(self._pid, number)
+        return was_running or found > 0
+
+    def cut_off(self) -> None:
+        """Nobody wants its end: the sandbox stops, and it is lost."""
+        if self.exit is None and self._reason is None:
+            self._reason = 'lost'
+        self._end_tree(True)
+
+    def conclude(self, number: int) -> None:
+        if self.exit is None and self._reason is None:
+            self._reason = 'concluded'
+            self._concluded_by = number
+            self._end_tree(True)
+
+    def hold_clock(self, held: bool) -> None:
+        if held and self._deadline is not None:
+            self._held_left = max(0.0, self._deadline - self._loop.now())
+            self._deadline = None
+        elif not held and self._held_left is not None:
+            self._deadline = self._loop.now() + self._held_left
+            self._held_left = None
+        self._schedule()
+
+    def on_due(self, now: float) -> None:
+        if self._kill_at is not None and now >= self._kill_at:
+            self._end_tree(True)
+        elif self._deadline is not None and now >= self._deadline:
+            self._deadline = None
+            if self.exit is None:
+                if self._reason is None:
+                    self._reason = 'timeout'
+                self._end_tree(False)
+        self._schedule()
+
+    def stop_for_disk(self) -> None:
+        """Ends it because the sandbox's files have no more room."""
+        if self.exit is None and self._reason is None:
+            self._limit_hit = 'disk'
+        self._end_tree(True)
+
+    def hold_still(self) -> list[int]:
+        return [] if self.gone else processes.hold_still(self._pid)
+
+    def keep_no_more(self) -> None:
+        """The volume is full: what does not fit is counted and dropped, and the kept part stays without gaps."""
+        self._limit = 0
+
+    def unfollow(self, follower: Follower) -> None:
+        if follower in self.followers:
+            self.followers.remove(follower)
+        self._close_outputs()
+
+    def _end_tree(self, now: bool) -> int:
+        if self._kill_at is None or now:
+            self._kill_at = self._loop.now() + (_KILL_AGAIN if now else _GRACE)
+        found = processes.signal_tree(self._pid, signal.SIGKILL if now else signal.SIGTERM)
+        self._schedule()
+        return found
+
+    def _schedule(self) -> None:
+        times = [time for time in (self._kill_at, self._deadline) if time is not None]
+        self.due = min(times) if times and not self.gone else None
+
+    def _on_stdout(self, mask: int) -> None:
+        self._read(0)
+
+    def _on_stderr(self, mask: int) -> None:
+        self._read(1)
+
+    def _read(self, index: int) -> bool:
+        """One chunk of a pipe; False when there is nothing more to read now."""
+        fd = self._pipes[index]
+        if fd < 0:
+            return False
+        try:
+            data = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._loop.remove(fd)
+            os.close(fd)
+            self._pipes[index] = -1
+            return False
+        self.total[index] += len(data)
+        room = self._limit - self.kept[index]
+        if room > 0:
+            self._keep(index, data[:room] if room < len(data) else data)
+        for follower in tuple(self.followers):
+            follower.advance()
+        return True
+
+    def _keep(self, index: int, data: bytes) -> None:
+        try:
+            while data:
+                written = os.write(self.outputs[index], data)
+                self.kept[index] += written
+                data = data[written:]
+        except OSError:
+            self.keep_no_more()
+
+    def _on_status(self, mask: int) -> None:
+        try:
+            data = os.read(self._status_pipe, 8192)
+        except BlockingIOError:
+            return
+        if data:
+            self._report += data
+            self._parse_report()
+        else:
+            self._loop.remove(self._status_pipe)
+            os.close(self._status_pipe)
+            self._status_pipe = -1
+            if self._wait_status is None and self.exit is None:
+                # The runner itself was killed (out of memory), so nobody saw how the command ended.
+                self._wait_status = signal.SIGKILL
+        if self._wait_status is not None and self.exit is None and (self._kill_at is None or self.gone):
+            self._finish(self._wait_status)
+        if self.gone:
+            self._let_go()
+
+    def _parse_report(self) -> None:
+        report = self._report
+        if report[:1] == runner.ENDED and len(report) >= runner.ENDED_SIZE:
+            self._wait_status = struct.unpack('>i', report[1 : runner.ENDED_SIZE])[0]
+        elif report[:1] == runner.FAILED and len(report) >= 3:
+            size = 3 + struct.unpack('>H', report[1:3])[0]
+            if len(report) >= size:
+                problem = report[3:size].decode('utf-8', 'replace')
+                self._report = b''
+                self._end({'status': 'failed', 'problem': problem})
+
+    def _finish(self, status: int) -> None:
+        for index in (0, 1):
+            for _ in range(_DRAIN_READS):
+                if not self._read(index):
+                    break
+        if self._reason == 'lost' and status != signal.SIGKILL:
+            # It had ended by itself before it could be cut off.
+            self._reason = None
+        record: Fields = {'status': self._reason or 'exited'}
+        if os.WIFSIGNALED(status):
+            record['signal'] = _signal_name(os.WTERMSIG(status))
+        else:
+            record['exitCode'] = os.WEXITSTATUS(status)
+        # Any of the sandbox's processes may have been taken; one that failed meanwhile has most likely lost its own.
+        if status and self._limit_hit is None and self._memory_kills.count() > self._killed_before:
+            self._limit_hit = 'memory'
+        if self._limit_hit is None and (_met_file_limit(status) or (status and not self.may_write)):
+            self._limit_hit = 'disk'
+        if self._limit_hit is not None:
+            record['limit'] = self._limit_hit
+        self._end(record)
+
+    def _end(self, record: Fields) -> None:
+        if self.exit is not None:
+            return
+        self.exit = record
+        if self._concluded_by is not None:
+            record['concludedBy'] = self._concluded_by
+        record['durationMs'] = round((self._loop.now() - self._started) * 1000)
+        record['stdoutBytes'], record['stderrBytes'] = self.total
+        record['stdoutKept'], record['stderrKept'] = self.kept
+        self._deadline = self._held_left = None
+        self._schedule()
+        if self.stdin is not None:
+            self.stdin.close()
+        self._on_end(self, record)
+        for follower in tuple(self.followers):
+            follower.advance()
+
+    def _let_go(self) -> None:
+        for index, fd in enumerate(self._pipes):
+            if fd >= 0:
+                while self._read(index):
+                    pass
+            if self._pipes[index] >= 0:
+                self._loop.remove(self._pipes[index])
+                os.close(self._pipes[index])
+                self._pipes[index] = -1
+        self.due = None
+        self._on_gone(self)
+        self._close_outputs()
+
+    def _close_outputs(self) -> None:
+        """Readers that have not caught up go on reading after the tree is gone."""
+        if self.gone and not self.followers:
+            for fd in self.outputs:
+                if fd >= 0:
+                    os.close(fd)
+            self.outputs = [-1, -1]
+
+
+def _met_file_limit(status: int) -> bool:
+    """Of a command, or as a shell tells it of one."""
+    return signal.SIGXFSZ in (os.WTERMSIG(status), os.WEXITSTATUS(status) - 128)
+
+
+def _signal_name(number: int) -> str:
+    from signal import Signals
+
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f'SIG{number}'

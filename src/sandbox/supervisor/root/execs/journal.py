@@ -1,0 +1,192 @@
+"""What is kept of each exec, on the volume, so that it outlives the container: readable for the guest, writable for root alone."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from shared.lean_json import encode, loads
+from shared.protocol import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shared.shapes import Fields
+
+_STREAMS = ('stdout', 'stderr')
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+_EXIT_SIZE = 512
+
+
+class Journal:
+    """One directory per exec: `spec.json` (root only), `stdout`, `stderr`, and `exit.json`, blank until the end."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        os.makedirs(root, mode=0o755, exist_ok=True)
+        self._life = f'{root}.life'
+        self._last_life = self._read_life()
+        self._new_life: str | None = timestamp()
+
+    def path(self, exec_id: str, name: str) -> str:
+        return f'{self.root}/{exec_id}/{name}'
+
+    def claim(self, exec_id: str) -> bool:
+        """Makes the id ours; False when somebody had it before."""
+        try:
+            os.mkdir(f'{self.root}/{exec_id}', 0o755)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise Refused('EXEC_FAILED', f'the journal cannot be written: {error.strerror}') from error
+        return True
+
+    def begin_life(self) -> None:
+        """Notes at its first exec when this supervisor began; one that had none has cut off nothing, and the life before it stays the last."""
+        if self._new_life is None:
+            return
+        try:
+            _write_and_close(os.open(self._life, _WRITE | os.O_TRUNC, 0o600), self._new_life.encode())
+        except OSError:
+            # A full volume; the next exec tries again.
+            return
+        self._new_life = None
+
+    def is_past(self, spec: Fields | None) -> bool:
+        """Whether a lost exec was lost already when the last supervisor but this one began."""
+        return spec is not None and spec['startedAt'] < self._last_life
+
+    def create_files(self, exec_id: str, spec: Fields) -> tuple[list[int], int]:
+        """Lays out all files; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume
+        is full)."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        outputs = [os.open(self.path(exec_id, name), flags, 0o644) for name in _STREAMS]
+        try:
+            _write_and_close(os.open(self.path(exec_id, 'spec.json'), _WRITE, 0o600), encode(spec).encode())
+            return outputs, self.create_exit(exec_id)
+        except OSError:
+            return outputs, -1
+
+    def create_exit(self, exec_id: str) -> int:
+        """The room for the record is taken up now: its command may fill the volume."""
+        fd = os.open(self.path(exec_id, 'exit.json'), _WRITE, 0o644)
+        os.write(fd, b' ' * _EXIT_SIZE)
+        return fd
+
+    def write_exit(self, fd: int, record: Fields) -> bool:
+        """One write, so the record appears whole or not at all. False when it could not be written."""
+        if fd < 0:
+            return False
+        data = encode(record).encode().ljust(_EXIT_SIZE)
+        try:
+            return os.pwrite(fd, data, 0) == len(data)
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+
+    def open_outputs(self, exec_id: str) -> list[int]:
+        """The same for reading; -1 for one that was never made."""
+        return [self._open(exec_id, name) for name in _STREAMS]
+
+    def read_spec(self, exec_id: str) -> Fields | None:
+        """None when it was never written: its supervisor died in the middle of the start."""
+        return self._read(exec_id, 'spec.json')
+
+    def read_exit(self, exec_id: str) -> Fields | None:
+        """None when no end was recorded: the blank that was left for it is not JSON."""
+        return self._read(exec_id, 'exit.json')
+
+    def exists(self, exec_id: str) -> bool:
+        return os.path.isdir(f'{self.root}/{exec_id}')
+
+    def ids(self) -> list[str]:
+        return sorted(os.listdir(self.root))
+
+    def remove(self, exec_id: str) -> None:
+        """`exit.json` goes last, so that a removal cut short never looks like an exec that was lost."""
+        for name in ('stdout', 'stderr', 'spec.json', 'exit.json'):
+            try:
+                os.unlink(self.path(exec_id, name))
+            except FileNotFoundError:
+                pass
+        try:
+            os.rmdir(f'{self.root}/{exec_id}')
+        except FileNotFoundError:
+            pass
+
+    def sizes(self, exec_id: str) -> list[int]:
+        sizes = []
+        for name in _STREAMS:
+            try:
+                sizes.append(os.stat(self.path(exec_id, name)).st_size)
+            except OSError:
+                sizes.append(0)
+        return sizes
+
+    def _read_life(self) -> str:
+        try:
+            with open(self._life, encoding='ascii') as file:
+                return file.read()
+        except OSError:
+            return ''
+
+    def _open(self, exec_id: str, name: str) -> int:
+        try:
+            return os.open(self.path(exec_id, name), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return -1
+
+    def _read(self, exec_id: str, name: str) -> Fields | None:
+        try:
+            with open(self.path(exec_id, name), 'rb') as file:
+                record: Fields = loads(file.read())
+                return record
+        except (FileNotFoundError, ValueError):
+            return None
+
+
+def _write_and_close(fd: int, data: bytes) -> None:
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def timestamp() -> str:
+    """The time now as ISO 8601 in UTC, to the millisecond."""
+    now = time.time()
+    return time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now)) + f'.{int(now * 1000) % 1000:03d}Z'
+
+
+def preview(fd: int, kept: int, total: int, limit: int, path: str) -> Fields:
+    """Head and tail of an output, each at most half of `limit` bytes, cut between characters."""
+    if kept <= limit:
+        return {'head': _decode(_pread(fd, kept, 0)), 'tail': '', 'leftOut': total - kept, 'path': path}
+    half = limit // 2
+    head = _pread(fd, half, 0)
+    tail = _pread(fd, half, kept - half)
+    head = head[: _complete(head)]
+    start = 0
+    while start < min(3, len(tail)) and tail[start] & 0xC0 == 0x80:
+        start += 1
+    tail = tail[start:]
+    return {'head': _decode(head), 'tail': _decode(tail), 'leftOut': total - len(head) - len(tail), 'path': path}
+
+
+def _pread(fd: int, size: int, offset: int) -> bytes:
+    return os.pread(fd, size, offset) if fd >= 0 and size > 0 else b''
+
+
+def _decode(data: bytes) -> str:
+    return data.decode('utf-8', 'replace').replace('\0', '\ufffd')
+
+
+def _complete(data: bytes) -> int:
+    """Length of `data` without a character that was cut at its end."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+        return len(data) - back if needed > back else len(data)
+    return len(data)

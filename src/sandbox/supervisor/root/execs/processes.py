@@ -1,0 +1,100 @@
+"""Finds and signals all that runs below a process."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from shared.lean_modules import signal
+
+_LOOKS = 10
+# Seconds between two looks at processes that are stopping.
+_GLANCE = 0.002
+
+
+def signal_tree(root: int, number: int) -> int:
+    """Signals every living descendant of `root` and returns how many there were at first. For SIGKILL it looks again until none is
+    left, since a process may fork between being seen and being killed, but not for ever: the caller comes back later."""
+    found = descendants(root)
+    for pid in found:
+        _signal(pid, number)
+    if number == signal.SIGKILL:
+        for _ in range(_LOOKS):
+            left = descendants(root)
+            # Stopped first, so that a fork bomb cannot outrun the killing.
+            for pid in left:
+                _signal(pid, signal.SIGSTOP)
+            for pid in left:
+                _signal(pid, signal.SIGKILL)
+            if not left:
+                break
+    return len(found)
+
+
+def hold_still(root: int) -> list[int]:
+    """Stops all below `root`, parents first, so that no shell sees its child stop. Returns those that it stopped, for `go_on`."""
+    held: list[int] = []
+    for _ in range(_LOOKS):
+        fresh = [pid for pid in descendants(root, leave_out=b'ZXTt') if pid not in held]
+        if not fresh:
+            break
+        for pid in fresh:
+            _signal(pid, signal.SIGSTOP)
+        held += fresh
+    return held
+
+
+def wait_until_still(held: list[int], seconds: float) -> bool:
+    """A process in the middle of a system call finishes that first. Returns whether all of them stand still."""
+    until = time.monotonic() + seconds
+    while any(_state_and_parent(pid)[0] not in b'ZXTt' for pid in held):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_GLANCE)
+    return True
+
+
+def go_on(held: list[int]) -> None:
+    for pid in reversed(held):
+        _signal(pid, signal.SIGCONT)
+
+
+def descendants(root: int, leave_out: bytes = b'ZX') -> list[int]:
+    """Pids below `root`, but for those in these states: zombies, if nothing else is said."""
+    children: dict[int, list[tuple[int, bytes]]] = {}
+    for name in os.listdir('/proc'):
+        if name.isdigit():
+            state, parent = _state_and_parent(name)
+            if parent:
+                children.setdefault(parent, []).append((int(name), state))
+    found = []
+    waiting = [root]
+    while waiting:
+        for pid, state in children.get(waiting.pop(), ()):
+            waiting.append(pid)
+            if state not in leave_out:
+                found.append(pid)
+    return found
+
+
+def _state_and_parent(name: str | int) -> tuple[bytes, int]:
+    try:
+        fd = os.open(f'/proc/{name}/stat', os.O_RDONLY)
+    except OSError:
+        return b'X', 0
+    try:
+        line = os.read(fd, 1024)
+    except OSError:
+        return b'X', 0
+    finally:
+        os.close(fd)
+    # The program's name is in parentheses and may contain anything, so the last one counts.
+    fields = line[line.rfind(b')') + 2 :].split(None, 2)
+    return (fields[0], int(fields[1])) if len(fields) == 3 else (b'X', 0)
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass

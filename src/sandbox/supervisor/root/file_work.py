@@ -1,0 +1,195 @@
+"""Runs one file operation in a child and carries its data between the child and the client."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from as_guest import file_content, file_operations
+from root import wide_pipes
+from root.execs import runner
+from root.loop import READ, WRITE
+from shared.lean_json import dumps, loads
+from shared.lean_modules import signal
+from shared.protocol import LIMITS, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from root.connection import Channel
+    from root.loop import Loop
+    from shared.shapes import Fields, Ids
+
+_DATA_IN, _DATA_OUT, _RESULT = 0, 1, 3
+# An empty file without a name, which the children lock in turns.
+_LOCK_FILE = os.memfd_create('file-changes')
+
+
+class FileWork:
+    """A `handler` of its channel. Memory is bounded by the channel's window in both directions."""
+
+    def __init__(self, channel: Channel, loop: Loop, operation: str, fields: Fields, user: Ids, home: bytes, at_work: set[FileWork]) -> None:
+        self._channel = channel
+        self._loop = loop
+        self._waiting = bytearray()
+        self._reading = False
+        self._writing = False
+        self._pid = 0
+        self._problem = 'the work was ended from outside (out of memory?); try again, or give the sandbox more memoryMb'
+        self._at_work = at_work
+        self._spawn(operation, fields, user, home)
+        channel.handler = self
+        if operation in file_operations.TAKING_DATA:
+            at_work.add(self)
+            channel.reply({'accepted': 0})
+        self._listen()
+
+    def on_data(self, data: bytes) -> None:
+        written = 0
+        if not self._waiting:
+            try:
+                written = os.write(self._input, data)
+            except BlockingIOError:
+                pass
+            except OSError:
+                # The child failed early; its result says why.
+                return
+            self._channel.grant(written)
+        if written < len(data):
+            self._waiting += data[written:]
+            self._write(WRITE)
+
+    def on_credit(self) -> None:
+        self._listen()
+
+    def on_close(self) -> None:
+        """The client let go: the child must not finish a write that nobody waits for."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGTERM)
+            self._release()
+
+    def hold_still(self) -> list[int]:
+        os.kill(self._pid, signal.SIGSTOP)
+        return [self._pid]
+
+    def end_for_disk(self) -> None:
+        self._problem = 'the files of the sandbox take up more than they may; remove some'
+        os.kill(self._pid, signal.SIGTERM)
+        os.kill(self._pid, signal.SIGCONT)
+
+    def _spawn(self, operation: str, fields: Fields, user: Ids, home: bytes) -> None:
+        input_read, self._input = os.pipe()
+        self._output, output_write = os.pipe()
+        self._result, result_write = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError as error:
+            for fd in (input_read, self._input, self._output, output_write, self._result, result_write):
+                os.close(fd)
+            raise Refused(
+                'FILE_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb'
+            ) from error
+        if self._pid == 0:
+            try:
+                _work((input_read, output_write, result_write), operation, fields, user, home)
+            finally:
+                os._exit(1)
+        for fd in (input_read, output_write, result_write):
+            os.close(fd)
+        os.set_blocking(self._input, False)
+        os.set_blocking(self._output, False)
+        # Small files do not need it, and it takes time.
+        if max(fields.get('size', 0), fields.get('maxBytes', 0)) > wide_pipes.USUAL:
+            wide_pipes.widen(self._input)
+            wide_pipes.widen(self._output)
+
+    def _listen(self) -> None:
+        wanted = bool(self._pid) and self._channel.writable > 0
+        if wanted and not self._reading:
+            self._loop.add(self._output, READ, self._read)
+        elif not wanted and self._reading:
+            self._loop.remove(self._output)
+        self._reading = wanted
+
+    def _read(self, mask: int) -> None:
+        size = min(LIMITS['chunkBytes'], self._channel.writable)
+        if size <= 0:
+            self._listen()
+            return
+        try:
+            data = os.read(self._output, size)
+        except BlockingIOError:
+            return
+        if data:
+            self._channel.data(data)
+            self._listen()
+        else:
+            self._finish()
+
+    def _write(self, mask: int) -> None:
+        try:
+            while self._waiting:
+                written = os.write(self._input, self._waiting)
+                del self._waiting[:written]
+                self._channel.grant(written)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._waiting.clear()
+        wanted = bool(self._waiting)
+        if wanted and not self._writing:
+            self._loop.add(self._input, WRITE, self._write)
+        elif not wanted and self._writing:
+            self._loop.remove(self._input)
+        self._writing = wanted
+
+    def _finish(self) -> None:
+        try:
+            outcome = loads(os.read(self._result, 65536))
+        except ValueError:
+            outcome = {'code': 'FILE_FAILED', 'problem': self._problem}
+        self._release()
+        if 'code' in outcome:
+            self._channel.fail(outcome['code'], outcome['problem'])
+        else:
+            self._channel.end(outcome['end'])
+
+    def _release(self) -> None:
+        for fd in (self._output, self._input, self._result):
+            self._loop.remove(fd)
+            os.close(fd)
+        pid, self._pid = self._pid, 0
+        self._at_work.discard(self)
+        self._reading = self._writing = False
+        os.waitpid(pid, 0)
+
+
+def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home: bytes) -> NoReturn:
+    runner.reset_signals()
+    # A file that becomes too large is an error like any other.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    # Ended in the middle, it takes away what it had begun.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
+    for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT, file_content.LOCK), runner.move_up((*theirs, _LOCK_FILE))):
+        os.dup2(source, target)
+    os.closerange(file_content.LOCK + 1, 1 << 20)
+    runner.offer_to_out_of_memory_killer()
+    file_operations.prepare(operation)
+    uid, gid = user
+    os.umask(0o022)
+    if uid != os.geteuid():
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        # Rights over files follow the effective id. The real one stays root, so that the guest cannot stop or kill this process.
+        os.setresuid(0, uid, 0)
+    outcome: Fields
+    try:
+        outcome = {'end': file_operations.perform(operation, fields, home, _DATA_IN, _DATA_OUT)}
+    except Refused as refused:
+        outcome = {'code': refused.code, 'problem': refused.problem}
+    except Exception as error:
+        outcome = {'code': 'FILE_FAILED', 'problem': repr(error)[:1000]}
+    os.write(_RESULT, dumps(outcome).encode())
+    os._exit(0)
