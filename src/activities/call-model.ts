@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { CallModelArgs, CallModelResult, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
+import { operatorText } from '../contracts/operator-text.ts';
 import { callOfStep } from '../contracts/call-ids.ts';
 import type { Usage } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
@@ -68,7 +69,7 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       const answer = stored ?? (await askModel(dependencies, args, offer, transcript));
       return await proposeCalls(dependencies, args, offer, answer);
     } catch (error) {
-      if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: redact(error.message) };
+      if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: operatorText(error.message, undefined, redact) };
       if (Context.current().cancellationSignal.aborted) throw classifyAbort(error);
       return failedAgain(kept, error);
     } finally {
@@ -95,7 +96,7 @@ function failuresBefore(): number {
 function failedAgain(kept: Kept, error: unknown): CallModelResult {
   kept.failures += 1;
   if (kept.failures >= MAX_FAILURES) {
-    const message = redact(error instanceof Error ? error.message : String(error));
+    const message = operatorText(error instanceof Error ? error.message : String(error), undefined, redact);
     return { outcome: 'failed', code: isFailure(error) ? error.code : 'INTERNAL', message: `${message} It was tried ${kept.failures} times.` };
   }
   Context.current().heartbeat({ ...kept });

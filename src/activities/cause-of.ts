@@ -1,13 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { isFailure } from '../contracts/errors.ts';
+import { operatorText } from '../contracts/operator-text.ts';
 import { redact } from './redact.ts';
 
 /** An error that wraps more is told with so many of them. All together take less than what the history of a step may. */
 const MAX_DEPTH = 4;
 const MAX_MESSAGE = 1000;
 const MAX_STACK = 2000;
-/** What is looked at for credentials: one that is cut at this place is beyond what is kept. */
-const MAX_LOOKED_AT = 100_000;
 
 /** What led to an error, for operators who look at a failed activity in Temporal: classes, messages and stacks, cut to a bounded size and without credentials. */
 export function causeOf(error: unknown, depth = 1): ApplicationFailure | undefined {
@@ -44,6 +43,5 @@ function textOf(value: unknown): string {
 }
 
 function shorten(text: string, length: number): string {
-  const clean = redact(text.slice(0, MAX_LOOKED_AT));
-  return clean.length > length ? `${clean.slice(0, length)} … [cut, ${text.length} characters]` : clean;
+  return operatorText(text, length, redact);
 }

@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
 import { ERRORS, isFailure } from '../contracts/errors.ts';
+import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { causeOf } from './cause-of.ts';
 import { redact } from './redact.ts';
 
@@ -38,10 +39,10 @@ export function toTemporalFailure(error: unknown, pauseMs?: number): unknown {
   }
   const told = error.values['retryAfterMs'];
   return ApplicationFailure.create({
-    message: redact(error.message),
+    message: operatorText(error.message, undefined, redact),
     type: error.code,
     nonRetryable: !ERRORS[error.code].retryable,
-    details: [error.values],
+    details: [operatorValues(error.values, redact)],
     ...because(causeOf(error.cause)),
     ...afterPause(typeof told === 'number' ? told : pauseMs),
   });

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { failure, isFailure } from '../contracts/errors.ts';
+import { operatorText } from '../contracts/operator-text.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../deferred.ts';
 import { redact } from './redact.ts';
@@ -40,7 +41,7 @@ async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): P
   try {
     return { outcome: 'returned', result: await run.tool.execute(run.claim.call.arguments, context) };
   } catch (error) {
-    if (isFailure(error, 'PLUGIN_ENDED') && !isRepeatable(run)) return { outcome: 'unknown', why: redact(error.message) };
+    if (isFailure(error, 'PLUGIN_ENDED') && !isRepeatable(run)) return { outcome: 'unknown', why: operatorText(error.message, undefined, redact) };
     return failedBy(run, error);
   }
 }

@@ -110,7 +110,12 @@ export function failedBy(run: ToolRun, error: unknown): RunOutcome {
 
 function wordsOf(error: unknown): string {
   if (error instanceof Error) return error.message || error.name;
-  return typeof error === 'string' ? error : (JSON.stringify(error) ?? '');
+  if (typeof error === 'string') return error;
+  try {
+    return JSON.stringify(error) ?? '';
+  } catch {
+    return `it threw ${Array.isArray(error) ? 'a list' : typeof error === 'object' ? 'an object' : `a ${typeof error}`} that is not JSON`;
+  }
 }
 
 /** Tier for the workflow: a sandbox that was just used runs. */

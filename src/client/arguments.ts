@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../agents/sandbox-options.ts';
 import { failure } from '../contracts/errors.ts';
-import { excessOfValue } from '../foreign-json.ts';
+import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { shownValue } from './shown-value.ts';
 

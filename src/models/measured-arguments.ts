@@ -1,5 +1,5 @@
 import { wrapLanguageModel } from 'ai';
-import { excessOf } from '../foreign-json.ts';
+import { excessOf } from '../contracts/foreign-json.ts';
 
 export type LanguageModelOfProvider = Parameters<typeof wrapLanguageModel>[0]['model'];
 

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { failure } from '../contracts/errors.ts';
-import { parseForeign } from '../foreign-json.ts';
+import { parseForeign } from '../contracts/foreign-json.ts';
 import type { PluginDefinition } from './define-plugin.ts';
 import { readPluginFile } from './read-plugin-file.ts';
 import { MANIFEST_FILE } from './dialects/pandora/manifest.ts';

@@ -1,5 +1,6 @@
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, HibernateSandboxArgs, ProposedCall } from '../contracts/activities.ts';
+import { summaryLine } from '../contracts/markdown.ts';
 import type { StartScheduledArgs } from '../contracts/schedule.ts';
 
 const MINUTE = 60_000;
@@ -58,7 +59,7 @@ export const startScheduled = (args: StartScheduledArgs) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: MINUTE,
     retry: { initialInterval: 500, maximumInterval: 10_000 },
-    summary: `${args.agent} for ${args.user}`,
+    summary: summaryLine(`${args.agent} for ${args.user}`),
   }).startScheduled(args);
 
 /** Attaches to a tool call; its activity type is the tool's own id, so that the Temporal UI shows it. */

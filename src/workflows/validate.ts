@@ -1,6 +1,8 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import { failure, type ErrorCode, type ErrorValues } from '../contracts/errors.ts';
 import { MAX_INLINE_ARGUMENTS, type ApprovalAnswer, type ResolveApprovalArgs, type SendMessageArgs, type WhenBusy } from '../contracts/conversation.ts';
+import { operatorText, operatorValues } from '../contracts/operator-text.ts';
+import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { cutMiddle, visibleJson } from '../contracts/visible-text.ts';
 import { judgeAnswer, type Approval } from './approval-state.ts';
@@ -14,7 +16,7 @@ const ANSWERS: readonly ApprovalAnswer[] = ['allow', 'allow-once', 'deny'];
 /** A refusal that reaches the caller with its code and values, and is not retried. */
 export function refusal<C extends ErrorCode>(code: C, values: ErrorValues<C>): ApplicationFailure {
   const error = failure(code, values);
-  return ApplicationFailure.nonRetryable(error.message, error.code, error.values);
+  return ApplicationFailure.nonRetryable(operatorText(error.message), error.code, operatorValues(error.values));
 }
 
 /** Checks the arguments of `sendMessage`, whoever made them, and whether the conversation takes the message now. */
@@ -68,6 +70,8 @@ export function checkAnswer(data: ConversationData, given: unknown): { args: Res
   if (typeof hash !== 'string') throw badArgument('hash', hash, 'Copy it from the pending approval');
   if (!ANSWERS.includes(answer as ApprovalAnswer)) throw badArgument('answer', answer, `Use one of ${ANSWERS.join(', ')}`);
   if (editedArguments !== undefined && !isObject(editedArguments)) throw badArgument('editedArguments', editedArguments, 'Give a JSON object, or leave it out');
+  const excess = excessOfValue(editedArguments);
+  if (excess !== undefined) throw refusal('INVALID_ARGUMENT', { what: 'editedArguments', problem: `it ${excess}`, fix: 'Give a smaller and flatter object' });
   for (const name of ['reason', 'by']) {
     if (args[name] !== undefined && typeof args[name] !== 'string') throw badArgument(name, args[name], 'Give a text, or leave it out');
   }
@@ -91,7 +95,7 @@ function flatObject(given: unknown, code: 'MESSAGE_INVALID' | 'INVALID_ARGUMENT'
 }
 
 function short(value: unknown): string {
-  return cutMiddle(visibleJson(value), 100);
+  return excessOfValue(value) === undefined ? cutMiddle(visibleJson(value), 100) : 'a value that is nested too deeply or has too many parts';
 }
 
 /** Arguments of a signal, of which nothing is refused: what cannot be understood counts as not given. */

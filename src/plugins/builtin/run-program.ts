@@ -3,7 +3,7 @@ import { shellQuoted } from '../../common/shell-quoted.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
-import { tryParseForeign } from '../../foreign-json.ts';
+import { tryParseForeign } from '../../contracts/foreign-json.ts';
 import type { ToolSandbox } from '../define-plugin.ts';
 
 const TIMEOUT_MS = 60_000;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ContentPart } from '../../contracts/transcript.ts';
-import { tryParseForeign } from '../../foreign-json.ts';
+import { tryParseForeign } from '../../contracts/foreign-json.ts';
 
 /** Results of commands and of code that succeeded and printed nothing. Strict: any other field says something that the model has to read. */
 const SILENT = z.union([

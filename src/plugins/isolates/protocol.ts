@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import { parseForeign } from '../../foreign-json.ts';
+import { parseForeign } from '../../contracts/foreign-json.ts';
 
 /**
  * What goes between the worker and a plugin's process: one JSON object per line. The process runs code that nobody vouches for, so the worker takes

@@ -3,7 +3,7 @@ import { readdir, readlink, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import type { PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import { parseForeign } from '../../foreign-json.ts';
+import { parseForeign } from '../../contracts/foreign-json.ts';
 import { isBelow } from '../bundle/territory.ts';
 import { readPluginFile } from '../read-plugin-file.ts';
 import { readRealFile } from '../read-real-file.ts';

@@ -6,7 +6,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { inTimeOr } from '../../common/in-time.ts';
 import type { McpProgram } from '../../contracts/agent.ts';
-import { excessOf } from '../../foreign-json.ts';
+import { excessOf } from '../../contracts/foreign-json.ts';
 import { endWithWorker } from './end-with-worker.ts';
 import { MessageRefused } from './message-refused.ts';
 import { createLineReader } from '../isolates/line-reader.ts';

@@ -1,6 +1,6 @@
 import { showValue } from '../options/show-value.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import { excessOf } from '../../foreign-json.ts';
+import { excessOf } from '../../contracts/foreign-json.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
 import { PROTOCOL, type Field, type Fields, type OperationFields } from './protocol.ts';
 import type { Message, Operation, Part, RecordOf } from './protocol-types.ts';

@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../../contracts/json.ts';
-import { tryParseForeign } from '../../foreign-json.ts';
+import { tryParseForeign } from '../../contracts/foreign-json.ts';
 import { PROTOCOL } from '../connection/protocol.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../sandbox.ts';
 

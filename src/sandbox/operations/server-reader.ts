@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import { excessOf, tryParseForeign } from '../../foreign-json.ts';
+import { excessOf, tryParseForeign } from '../../contracts/foreign-json.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { ServerAnswer } from '../sandbox.ts';
 

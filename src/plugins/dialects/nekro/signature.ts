@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import { parseForeign } from '../../../foreign-json.ts';
+import { parseForeign } from '../../../contracts/foreign-json.ts';
 import { schemaOfType, type DocComment } from './doc-comment.ts';
 
 /** Names and JSON Schema of what a method takes after its context. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { failure } from '../../../contracts/errors.ts';
 import { PLUGIN_ID, PLUGIN_ID_IN_WORDS } from '../../define-plugin.ts';
 import { VARIABLE } from '../../plugin-details.ts';
-import { parseForeign } from '../../../foreign-json.ts';
+import { parseForeign } from '../../../contracts/foreign-json.ts';
 import { readPluginFile } from '../../read-plugin-file.ts';
 
 export const MANIFEST_FILE = 'pandora.manifest.json';

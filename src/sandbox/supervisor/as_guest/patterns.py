@@ -42,6 +42,9 @@ def depth(pattern: bytes) -> int | None:
 
 def _expand(pattern: bytes) -> list[bytes]:
     """Spells out the alternatives in braces."""
+    # Looking for the end of each takes the length of the rest.
+    if pattern.count(b'{') > _MAX_ALTERNATIVES:
+        raise Refused('INVALID_ARGUMENT', f'the pattern has more than {_MAX_ALTERNATIVES} braces; write several patterns')
     found = []
     waiting = [pattern]
     while waiting:
@@ -80,7 +83,10 @@ def _first_braces(pattern: bytes) -> tuple[bytes, list[bytes], bytes] | None:
 
 
 def _compile_segments(pattern: bytes) -> list[_Segment]:
-    return [None if segment == b'**' else _compile_segment(segment) for segment in pattern.split(b'/')]
+    segments = pattern.split(b'/')
+    # Several `**` in a row are one, and would each be tried.
+    needed = [segment for at, segment in enumerate(segments) if segment != b'**' or segments[at - 1 : at] != [b'**']]
+    return [None if segment == b'**' else _compile_segment(segment) for segment in needed]
 
 
 def _compile_segment(segment: bytes) -> list[_Token]:

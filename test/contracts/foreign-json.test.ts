@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createExcessScan, excessOf, excessOfValue, parseForeign, tryParseForeign } from '../src/foreign-json.ts';
+import { createExcessScan, excessOf, excessOfValue, parseForeign, tryParseForeign } from '../../src/contracts/foreign-json.ts';
 
 const nested = (depth: number, inside = '1') => `${'['.repeat(depth)}${inside}${']'.repeat(depth)}`;
 const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join()}}`;
@@ -74,13 +74,13 @@ const ALLOWED: Record<string, string> = {
   'cli/call-text.ts': 'what the worker has stored of a result, cut to what is shown',
   'cli/configure-plugin.ts': 'an argument of the command line, which the client measures',
   'cli/run-cli.ts': 'package.json of this package',
+  'contracts/foreign-json.ts': 'here it is measured',
   'contracts/json.ts': 'a comment',
   'dev/engine-facts.ts': 'an answer of the Docker engine',
   'dev/gvisor.ts': "settings of the machine's engine",
   'dev/postgres-files.ts': 'a list of the embedded Postgres',
   'dev/read-log.ts': "lines of the worker's own log",
   'dev/server-process.ts': 'a file of its own',
-  'foreign-json.ts': 'here it is measured',
   'models/check-expectation.ts': "what the worker has stored of a result, in a script of the operator's",
   'plugins/builtin/tools.ts': "a list of ids, taken from the result of a tool of the worker's own",
   'plugins/dialects/maibot/to-plugin.ts': 'a copy of what was given as a value',

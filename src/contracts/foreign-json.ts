@@ -1,4 +1,4 @@
-import type { Json } from './contracts/json.ts';
+import type { Json } from './json.ts';
 
 /** Code that walks a value calls itself for each level, and overflows the stack at some thousand. */
 export const MOST_NESTED = 500;
