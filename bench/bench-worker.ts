@@ -1,10 +1,10 @@
 import { NativeConnection } from '@temporalio/worker';
-import { loadAgents } from '../src/agents/load-agents.ts';
+import { loadAgents } from '../src/definitions/agents/load-agents.ts';
 import { createModels } from '../src/models/create-models.ts';
 import { BUILTIN_PLUGINS } from '../src/plugins/builtin/builtin-plugins.ts';
-import type { Plugin } from '../src/plugins/define-plugin.ts';
-import { createPluginServices } from '../src/plugins/create-plugin-services.ts';
-import { createRegistry } from '../src/plugins/registry.ts';
+import type { Plugin } from '../src/plugins/api/define-plugin.ts';
+import { createPluginServices } from '../src/plugins/load/create-plugin-services.ts';
+import { createRegistry } from '../src/plugins/registry/registry.ts';
 import { createWorker } from '../src/worker.ts';
 import { connect, type Longshore } from '../src/client.ts';
 import { AGENTS, type BenchParts } from './parts.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import { containerNameOf } from '../src/sandbox/docker/labels.ts';
-import type { SandboxHandle } from '../src/sandbox/sandbox.ts';
+import { containerNameOf } from '../src/sandbox/engine/docker/labels.ts';
+import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { compare, timed, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { definePlugin, defineTool } from '../src/plugins/define-plugin.ts';
+import { definePlugin, defineTool } from '../src/plugins/api/define-plugin.ts';
 import type { Chat } from '../src/client.ts';
 import { startBareWorker } from './bare-worker.ts';
 import { startBenchWorker } from './bench-worker.ts';

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { mustRun } from '../src/dev/run-command.ts';
-import type { SandboxHandle } from '../src/sandbox/sandbox.ts';
+import { mustRun } from '../src/platform/run-command.ts';
+import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { compare, timed, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 

@@ -1,4 +1,4 @@
-import { containerOptions } from '../src/sandbox/docker/container-options.ts';
+import { containerOptions } from '../src/sandbox/engine/docker/container-options.ts';
 import { compare, timed, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 

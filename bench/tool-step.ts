@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chat } from '../src/client.ts';
-import { definePlugin, defineTool } from '../src/plugins/define-plugin.ts';
+import { definePlugin, defineTool } from '../src/plugins/api/define-plugin.ts';
 import type { Store } from '../src/store/store.ts';
 import { gaps, startBareWorker } from './bare-worker.ts';
 import { startBenchWorker } from './bench-worker.ts';

@@ -1,5 +1,5 @@
-import type { SandboxHandle } from '../src/sandbox/sandbox.ts';
-import { containerOptions } from '../src/sandbox/docker/container-options.ts';
+import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
+import { containerOptions } from '../src/sandbox/engine/docker/container-options.ts';
 import { compare, timed, type BenchmarkResult, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 

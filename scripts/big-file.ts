@@ -7,8 +7,8 @@ import { createReadStream } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLogger } from '../src/log.ts';
-import { createSandboxes } from '../src/sandbox/backends.ts';
+import { createLogger } from '../src/platform/log.ts';
+import { createSandboxes } from '../src/sdk/backends.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { startTemporaryStack } from './temporary-stack.ts';
 

@@ -6,8 +6,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { loadConfig } from '../src/config.ts';
-import { runCommand } from '../src/dev/run-command.ts';
+import { loadConfig } from '../src/platform/config.ts';
+import { runCommand } from '../src/platform/run-command.ts';
 import { pythonEnvironment } from './python-environment.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

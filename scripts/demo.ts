@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { loadAgents } from '../src/agents/load-agents.ts';
-import { sandboxIdOf } from '../src/activities/sandbox-of-conversation.ts';
+import { loadAgents } from '../src/definitions/agents/load-agents.ts';
+import { sandboxIdOf } from '../src/tool-calls/run/sandbox-of-conversation.ts';
 import { connect, type Chat } from '../src/client.ts';
 import type { Agent } from '../src/contracts/agent.ts';
 import { isFailure } from '../src/contracts/errors.ts';
-import { createLogger } from '../src/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
-import type { SandboxHandle } from '../src/sandbox/sandbox.ts';
+import { createLogger } from '../src/platform/log.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { Director } from './demo/director.ts';
 import { Narrator } from './demo/narrator.ts';

@@ -5,10 +5,10 @@
  */
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { runCommand } from '../src/dev/run-command.ts';
-import { createLogger } from '../src/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
-import type { SandboxHandle } from '../src/sandbox/sandbox.ts';
+import { runCommand } from '../src/platform/run-command.ts';
+import { createLogger } from '../src/platform/log.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { startTemporaryStack } from './temporary-stack.ts';
 

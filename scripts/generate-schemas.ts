@@ -1,8 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format, resolveConfig } from 'prettier';
-import { agentJsonSchema } from '../src/agents/agent-schema.ts';
-import { PROTOCOL } from '../src/sandbox/connection/protocol.ts';
-import { templateJsonSchema } from '../src/templates/template-schema.ts';
+import { agentJsonSchema } from '../src/definitions/agents/agent-schema.ts';
+import { PROTOCOL } from '../src/sandbox/protocol/protocol.ts';
+import { templateJsonSchema } from '../src/definitions/templates/template-schema.ts';
 import { errorTable } from './error-table.ts';
 
 /** Writes what is derived from the sources: the JSON Schemas of agents and templates, the protocol as the supervisor reads it, and the table of docs/errors.md. Tests say when it has to be run. */

@@ -4,9 +4,9 @@
  *   npx tsx scripts/hibernate-cycles.ts 100
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLogger } from '../src/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
-import type { SandboxHandle, Sandboxes } from '../src/sandbox/sandbox.ts';
+import { createLogger } from '../src/platform/log.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import type { SandboxHandle, Sandboxes } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { listLeftovers, startTemporaryStack } from './temporary-stack.ts';
 

@@ -3,9 +3,9 @@
  * of each step is printed. Both engines need gVisor, checkpoints and the sandbox image.
  *   LONGSHORE_COPY_CHECKPOINTS=yes npx tsx scripts/move-between-engines.ts unix:///run/a.sock unix:///run/b.sock
  */
-import { createLogger } from '../src/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
-import type { Sandboxes } from '../src/sandbox/sandbox.ts';
+import { createLogger } from '../src/platform/log.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import type { Sandboxes } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { startTemporaryStack } from './temporary-stack.ts';
 

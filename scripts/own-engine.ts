@@ -4,8 +4,8 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RUNTIME_ARGUMENTS } from '../src/dev/gvisor.ts';
-import { mustRun, runCommand } from '../src/dev/run-command.ts';
+import { RUNTIME_ARGUMENTS } from '../src/setup/gvisor.ts';
+import { mustRun, runCommand } from '../src/platform/run-command.ts';
 
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;

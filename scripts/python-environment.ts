@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withLock } from '../src/dev/lock.ts';
-import { runCommand } from '../src/dev/run-command.ts';
+import { withLock } from '../src/platform/lock.ts';
+import { runCommand } from '../src/platform/run-command.ts';
 
 const REQUIREMENTS = join(import.meta.dirname, 'python/requirements.txt');
 /** What pip says when it reaches no index, and then that the index has no such version. */

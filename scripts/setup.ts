@@ -1,12 +1,12 @@
 /** Makes this machine ready: engine, sandbox image, Temporal, Postgres. Every step says what it did and how long it took. */
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { loadConfig } from '../src/config.ts';
-import { ensureDockerEngine } from '../src/dev/docker-engine.ts';
-import { ensurePostgresFiles, hasPostgresFiles, serverUser } from '../src/dev/postgres-files.ts';
-import { ensureSandboxImage } from '../src/dev/sandbox-image.ts';
-import { registerSearchAttributes } from '../src/dev/search-attributes.ts';
-import { ensureTemporalCli, findTemporalCli } from '../src/dev/temporal-cli.ts';
+import { loadConfig } from '../src/platform/config.ts';
+import { ensureDockerEngine } from '../src/setup/docker-engine.ts';
+import { ensurePostgresFiles, hasPostgresFiles, serverUser } from '../src/setup/postgres-files.ts';
+import { ensureSandboxImage } from '../src/setup/sandbox-image.ts';
+import { registerSearchAttributes } from '../src/setup/search-attributes.ts';
+import { ensureTemporalCli, findTemporalCli } from '../src/setup/temporal-cli.ts';
 
 const quiet = process.argv.includes('--quiet');
 const config = loadConfig();

@@ -2,17 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig, type Config } from '../src/config.ts';
+import { loadConfig, type Config } from '../src/platform/config.ts';
 import { failure } from '../src/contracts/errors.ts';
-import { stopAll } from '../src/dev/dev-stack.ts';
-import { inspectEngine } from '../src/dev/engine-facts.ts';
-import { freePort } from '../src/dev/ports.ts';
-import { startPostgres } from '../src/dev/postgres.ts';
-import { runCommand } from '../src/dev/run-command.ts';
-import { ensureSandboxImage } from '../src/dev/sandbox-image.ts';
-import { startTogether } from '../src/dev/start-together.ts';
-import { ensureTemporalCli } from '../src/dev/temporal-cli.ts';
-import { startTemporal } from '../src/dev/temporal.ts';
+import { stopAll } from '../src/setup/dev-stack.ts';
+import { inspectEngine } from '../src/setup/engine-facts.ts';
+import { freePort } from '../src/setup/ports.ts';
+import { startPostgres } from '../src/setup/postgres.ts';
+import { runCommand } from '../src/platform/run-command.ts';
+import { ensureSandboxImage } from '../src/setup/sandbox-image.ts';
+import { startTogether } from '../src/setup/start-together.ts';
+import { ensureTemporalCli } from '../src/setup/temporal-cli.ts';
+import { startTemporal } from '../src/setup/temporal.ts';
 
 export interface TemporaryStack extends AsyncDisposable {
   config: Config;

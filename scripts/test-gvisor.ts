@@ -2,14 +2,14 @@
  * Runs the tests that need gVisor, whatever the engine of this machine can: builds the pinned runsc when it is missing (which takes Go), starts an engine of
  * its own with it beside the other, copies the sandbox image there, and runs the tests against it. As root. Without names it runs the conformance suite, which
  * then tries both runtimes, and everything about rest with memory. `DOCKERD` names another engine than the one on PATH.
- *   npm run test:gvisor [-- test/sandbox/docker/hibernate.test.ts]
+ *   npm run test:gvisor [-- test/sandbox/lifecycle/rest/hibernate.test.ts]
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { loadConfig } from '../src/config.ts';
-import { ensureGvisorScript } from '../src/dev/gvisor-script.ts';
-import { ensureRunsc } from '../src/dev/gvisor.ts';
+import { loadConfig } from '../src/platform/config.ts';
+import { ensureGvisorScript } from '../src/setup/gvisor-script.ts';
+import { ensureRunsc } from '../src/setup/gvisor.ts';
 import { createOwnEngine } from './own-engine.ts';
 
 const NEED_IT = [

@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { loadConfig } from '../src/config.ts';
-import { installPinnedPackages } from '../src/dev/pinned-packages.ts';
+import { loadConfig } from '../src/platform/config.ts';
+import { installPinnedPackages } from '../src/setup/pinned-packages.ts';
 
 /** Processes of plugins with their limits, native modules, streams, the command line, the package, and one conversation from end to end. */
 const SHORT = [

@@ -1,12 +1,12 @@
-import { loadAgents } from './agents/load-agents.ts';
+import { loadAgents } from './definitions/agents/load-agents.ts';
 import { connectOptions } from './client/client-arguments.ts';
 import { createLongshore } from './client/create-longshore.ts';
 import type { AgentSource } from './client/start-conversation.ts';
 import { checkNamespace } from './client/own-namespace.ts';
 import { createTemporalLink } from './client/temporal.ts';
 import type { ConnectOptions, Longshore } from './client/types.ts';
-import { checkDatabaseUrl, loadConfig, type Config } from './config.ts';
-import { createLogger } from './log.ts';
+import { checkDatabaseUrl, loadConfig, type Config } from './platform/config.ts';
+import { createLogger } from './platform/log.ts';
 import { openStore } from './store/open-store.ts';
 
 export type {
@@ -27,7 +27,7 @@ export type { ConversationStatus, PendingApproval } from './contracts/conversati
 export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';
 export type { StoredEntry } from './contracts/transcript.ts';
 export { isFailure, LongshoreError } from './contracts/errors.ts';
-export { defineAgent } from './agents/define-agent.ts';
+export { defineAgent } from './definitions/agents/define-agent.ts';
 
 /**
  * Connects to a Longshore installation: Postgres and Temporal. Fails with `POSTGRES_UNAVAILABLE`, `TEMPORAL_UNAVAILABLE`, `DATABASE_ELSEWHERE` or `CONFIG_INVALID`.

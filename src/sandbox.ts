@@ -1,14 +1,14 @@
 /** `longshore/sandbox`: sandboxes without a conversation, and backends of your own. */
-export { openSandbox, type OpenSandboxOptions } from './sandbox/open-sandbox.ts';
-export type { OpenSandbox } from './sandbox/opened-sandbox.ts';
-export { sandboxes, type ListOptions, type RestoreOptions, type SandboxById, type SnapshotsOptions } from './sandbox/sandboxes-by-id.ts';
-export type { ForkOptions, SandboxControl } from './sandbox/sandbox-control.ts';
-export type { SandboxInfo } from './sandbox/sandbox-info.ts';
-export type { WhereOptions } from './sandbox/with-sandboxes.ts';
-export { registerSandboxBackend, type SandboxBackend, type SandboxBackendParts } from './sandbox/backends.ts';
-export type * from './sandbox/sandbox.ts';
-export type * from './sandbox/files.ts';
-export type * from './sandbox/host-facts.ts';
-export type * from './sandbox/snapshots.ts';
-export type * from './sandbox/terminals.ts';
+export { openSandbox, type OpenSandboxOptions } from './sdk/open-sandbox.ts';
+export type { OpenSandbox } from './sdk/opened-sandbox.ts';
+export { sandboxes, type ListOptions, type RestoreOptions, type SandboxById, type SnapshotsOptions } from './sdk/sandboxes-by-id.ts';
+export type { ForkOptions, SandboxControl } from './sdk/sandbox-control.ts';
+export type { SandboxInfo } from './sdk/sandbox-info.ts';
+export type { WhereOptions } from './sdk/with-sandboxes.ts';
+export { registerSandboxBackend, type SandboxBackend, type SandboxBackendParts } from './sdk/backends.ts';
+export type * from './sandbox/api/sandbox.ts';
+export type * from './sandbox/api/files.ts';
+export type * from './contracts/host-facts.ts';
+export type * from './sandbox/api/snapshots.ts';
+export type * from './sandbox/api/terminals.ts';
 export { isFailure, LongshoreError } from './contracts/errors.ts';

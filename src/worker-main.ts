@@ -1,8 +1,8 @@
-import { exitCodeOf } from './cli/exit-code-of.ts';
-import { loadConfig } from './config.ts';
+import { exitCodeOf } from './cli/output/exit-code-of.ts';
+import { loadConfig } from './platform/config.ts';
 import { isFailure } from './contracts/errors.ts';
-import { importRunWorker } from './import-run-worker.ts';
-import { createLogger } from './log.ts';
+import { importRunWorker } from './worker/import-run-worker.ts';
+import { createLogger } from './platform/log.ts';
 
 try {
   const config = loadConfig();

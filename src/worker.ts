@@ -1,19 +1,19 @@
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from './activities/create-activities.ts';
-import type { ActivityDependencies } from './activities/dependencies.ts';
+import type { ActivityDependencies } from './tool-calls/run/dependencies.ts';
 import type { StartConversation } from './activities/start-scheduled.ts';
-import type { Config } from './config.ts';
+import type { Config } from './platform/config.ts';
 import { checkNamespace } from './client/own-namespace.ts';
 import { startConversation } from './client/start-conversation.ts';
 import { failure, isFailure } from './contracts/errors.ts';
-import type { Logger } from './log.ts';
-import { compactClosed } from './compact-closed.ts';
-import { createConversationReaper, type ConversationReaper } from './reap-conversations.ts';
-import { destroyExpired } from './sandbox/destroy-expired.ts';
-import type { Sandboxes } from './sandbox/sandbox.ts';
+import type { Logger } from './platform/log.ts';
+import { compactClosed } from './worker/compact-closed.ts';
+import { createConversationReaper, type ConversationReaper } from './worker/reap-conversations.ts';
+import { destroyExpired } from './sdk/destroy-expired.ts';
+import type { Sandboxes } from './sandbox/api/sandbox.ts';
 import type { Store } from './store/store.ts';
-import { loadWorkflowBundle } from './workflow-bundle.ts';
+import { loadWorkflowBundle } from './worker/workflow-bundle.ts';
 
 export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
   config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
@@ -29,7 +29,7 @@ export interface LongshoreWorker {
   shutdown(): void;
 }
 
-export { registerSandboxBackend, createSandboxes, type SandboxBackend, type SandboxBackendParts } from './sandbox/backends.ts';
+export { registerSandboxBackend, createSandboxes, type SandboxBackend, type SandboxBackendParts } from './sdk/backends.ts';
 
 const REAP_EVERY_MS = 5 * 60_000;
 

@@ -1,9 +1,9 @@
-import { defineAgent } from '../src/agents/define-agent.ts';
+import { defineAgent } from '../src/definitions/agents/define-agent.ts';
 import { ERRORS, isFailure, LongshoreError } from '../src/contracts/errors.ts';
-import { definePlugin, defineTool } from '../src/plugins/define-plugin.ts';
+import { definePlugin, defineTool } from '../src/plugins/api/define-plugin.ts';
 import { registerSandboxBackend, sandboxes } from '../src/sandbox.ts';
-import { defineTemplate } from '../src/templates/define-template.ts';
-import { createDockerSandboxes } from '../src/sandbox/docker/sandboxes.ts';
+import { defineTemplate } from '../src/definitions/templates/define-template.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
 import { HOSTILE } from './support/hostile-values.ts';
 
 type AnyFunction = (...given: unknown[]) => unknown;

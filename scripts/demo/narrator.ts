@@ -1,5 +1,5 @@
 import type { ConversationEvent } from '../../src/contracts/events.ts';
-import { createNarration, type NarratedKind } from '../../src/cli/narrate.ts';
+import { createNarration, type NarratedKind } from '../../src/cli/output/narrate.ts';
 import { visibleText } from '../../src/contracts/visible-text.ts';
 
 const WIDTH = 128;

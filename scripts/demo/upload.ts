@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { SandboxHandle } from '../../src/sandbox/sandbox.ts';
+import type { SandboxHandle } from '../../src/sandbox/api/sandbox.ts';
 
 /** Puts a directory into a sandbox and makes it a git repository there, as a user would who uploads a project. */
 export async function uploadProject(handle: SandboxHandle, directory: string, target: string): Promise<number> {

@@ -1,7 +1,7 @@
 import type { AcceptMessageArgs } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
 import type { NewEvent, Store } from '../store/store.ts';
-import { onceEach } from './once-each.ts';
+import { onceEach } from '../tool-calls/results/once-each.ts';
 
 /** Puts a user's message into the transcript, once, and starts its turn unless it joins a running one. */
 export function createAcceptMessage({ store }: { store: Store }) {

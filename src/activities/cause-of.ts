@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { isFailure } from '../contracts/errors.ts';
 import { operatorText } from '../contracts/operator-text.ts';
-import { redact } from './redact.ts';
+import { redact } from '../tool-calls/results/redact.ts';
 
 /** An error that wraps more is told with so many of them. All together take less than what the history of a step may. */
 const MAX_DEPTH = 4;

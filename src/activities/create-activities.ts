@@ -1,19 +1,19 @@
 import type { ConversationActivities, ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { createAcceptMessage } from './accept-message.ts';
-import { boundToApproval } from './bound-to-approval.ts';
+import { boundToApproval } from '../tool-calls/run/bound-to-approval.ts';
 import { createCallModel } from './call-model.ts';
-import type { ActivityDependencies } from './dependencies.ts';
+import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
 import { createEditArguments } from './edit-arguments.ts';
 import { createExecuteTool } from './execute-tool.ts';
 import { translated } from './failures.ts';
 import { createFinishTurn } from './finish-turn.ts';
 import { createInterruptCall } from './interrupt-call.ts';
-import { measured } from './measured.ts';
+import { measured } from '../tool-calls/run/measured.ts';
 import { createRecordApproval } from './record-approval.ts';
-import { createConversationSandboxes } from './sandbox-of-conversation.ts';
+import { createConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 import { createSandboxLifecycle } from './sandbox-lifecycle.ts';
 import { createSaveStatus } from './save-status.ts';
-import { createSettleCall } from './settle-call.ts';
+import { createSettleCall } from '../tool-calls/results/settle-call.ts';
 import { createStartScheduled } from './start-scheduled.ts';
 
 /** All activities of a worker. `default` takes every type without a name of its own: tool calls run under the tool's id. */

@@ -2,12 +2,12 @@ import type { EditArgumentsArgs, EditArgumentsResult } from '../contracts/activi
 import { MAX_INLINE_ARGUMENTS } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import { decide } from '../plugins/decide.ts';
-import { hashCall } from '../plugins/hash-call.ts';
-import { registryInConversation } from '../plugins/registry-in-conversation.ts';
-import type { RegisteredTool, Registry } from '../plugins/registry.ts';
-import { isOutdated } from './bound-to-approval.ts';
-import type { ActivityDependencies } from './dependencies.ts';
+import { decide } from '../plugins/approval/decide.ts';
+import { hashCall } from '../plugins/registry/hash-call.ts';
+import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
+import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
+import { isOutdated } from '../tool-calls/run/bound-to-approval.ts';
+import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents'>;
 

@@ -1,18 +1,18 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
-import { registryInConversation } from '../plugins/registry-in-conversation.ts';
-import type { RegisteredTool, Registry } from '../plugins/registry.ts';
+import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
+import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
-import type { ActivityDependencies } from './dependencies.ts';
-import { createOutputEvents } from './output-events.ts';
-import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from './method-desk.ts';
-import { startProgress, type Progress } from './progress.ts';
-import { runContainerTool } from './run-container-tool.ts';
-import { runHostTool } from './run-host-tool.ts';
-import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
-import { createSettleCall } from './settle-call.ts';
-import { storeOutcome, tellStored } from './store-outcome.ts';
-import type { RunOutcome, ToolRun } from './tool-run.ts';
+import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import { createOutputEvents } from '../tool-calls/results/output-events.ts';
+import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
+import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
+import { runContainerTool } from '../tool-calls/run/run-container-tool.ts';
+import { runHostTool } from '../tool-calls/run/run-host-tool.ts';
+import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
+import { createSettleCall } from '../tool-calls/results/settle-call.ts';
+import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
+import type { RunOutcome, ToolRun } from '../tool-calls/run/tool-run.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services'> & { opened: ConversationSandboxes };
 

@@ -2,7 +2,7 @@ import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailu
 import { ERRORS, isFailure } from '../contracts/errors.ts';
 import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { causeOf } from './cause-of.ts';
-import { redact } from './redact.ts';
+import { redact } from '../tool-calls/results/redact.ts';
 
 type Activity<Args extends unknown[], Result> = (...args: Args) => Promise<Result>;
 

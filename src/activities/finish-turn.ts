@@ -1,6 +1,6 @@
 import type { FinishTurnArgs } from '../contracts/activities.ts';
 import type { Store } from '../store/store.ts';
-import { onceEach } from './once-each.ts';
+import { onceEach } from '../tool-calls/results/once-each.ts';
 
 /** Ends a turn in events and status. */
 export function createFinishTurn({ store }: { store: Store }) {

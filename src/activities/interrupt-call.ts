@@ -1,11 +1,11 @@
 import type { InterruptCallArgs } from '../contracts/activities.ts';
 import { execOf, isDirectExecOf, isExecOf } from '../contracts/call-ids.ts';
 import { isFailure } from '../contracts/errors.ts';
-import type { SandboxHandle } from '../sandbox/sandbox.ts';
+import type { SandboxHandle } from '../sandbox/api/sandbox.ts';
 import type { ToolCallRow } from '../store/store.ts';
-import type { ActivityDependencies } from './dependencies.ts';
-import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
-import { settleInterrupted } from './settle-call.ts';
+import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
+import { settleInterrupted } from '../tool-calls/results/settle-call.ts';
 
 /** Takes the exec id that the call would use next: a command that does nothing, recognised by whoever finds the id taken. */
 export const INTERRUPTED_MARK = ': interrupted before it was started';

@@ -1,9 +1,9 @@
 import { inTime } from '../common/in-time.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
-import { restartNote } from '../plugins/mcp/call-guest.ts';
-import type { ActivityDependencies } from './dependencies.ts';
-import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
+import { restartNote } from '../plugins/dialects/mcp/call-guest.ts';
+import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
 type Parts = Pick<ActivityDependencies, 'registry' | 'log'> & {
   store: Pick<ActivityDependencies['store'], 'transcript'>;

@@ -1,6 +1,6 @@
 import type { ApprovalEventArgs } from '../contracts/activities.ts';
 import type { NewEvent, Store } from '../store/store.ts';
-import { onceEach } from './once-each.ts';
+import { onceEach } from '../tool-calls/results/once-each.ts';
 
 /** Tells readers of the events that a person is asked, and what the answer was. */
 export function createRecordApproval({ store }: { store: Store }) {

@@ -1,6 +1,6 @@
 import type { SaveStatusArgs } from '../contracts/activities.ts';
 import type { Store } from '../store/store.ts';
-import { onceEach } from './once-each.ts';
+import { onceEach } from '../tool-calls/results/once-each.ts';
 
 /** Projects the conversation's status to Postgres, with the events that go with it. */
 export function createSaveStatus({ store }: { store: Store }) {

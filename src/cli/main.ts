@@ -1,8 +1,8 @@
 import { connect } from '../client.ts';
-import { loadConfig } from '../config.ts';
-import { EXIT } from './cli.ts';
+import { loadConfig } from '../platform/config.ts';
+import { EXIT } from './output/cli.ts';
 import { runCli } from './run-cli.ts';
-import { createOutput } from './terminal.ts';
+import { createOutput } from './output/terminal.ts';
 
 // `longshore show … | head` closes our output early; that is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

@@ -1,26 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { isFailure } from '../contracts/errors.ts';
-import { approveCommand } from './approve.ts';
-import { chatCommand } from './chat.ts';
-import { printError, type Cli, type CliProcess } from './cli.ts';
-import { closeCommand } from './close.ts';
-import { devCommand } from './dev.ts';
-import { doctorCommand } from './doctor-command.ts';
-import { exitCodeOf } from './exit-code-of.ts';
-import { interruptCommand } from './interrupt.ts';
-import { listCommand } from './list.ts';
-import { pauseCommand } from './pause.ts';
-import { pluginsCommand } from './plugins.ts';
-import { resumeCommand } from './resume.ts';
-import { runCommand } from './run.ts';
+import { approveCommand } from './conversations/approve.ts';
+import { chatCommand } from './conversations/chat.ts';
+import { printError, type Cli, type CliProcess } from './output/cli.ts';
+import { closeCommand } from './conversations/close.ts';
+import { devCommand } from './machine/dev.ts';
+import { doctorCommand } from './machine/doctor-command.ts';
+import { exitCodeOf } from './output/exit-code-of.ts';
+import { interruptCommand } from './conversations/interrupt.ts';
+import { listCommand } from './conversations/list.ts';
+import { pauseCommand } from './conversations/pause.ts';
+import { pluginsCommand } from './plugins/plugins.ts';
+import { resumeCommand } from './conversations/resume.ts';
+import { runCommand } from './conversations/run.ts';
 import { sandboxCommand } from './sandbox/sandbox.ts';
 import { scheduleCommand } from './schedule/schedule.ts';
-import { setupCommand } from './setup.ts';
-import { showCommand } from './show.ts';
-import { templateCommand } from './template.ts';
-import { createOutput } from './terminal.ts';
-import { workerCommand } from './worker.ts';
+import { setupCommand } from './machine/setup.ts';
+import { showCommand } from './conversations/show.ts';
+import { templateCommand } from './machine/template.ts';
+import { createOutput } from './output/terminal.ts';
+import { workerCommand } from './machine/worker.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 done, 1 failed, 2 wrong usage or bad configuration, 3 waiting for an approval,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { permissionBound } from '../agents/agent-schema.ts';
+import { permissionBound } from '../definitions/agents/agent-schema.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';

@@ -1,5 +1,5 @@
 import type { ScheduleDescription, ScheduleSpec } from '@temporalio/client';
-import { parseDuration } from '../agents/duration.ts';
+import { parseDuration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Schedule, ScheduleTiming } from './schedule-types.ts';
 

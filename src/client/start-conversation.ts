@@ -1,5 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { limitsOf } from '../agents/limits-of.ts';
+import { limitsOf } from '../definitions/agents/limits-of.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { CONVERSATION_WORKFLOW, type ConversationInput, type ConversationStatus } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';

@@ -13,7 +13,7 @@ import type { ConversationEvent } from '../contracts/events.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../platform/log.ts';
 import type { KeptPluginReport } from '../store/plugin-rows.ts';
 import type { ConversationRow } from '../store/store.ts';
 import type { Schedules } from './schedule-types.ts';

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { failure } from '../contracts/errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../platform/log.ts';
 import type { Store } from '../store/store.ts';
 import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';

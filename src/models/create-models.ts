@@ -5,7 +5,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { Agent } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../platform/log.ts';
 import type { LanguageModelOfProvider } from './measured-arguments.ts';
 import type { Model } from './model.ts';
 import { createProviderModel, type ProviderTraits } from './provider-model.ts';

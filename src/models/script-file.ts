@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
-import { readYaml } from '../yaml-document.ts';
+import { readYaml } from '../common/yaml-document.ts';
 
 const json = z.json();
 const call = z.strictObject({

@@ -1,5 +1,5 @@
 import type { PermissionBound } from '../contracts/agent.ts';
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 import { toGrantRows } from './plugin-grants.ts';
 
 /** Grants are read with the settings of a plugin, which may have none yet. */

@@ -1,10 +1,10 @@
 import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
 import type { EventData } from '../contracts/events.ts';
-import type { Announcer } from './announcer.ts';
+import type { Announcer } from './database/announcer.ts';
 import { createConversationBytes } from './conversation-bytes.ts';
-import type { Database, SqlValue } from './database.ts';
+import type { Database, SqlValue } from './database/database.ts';
 import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
-import { toJsonText } from './json-text.ts';
+import { toJsonText } from './database/json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
 import type { ConversationRow, Store } from './store.ts';
 

@@ -1,7 +1,7 @@
 import type { ConversationEvent, EventType } from '../contracts/events.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import { isDuplicate } from './failures.ts';
-import { toJsonText } from './json-text.ts';
+import { isDuplicate } from './database/failures.ts';
+import { toJsonText } from './database/json-text.ts';
 import type { NewEvent } from './store.ts';
 
 const KEY_INDEX = 'events_key';

@@ -1,10 +1,10 @@
 import { failure } from '../contracts/errors.ts';
 import type { EventData } from '../contracts/events.ts';
-import type { Announcer } from './announcer.ts';
-import type { Database } from './database.ts';
+import type { Announcer } from './database/announcer.ts';
+import type { Database } from './database/database.ts';
 import { appendingOnce, countEvents, EVENT_COLUMNS, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents, toEvent, type EventRow } from './event-sql.ts';
 import { followEvents } from './follow-events.ts';
-import type { Listener } from './listener.ts';
+import type { Listener } from './database/listener.ts';
 import type { Store } from './store.ts';
 
 const DEFAULT_LIMIT = 500;

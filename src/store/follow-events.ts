@@ -1,7 +1,7 @@
 import { isFailure } from '../contracts/errors.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
-import { followTopic } from './follow-topic.ts';
-import type { Listener } from './listener.ts';
+import { followTopic } from './database/follow-topic.ts';
+import type { Listener } from './database/listener.ts';
 import type { Store } from './store.ts';
 
 /** How long a reader stays in the dark when an announcement is lost. */

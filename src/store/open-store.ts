@@ -1,12 +1,12 @@
 import { createBlobStore } from './blobs/create-blob-store.ts';
-import type { Logger } from '../log.ts';
-import { createAnnouncer } from './announcer.ts';
+import type { Logger } from '../platform/log.ts';
+import { createAnnouncer } from './database/announcer.ts';
 import { createConversations } from './conversations.ts';
-import { openDatabase } from './database.ts';
+import { openDatabase } from './database/database.ts';
 import { createEvents } from './events.ts';
-import { createListener } from './listener.ts';
+import { createListener } from './database/listener.ts';
 import { createMessages } from './messages.ts';
-import { isMigrated, migrate } from './migrate.ts';
+import { isMigrated, migrate } from './database/migrate.ts';
 import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { createPools } from './pools.ts';

@@ -1,10 +1,10 @@
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import type { Announcer } from './announcer.ts';
-import type { Database } from './database.ts';
-import { toJsonText } from './json-text.ts';
-import { followTopic } from './follow-topic.ts';
-import type { Listener } from './listener.ts';
+import type { Announcer } from './database/announcer.ts';
+import type { Database } from './database/database.ts';
+import { toJsonText } from './database/json-text.ts';
+import { followTopic } from './database/follow-topic.ts';
+import type { Listener } from './database/listener.ts';
 import { addGrants, removeGrants } from './change-grants.ts';
 import { fromGrantRows, type GrantRow } from './plugin-grants.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings } from './plugin-rows.ts';

@@ -1,7 +1,7 @@
 import { failure } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
-import type { Database, SqlValue } from './database.ts';
-import { toJsonText } from './json-text.ts';
+import type { Database, SqlValue } from './database/database.ts';
+import { toJsonText } from './database/json-text.ts';
 import type { PluginShelf } from './plugin-rows.ts';
 import type { Store } from './store.ts';
 

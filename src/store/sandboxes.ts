@@ -1,8 +1,8 @@
 import { failure } from '../contracts/errors.ts';
-import type { Announcer } from './announcer.ts';
-import type { Database, SqlValue } from './database.ts';
+import type { Announcer } from './database/announcer.ts';
+import type { Database, SqlValue } from './database/database.ts';
 import { insertEvents } from './event-sql.ts';
-import { toJsonText } from './json-text.ts';
+import { toJsonText } from './database/json-text.ts';
 import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
 import type { SandboxChange } from './sandbox-rows.ts';
 import type { Store } from './store.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contracts/json.ts';
-import type { Database } from './database.ts';
-import { toJsonText } from './json-text.ts';
+import type { Database } from './database/database.ts';
+import { toJsonText } from './database/json-text.ts';
 import type { SnapshotRow } from './sandbox-rows.ts';
 import type { Store } from './store.ts';
 

@@ -2,7 +2,7 @@ import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState, ConversationStatus } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventData, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
-import type { SandboxSample } from '../sandbox/host-facts.ts';
+import type { SandboxSample } from '../contracts/host-facts.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts';
+import type { Database } from './database/database.ts';
 import type { Store, TemporalNamespace } from './store.ts';
 
 const CLAIM = `insert into temporal_home as home (namespace, namespace_id) values ($1, $2)

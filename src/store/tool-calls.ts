@@ -1,11 +1,11 @@
 import { failure } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
-import type { Announcer } from './announcer.ts';
-import type { Database } from './database.ts';
+import type { Announcer } from './database/announcer.ts';
+import type { Database } from './database/database.ts';
 import { eventsText } from './event-sql.ts';
-import { lacksConversation } from './failures.ts';
-import { toJsonText } from './json-text.ts';
+import { lacksConversation } from './database/failures.ts';
+import { toJsonText } from './database/json-text.ts';
 import type { CallResult, ClaimResult, NewEvent, NewMethodCall, Store, ToolCallRow, ToolCallState } from './store.ts';
 import { CLAIM, CLAIM_METHOD, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
 

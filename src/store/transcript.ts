@@ -1,7 +1,7 @@
 import { failure } from '../contracts/errors.ts';
 import type { StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
-import type { Database } from './database.ts';
-import { toJsonText } from './json-text.ts';
+import type { Database } from './database/database.ts';
+import { toJsonText } from './database/json-text.ts';
 import type { Store } from './store.ts';
 
 const APPEND = `with counter as (

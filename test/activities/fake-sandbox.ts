@@ -1,5 +1,5 @@
 import { failure } from '../../src/contracts/errors.ts';
-import type { CommandResult, ExecInfo, RunOptions, SandboxHandle } from '../../src/sandbox/sandbox.ts';
+import type { CommandResult, ExecInfo, RunOptions, SandboxHandle } from '../../src/sandbox/api/sandbox.ts';
 
 const NOTHING = { text: '', totalBytes: 0, truncated: false, path: '' };
 

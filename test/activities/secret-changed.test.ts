@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { INTERRUPTED_MARK } from '../../src/activities/interrupt-call.ts';
-import { createCallSandbox, type CallSandbox } from '../../src/activities/tool-sandbox.ts';
+import { createCallSandbox, type CallSandbox } from '../../src/tool-calls/run/tool-sandbox.ts';
 import type { ExecuteToolArgs } from '../../src/contracts/activities.ts';
-import type { SandboxHandle } from '../../src/sandbox/sandbox.ts';
-import { createTestSandboxes, until, type TestSandboxes } from '../sandbox/docker/support.ts';
+import type { SandboxHandle } from '../../src/sandbox/api/sandbox.ts';
+import { createTestSandboxes, until, type TestSandboxes } from '../sandbox/lifecycle/support.ts';
 
 const PROGRAM = new URL('../fixtures/mcp/guest-server.cjs', import.meta.url);
 const owner = { sandboxId: 'sbx_changed', tenantId: 'tenant' };

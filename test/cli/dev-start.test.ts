@@ -6,11 +6,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { loadConfig } from '../../src/config.ts';
-import { isAlive } from '../../src/dev/lock.ts';
-import { installPinnedPackages } from '../../src/dev/pinned-packages.ts';
-import { freePort, isListening } from '../../src/dev/ports.ts';
-import { placeForData, serverUser } from '../../src/dev/postgres-files.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { isAlive } from '../../src/platform/lock.ts';
+import { installPinnedPackages } from '../../src/setup/pinned-packages.ts';
+import { freePort, isListening } from '../../src/setup/ports.ts';
+import { placeForData, serverUser } from '../../src/setup/postgres-files.ts';
 
 /** Writes its process down and hangs, where it is told to: when it is asked for its version, which stands for its build, or as a server. */
 const TEMPORAL = `#!/bin/sh

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Longshore } from '../../src/client.ts';
 import { failure } from '../../src/contracts/errors.ts';
-import { createLogReader } from '../../src/dev/read-log.ts';
+import { createLogReader } from '../../src/setup/read-log.ts';
 import { runLine } from './support.ts';
 
 /** A clipboard, a title, C1 controls as characters, a carriage return over the line, backspaces, bidi, zero width, tags, blanks that are none, a line of its own. */

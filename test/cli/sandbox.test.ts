@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDetachKeys } from '../../src/cli/sandbox/detach-keys.ts';
 import type { ConversationState } from '../../src/contracts/conversation.ts';
-import { createTestSandboxes, type TestSandboxes } from '../sandbox/docker/support.ts';
+import { createTestSandboxes, type TestSandboxes } from '../sandbox/lifecycle/support.ts';
 import { newConversation, statusOf } from '../store/support.ts';
 import { runLine } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { runCli } from '../../src/cli/run-cli.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/platform/config.ts';
 import { connect, type Longshore } from '../../src/client.ts';
 
 export interface CliResult {

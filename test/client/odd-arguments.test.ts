@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, LongshoreError, type Longshore } from '../../src/client.ts';
 import { ERRORS } from '../../src/contracts/errors.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { newConversation, openTestStore } from '../store/support.ts';
 
 type TestStore = Awaited<ReturnType<typeof openTestStore>>;
@@ -188,7 +188,7 @@ test.each([
 });
 
 test('a client needs no secrets of an agent; the worker does', async () => {
-  const { loadAgents } = await import('../../src/agents/load-agents.ts');
+  const { loadAgents } = await import('../../src/definitions/agents/load-agents.ts');
   const directory = await mkdtemp(join(tmpdir(), 'longshore-odd-'));
   await writeFile(join(directory, 'a.yaml'), 'model: openai/gpt-5\ninstructions: Key ${env.LONGSHORE_TEST_UNSET}.\n');
   await expect(loadAgents(directory)).rejects.toThrow('a.yaml:2: instructions: the environment variable LONGSHORE_TEST_UNSET is not set');

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { connect, defineAgent, type CreateScheduleOptions, type Longshore } from '../../src/client.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/platform/config.ts';
 import { until } from '../e2e/support.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
 

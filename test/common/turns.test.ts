@@ -1,5 +1,5 @@
 import { createTurns, createTurnsByKey } from '../../src/common/turns.ts';
-import { deferred } from '../../src/deferred.ts';
+import { deferred } from '../../src/common/deferred.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/platform/config.ts';
 
 const readText = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** The names of the settings, as the configuration's source declares them: optional ones are not in a parsed configuration. */
 async function settings(): Promise<string[]> {
-  return [...(await readText('src/config.ts')).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name = '']) => name);
+  return [...(await readText('src/platform/config.ts')).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name = '']) => name);
 }
 
 test('the README explains exactly the variables that are read, in their order', async () => {

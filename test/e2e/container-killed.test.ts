@@ -1,4 +1,4 @@
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { install, resultsOf, untilEvent } from './support.ts';
 
 test('a container killed under a command: the model and the events say unknown, and nothing is run again', async () => {

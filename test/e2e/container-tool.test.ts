@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Chat } from '../../src/client.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { installAgents, resultsOf, until, untilEvent, type Installation, type WorkerProcess } from './support.ts';
 
 const YARD = fileURLToPath(new URL('fixtures/yard', import.meta.url));

@@ -1,5 +1,5 @@
 import type { Chat, ConversationEvent } from '../../src/client.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { installAgents, resultsOf, until, untilEvent, type Installation } from './support.ts';
 
 const untilReleased = { call: 'shell:run', with: { command: 'echo $$ > /home/user/pid; until [ -e /home/user/go ]; do sleep 0.05; done; echo released' } };

@@ -1,5 +1,5 @@
 import type { Chat, ConversationStatus } from '../../src/client.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { installAgents, resultsOf, until, type Installation } from './support.ts';
 
 let installation: Installation;

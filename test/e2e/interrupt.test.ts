@@ -1,4 +1,4 @@
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import type { Chat } from '../../src/client.ts';
 import { installAgents, resultsOf, untilEvent, type Installation } from './support.ts';
 

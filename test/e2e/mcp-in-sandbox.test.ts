@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 import type { Chat } from '../../src/client.ts';
-import { loadConfig } from '../../src/config.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { installAgents, resultsOf, until, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/mcp', import.meta.url));

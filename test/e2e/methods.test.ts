@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import type { Chat, ConversationEvent } from '../../src/client.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { METHOD_AGENTS } from './method-agents.ts';
 import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type WorkerProcess } from './support.ts';
 

@@ -1,4 +1,4 @@
-import { freePort } from '../../src/dev/ports.ts';
+import { freePort } from '../../src/setup/ports.ts';
 import { install } from './support.ts';
 
 test('a worker counts its tool calls and the sandboxes, and serves both until it stops', async () => {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Chat } from '../../src/client.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import {
   installAgents,

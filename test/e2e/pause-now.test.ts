@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import type { Chat } from '../../src/client.ts';
 import { install, resultsOf, until, untilEvent, type Installation } from './support.ts';
 

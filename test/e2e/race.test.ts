@@ -1,14 +1,14 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../src/activities/create-activities.ts';
-import { defineAgent } from '../../src/agents/define-agent.ts';
+import { defineAgent } from '../../src/definitions/agents/define-agent.ts';
 import type { ExecuteToolArgs } from '../../src/contracts/activities.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { createModels } from '../../src/models/create-models.ts';
 import { BUILTIN_PLUGINS } from '../../src/plugins/builtin/builtin-plugins.ts';
-import { createPluginServices } from '../../src/plugins/create-plugin-services.ts';
-import { createRegistry } from '../../src/plugins/registry.ts';
-import { createTestSandboxes } from '../sandbox/docker/support.ts';
+import { createPluginServices } from '../../src/plugins/load/create-plugin-services.ts';
+import { createRegistry } from '../../src/plugins/registry/registry.ts';
+import { createTestSandboxes } from '../sandbox/lifecycle/support.ts';
 import { newCall, newConversation, silent } from '../store/support.ts';
 import { install, resultsOf, until, untilEvent } from './support.ts';
 

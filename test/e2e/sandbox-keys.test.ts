@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config.ts';
-import { createLogger } from '../../src/log.ts';
-import { createSandboxes } from '../../src/sandbox/backends.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { createLogger } from '../../src/platform/log.ts';
+import { createSandboxes } from '../../src/sdk/backends.ts';
 import { installAgents, resultsOf, until, type Installation } from './support.ts';
 import type { Chat } from '../../src/client.ts';
 

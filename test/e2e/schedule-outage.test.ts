@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { loadConfig } from '../../src/config.ts';
-import { freePort } from '../../src/dev/ports.ts';
-import { ensureTemporalCli } from '../../src/dev/temporal-cli.ts';
-import { startTemporal, type TemporalOptions } from '../../src/dev/temporal.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { freePort } from '../../src/setup/ports.ts';
+import { ensureTemporalCli } from '../../src/setup/temporal-cli.ts';
+import { startTemporal, type TemporalOptions } from '../../src/setup/temporal.ts';
 import { install, until } from './support.ts';
 
 let directory: string;

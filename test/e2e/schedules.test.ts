@@ -4,7 +4,7 @@ import { createStartScheduled } from '../../src/activities/start-scheduled.ts';
 import { connect, defineAgent } from '../../src/client.ts';
 import { startConversation } from '../../src/client/start-conversation.ts';
 import { createTemporalLink } from '../../src/client/temporal.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/platform/config.ts';
 import type { Agent } from '../../src/contracts/agent.ts';
 import { runLine } from '../cli/support.ts';
 import { installAgents, until, untilEvent, type Installation } from './support.ts';

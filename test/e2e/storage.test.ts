@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import type { Chat } from '../../src/client.ts';
-import { openDatabase, type Database } from '../../src/store/database.ts';
+import { openDatabase, type Database } from '../../src/store/database/database.ts';
 import { runLine } from '../cli/support.ts';
 import { installAgents, resultsOf, textIn, until, type Installation, type ScriptedStep } from './support.ts';
 

@@ -2,14 +2,14 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { measured } from '../../src/activities/measured.ts';
+import { measured } from '../../src/tool-calls/run/measured.ts';
 import type { ExecuteToolArgs, ExecuteToolResult } from '../../src/contracts/activities.ts';
 import { sampleSandboxes } from '../../src/metrics/sample-sandboxes.ts';
 import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
 import { createWorkerMetrics } from '../../src/metrics/worker-metrics.ts';
 import type { IsolatesHealth } from '../../src/plugins/isolates/isolate-health.ts';
-import { checkpointSize } from '../../src/sandbox/docker/checkpoint-size.ts';
-import { createTestSandboxes, type TestSandboxes } from '../sandbox/docker/support.ts';
+import { checkpointSize } from '../../src/sandbox/engine/docker/checkpoint-size.ts';
+import { createTestSandboxes, type TestSandboxes } from '../sandbox/lifecycle/support.ts';
 
 const log = pino({ level: 'silent' });
 let parts: TestSandboxes;

@@ -1,4 +1,4 @@
-import { loadAgents } from '../../src/agents/load-agents.ts';
+import { loadAgents } from '../../src/definitions/agents/load-agents.ts';
 import { readScript } from '../../src/models/script-file.ts';
 
 const root = new URL('../../', import.meta.url).pathname;

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { mustRun, runCommand, type CommandOutcome } from '../../src/dev/run-command.ts';
+import { mustRun, runCommand, type CommandOutcome } from '../../src/platform/run-command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOT_IN_A_CHECKOUT = new Set(['node_modules', 'dist', '.git', '.longshore']);

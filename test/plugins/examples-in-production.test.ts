@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { loadAgents } from '../../src/agents/load-agents.ts';
+import { loadAgents } from '../../src/definitions/agents/load-agents.ts';
 import { sourcesOf } from '../../src/plugins/manager/plugin-source.ts';
 import { openWorkbench, type Workbench } from './isolates/support.ts';
-import { openManagerBench } from './manager-workbench.ts';
+import { openManagerBench } from './manager/manager-workbench.ts';
 
 let bench: Workbench;
 beforeAll(async () => {

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { inflateSync } from 'node:zlib';
-import { openPlugin } from '../../src/plugins/testing.ts';
+import { openPlugin } from '../../src/plugins/testing/testing.ts';
 import { problemOf } from './isolates/support.ts';
-import { call as callServer, fixtureProgram, openBench } from './mcp/support.ts';
+import { call as callServer, fixtureProgram, openBench } from './dialects/mcp/support.ts';
 
 const open = (name: string, options: Parameters<typeof openPlugin>[1] = {}) => openPlugin(resolve('examples/plugins', name), options);
 

@@ -1,4 +1,4 @@
-import { defineTool, type Tool, type ToolDefinition } from '../../src/plugins/define-plugin.ts';
+import { defineTool, type Tool, type ToolDefinition } from '../../src/plugins/api/define-plugin.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 
 /** A host tool that gives back its arguments. */

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { agentSchema } from '../../src/agents/agent-schema.ts';
-import { runCommand } from '../../src/dev/run-command.ts';
+import { agentSchema } from '../../src/definitions/agents/agent-schema.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
 import { installAgents, until } from '../e2e/support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

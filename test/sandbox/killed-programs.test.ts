@@ -4,11 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createLogger } from '../../src/log.ts';
+import { createLogger } from '../../src/platform/log.ts';
 import { openSandbox, sandboxes, type OpenSandboxOptions } from '../../src/sandbox.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
 import { takeCensus, type Counted } from './census.ts';
-import { describeWithGvisor } from './docker/support.ts';
+import { describeWithGvisor } from './lifecycle/support.ts';
 
 const PROGRAM = fileURLToPath(new URL('open-and-wait.ts', import.meta.url));
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });

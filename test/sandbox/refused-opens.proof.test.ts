@@ -1,17 +1,17 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config.ts';
-import { createLogger } from '../../src/log.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { createLogger } from '../../src/platform/log.ts';
 import { openSandbox, registerSandboxBackend, sandboxes as byId, type OpenSandboxOptions } from '../../src/sandbox.ts';
-import { createEngine } from '../../src/sandbox/docker/engine.ts';
-import { createDockerSandboxes } from '../../src/sandbox/docker/sandboxes.ts';
-import type { Sandboxes } from '../../src/sandbox/sandbox.ts';
+import { createEngine } from '../../src/sandbox/engine/docker/engine.ts';
+import { createDockerSandboxes } from '../../src/sandbox/lifecycle/sandboxes.ts';
+import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
 import { expectNothingLeft, takeCensus, type Counted } from './census.ts';
-import { describeWithGvisor, output } from './docker/support.ts';
+import { describeWithGvisor, output } from './lifecycle/support.ts';
 import { Faults, waysToFail } from './faults.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import type { BlobStore } from '../../src/store/blobs/blob-store.ts';
 import { createBlobStore } from '../../src/store/blobs/create-blob-store.ts';
-import { openDatabase, type Database } from '../../src/store/database.ts';
+import { openDatabase, type Database } from '../../src/store/database/database.ts';
 import { startS3Server, type S3Server } from './s3-server.ts';
 import { openTestStore, silent } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { openDatabase, type Database } from '../../src/store/database.ts';
+import { openDatabase, type Database } from '../../src/store/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { silent } from './support.ts';
 

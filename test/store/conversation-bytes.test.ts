@@ -1,5 +1,5 @@
-import type { Database } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { openDatabase } from '../../src/store/database/database.ts';
 import type { CallResult, NewMethodCall, Store } from '../../src/store/store.ts';
 import { newCall, newConversation, silent, useTestStore } from './support.ts';
 

@@ -90,7 +90,7 @@ test('a row with a time that no client can read is read all the same, and healed
     await poison(time);
     expect((await store.sandboxes.list({})).find((row) => row.sandboxId === sandboxId)?.expiresAt).toBe(told);
   }
-  const [up = ''] = (await readFile('src/store/migrations/0015_finite_expiry.sql', 'utf8')).split('-- Down Migration');
+  const [up = ''] = (await readFile('src/store/database/migrations/0015_finite_expiry.sql', 'utf8')).split('-- Down Migration');
   await poison('infinity');
   await run(up);
   const healed = await store.sandboxes.get(sandboxId);

@@ -1,8 +1,8 @@
 import { access, cp, rename } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { withLock } from '../../src/dev/lock.ts';
-import { mustRun } from '../../src/dev/run-command.ts';
+import { withLock } from '../../src/platform/lock.ts';
+import { mustRun } from '../../src/platform/run-command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Sources that the compiler reads, and what is neither. */

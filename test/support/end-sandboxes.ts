@@ -1,4 +1,4 @@
-import type { Sandboxes } from '../../src/sandbox/sandbox.ts';
+import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runCommand } from '../../src/dev/run-command.ts';
-import { endProcess } from '../../src/dev/server-process.ts';
+import { runCommand } from '../../src/platform/run-command.ts';
+import { endProcess } from '../../src/setup/server-process.ts';
 import { databasesOf, dropDatabase, sandboxRecords } from './databases.ts';
 
 const SETTLE_TIMEOUT_MS = 15_000;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { BUNDLED } from '../../src/workflow-bundle.ts';
+import { BUNDLED } from '../../src/worker/workflow-bundle.ts';
 
 const SRC = resolve('src');
 

@@ -2,10 +2,10 @@ import { stat } from 'node:fs/promises';
 import { basename, join, posix, resolve } from 'node:path';
 import { Command } from 'commander';
 import { failure } from '../../contracts/errors.ts';
-import type { TransferProgress, TransferReport } from '../../sandbox/files.ts';
-import type { SandboxHandle } from '../../sandbox/sandbox.ts';
+import type { TransferProgress, TransferReport } from '../../sandbox/api/files.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
-import { printError, EXIT, printLine, type Cli } from '../cli.ts';
+import { printError, EXIT, printLine, type Cli } from '../output/cli.ts';
 import { createProgress } from './progress.ts';
 import { visit } from './with-sandboxes.ts';
 

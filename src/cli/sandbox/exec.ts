@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { parseDuration } from '../../agents/duration.ts';
+import { parseDuration } from '../../common/duration.ts';
 import { shellWord } from '../../common/shell-quoted.ts';
 import { failure } from '../../contracts/errors.ts';
 import { freeExec } from '../../contracts/call-ids.ts';
-import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/sandbox.ts';
-import { printError, EXIT, printLine, type Cli } from '../cli.ts';
+import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import { printError, EXIT, printLine, type Cli } from '../output/cli.ts';
 import { visit } from './with-sandboxes.ts';
 
 interface ExecOptions {

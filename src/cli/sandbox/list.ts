@@ -3,8 +3,8 @@ import { shortTime } from '../../common/short-time.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { SandboxRow, SandboxState } from '../../store/sandbox-rows.ts';
-import { printJson, printLine, type Cli } from '../cli.ts';
-import { printTable } from '../table.ts';
+import { printJson, printLine, type Cli } from '../output/cli.ts';
+import { printTable } from '../output/table.ts';
 import { withSandboxes } from './with-sandboxes.ts';
 
 export const STATES: SandboxState[] = ['creating', 'warm', 'running', 'frozen', 'hibernated', 'stopped', 'archived', 'lost', 'destroyed'];

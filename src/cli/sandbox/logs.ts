@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { shortTime } from '../../common/short-time.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { ExecInfo, SandboxHandle } from '../../sandbox/sandbox.ts';
-import { printError, EXIT, printJson, printLine, type Cli } from '../cli.ts';
-import { printTable } from '../table.ts';
-import { wholeNumber } from '../whole-number.ts';
+import type { ExecInfo, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import { printError, EXIT, printJson, printLine, type Cli } from '../output/cli.ts';
+import { printTable } from '../output/table.ts';
+import { wholeNumber } from '../output/whole-number.ts';
 import { codeOf } from './exec.ts';
 import { visit } from './with-sandboxes.ts';
 

@@ -1,4 +1,4 @@
-import type { Cli } from '../cli.ts';
+import type { Cli } from '../output/cli.ts';
 
 const EVERY_MS = 200;
 

@@ -2,9 +2,9 @@ import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import { failure } from '../../contracts/errors.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
-import { createLogger } from '../../log.ts';
-import { destroyExpired } from '../../sandbox/destroy-expired.ts';
-import { EXIT, printFact, printJson, printLine, type Cli } from '../cli.ts';
+import { createLogger } from '../../platform/log.ts';
+import { destroyExpired } from '../../sdk/destroy-expired.ts';
+import { EXIT, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
 import { checkRemoval } from './held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 

@@ -1,4 +1,4 @@
-import type { SandboxHandle } from '../../sandbox/sandbox.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { ownerOf } from './held.ts';
 import type { Desk } from './with-sandboxes.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { SandboxTier } from '../../contracts/conversation.ts';
-import { printFact, type Cli } from '../cli.ts';
+import { printFact, type Cli } from '../output/cli.ts';
 import { checkRest, checkVisit } from './held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Cli } from '../cli.ts';
+import type { Cli } from '../output/cli.ts';
 import { copyCommand } from './copy.ts';
 import { execCommand } from './exec.ts';
 import { listSandboxes } from './list.ts';

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { createTurns } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { SandboxHandle } from '../../sandbox/sandbox.ts';
-import type { Pty } from '../../sandbox/terminals.ts';
-import { printLine, type Cli } from '../cli.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { Pty } from '../../sandbox/api/terminals.ts';
+import { printLine, type Cli } from '../output/cli.ts';
 import { createDetachKeys } from './detach-keys.ts';
 import { codeOf } from './exec.ts';
 import { visit } from './with-sandboxes.ts';

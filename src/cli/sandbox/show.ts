@@ -3,7 +3,7 @@ import { shortTime } from '../../common/short-time.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
-import { printFact, printJson, type Cli } from '../cli.ts';
+import { printFact, printJson, type Cli } from '../output/cli.ts';
 import { ownerOf } from './held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { parseDuration } from '../../agents/duration.ts';
+import { parseDuration } from '../../common/duration.ts';
 import { shortTime } from '../../common/short-time.ts';
 import { makeId } from '../../contracts/ids.ts';
-import type { SnapshotInfo } from '../../sandbox/snapshots.ts';
-import { printError, printFact, printJson, printLine, type Cli } from '../cli.ts';
-import { printTable } from '../table.ts';
-import { wholeNumber } from '../whole-number.ts';
+import type { SnapshotInfo } from '../../sandbox/api/snapshots.ts';
+import { printError, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
+import { printTable } from '../output/table.ts';
+import { wholeNumber } from '../output/whole-number.ts';
 import { findSandbox, withSandboxes } from './with-sandboxes.ts';
 
 /** Copies of sandboxes: made, listed, and made into sandboxes again. */

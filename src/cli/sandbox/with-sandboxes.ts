@@ -1,13 +1,13 @@
-import type { Config } from '../../config.ts';
-import { readEnvironment } from '../../config.ts';
+import type { Config } from '../../platform/config.ts';
+import { readEnvironment } from '../../platform/config.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import { createLogger } from '../../log.ts';
-import { resolveReferences } from '../../sandbox/references.ts';
-import type { SandboxHandle, Sandboxes } from '../../sandbox/sandbox.ts';
+import { createLogger } from '../../platform/log.ts';
+import { resolveReferences } from '../../sandbox/api/references.ts';
+import type { SandboxHandle, Sandboxes } from '../../sandbox/api/sandbox.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
-import { printError, type Cli } from '../cli.ts';
+import { printError, type Cli } from '../output/cli.ts';
 import { checkVisit } from './held.ts';
 import { restAgain } from './rest-again.ts';
 
@@ -23,7 +23,7 @@ export async function withSandboxes<T>(cli: Cli, work: (desk: Desk) => Promise<T
   const config = cli.config();
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
   // Loaded here: other commands need neither.
-  const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../store/open-store.ts'), import('../../sandbox/backends.ts')]);
+  const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../store/open-store.ts'), import('../../sdk/backends.ts')]);
   await using store = await openStore({ url: config.DATABASE_URL, log, poolSize: 3, blobs: config });
   await using sandboxes = await createSandboxes({ config, store, log, role: 'visitor' });
   return await work({ config, store, sandboxes });

@@ -1,5 +1,5 @@
 import type { CreateScheduleOptions, Longshore } from '../../client.ts';
-import { printFact, printJson, type Cli } from '../cli.ts';
+import { printFact, printJson, type Cli } from '../output/cli.ts';
 
 export interface CreateOptions extends Omit<CreateScheduleOptions, 'id' | 'agent'> {
   cron?: string;

@@ -1,6 +1,6 @@
 import type { Longshore, Schedule } from '../../client.ts';
-import { printJson, printLine, type Cli } from '../cli.ts';
-import { printTable } from '../table.ts';
+import { printJson, printLine, type Cli } from '../output/cli.ts';
+import { printTable } from '../output/table.ts';
 import { durationText } from './duration-text.ts';
 
 export async function listSchedules(cli: Cli, longshore: Longshore, json: boolean): Promise<void> {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { visibleLine } from '../../contracts/visible-text.ts';
-import { EXIT, printError, printFact, printJson, printLine, withClient, type Cli } from '../cli.ts';
-import { wholeNumber } from '../whole-number.ts';
+import { EXIT, printError, printFact, printJson, printLine, withClient, type Cli } from '../output/cli.ts';
+import { wholeNumber } from '../output/whole-number.ts';
 import { createSchedule, type CreateOptions } from './create.ts';
 import { listSchedules } from './list.ts';
 import { showSchedule } from './show.ts';

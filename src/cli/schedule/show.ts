@@ -1,5 +1,5 @@
 import type { Longshore, ScheduleRun, ScheduleWithRuns } from '../../client.ts';
-import { printFact, printJson, type Cli } from '../cli.ts';
+import { printFact, printJson, type Cli } from '../output/cli.ts';
 import { durationText } from './duration-text.ts';
 import { timingText } from './list.ts';
 

@@ -1,4 +1,4 @@
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 import { codePlugin } from './code.ts';
 import { filesPlugin } from './files.ts';
 import { shellPlugin } from './shell.ts';

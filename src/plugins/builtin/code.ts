@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { definePlugin, defineTool } from '../define-plugin.ts';
+import { definePlugin, defineTool } from '../api/define-plugin.ts';
 import { describeCode } from './code-result.ts';
 import { describeResult } from './command-result.ts';
 import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './limits.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../contracts/json.ts';
-import { defineTool, type Tool, type ToolAnnotations } from '../define-plugin.ts';
+import { defineTool, type Tool, type ToolAnnotations } from '../api/define-plugin.ts';
 import { Refusal, runProgram } from './run-program.ts';
 
 interface FileToolDefinition<Parameters extends z.ZodType<JsonObject>, Answer> {

@@ -1,4 +1,4 @@
-import { definePlugin } from '../define-plugin.ts';
+import { definePlugin } from '../api/define-plugin.ts';
 import { editFile } from './files-edit.ts';
 import { listFiles } from './files-list.ts';
 import { readFile } from './files-read.ts';

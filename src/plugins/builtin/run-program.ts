@@ -4,7 +4,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import { tryParseForeign } from '../../contracts/foreign-json.ts';
-import type { ToolSandbox } from '../define-plugin.ts';
+import type { ToolSandbox } from '../api/define-plugin.ts';
 
 const TIMEOUT_MS = 60_000;
 /** Far above what a program answers; keeps a hostile one from filling the worker's memory. */

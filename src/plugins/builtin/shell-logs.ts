@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { failure } from '../../contracts/errors.ts';
-import { defineTool, type Tool } from '../define-plugin.ts';
+import { defineTool, type Tool } from '../api/define-plugin.ts';
 import { runProgram } from './run-program.ts';
 
 /** Bytes of one stream that one call gives. */

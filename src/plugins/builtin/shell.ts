@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { definePlugin, defineTool, type Tool } from '../define-plugin.ts';
+import { definePlugin, defineTool, type Tool } from '../api/define-plugin.ts';
 import { describeResult } from './command-result.ts';
 import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './limits.ts';
 import { shellLogs } from './shell-logs.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
-import { definePlugin, defineTool, type Plugin } from '../define-plugin.ts';
-import type { PluginConversation } from '../plugin-details.ts';
-import type { RegisteredTool } from '../registry.ts';
+import { definePlugin, defineTool, type Plugin } from '../api/define-plugin.ts';
+import type { PluginConversation } from '../api/plugin-details.ts';
+import type { RegisteredTool } from '../registry/registry.ts';
 
 export const SEARCH_TOOL = 'tools:search';
 

@@ -1,7 +1,7 @@
 import { readlink, realpath, stat } from 'node:fs/promises';
 import { callbackify } from 'node:util';
 import type { ResolveOptions } from 'enhanced-resolve';
-import { readRealFile } from '../read-real-file.ts';
+import { readRealFile } from './read-real-file.ts';
 import type { Territory } from './territory.ts';
 
 type FileSystem = ResolveOptions['fileSystem'];

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import enhancedResolve, { type ResolveRequest } from 'enhanced-resolve';
-import type { Refusal } from '../isolates/not-in-a-compartment.ts';
+import type { Refusal } from './not-in-a-compartment.ts';
 import { boundedFiles } from './bounded-files.ts';
 import { isBelow, type Territory } from './territory.ts';
 

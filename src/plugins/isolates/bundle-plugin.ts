@@ -9,8 +9,8 @@ import { evadeCensor } from '../bundle/evade-censor.ts';
 import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts';
 import { pluginSources } from '../bundle/plugin-sources.ts';
 import { isBelow, territoryOf, type Territory } from '../bundle/territory.ts';
-import { readRealFile } from '../read-real-file.ts';
-import { absentModule, refusalOf, type Refusal } from './not-in-a-compartment.ts';
+import { readRealFile } from '../bundle/read-real-file.ts';
+import { absentModule, refusalOf, type Refusal } from '../bundle/not-in-a-compartment.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));

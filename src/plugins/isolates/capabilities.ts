@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
-import type { Permissions } from '../define-plugin.ts';
-import type { ToolContext } from '../tool-context.ts';
+import type { Permissions } from '../api/define-plugin.ts';
+import type { ToolContext } from '../api/tool-context.ts';
 import { readWithin } from './read-within.ts';
 
 /** A call that is under way, as far as its capabilities go. */

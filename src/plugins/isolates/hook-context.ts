@@ -1,5 +1,5 @@
-import type { PluginConversation } from '../plugin-details.ts';
-import type { ToolContext } from '../tool-context.ts';
+import type { PluginConversation } from '../api/plugin-details.ts';
+import type { ToolContext } from '../api/tool-context.ts';
 
 /** What a plugin's own function is given for a conversation: its store. Everything else of a tool's context belongs to calls. */
 export function hookContext({ conversationId, userId, tenantId, agentId, store }: PluginConversation): ToolContext {

@@ -1,4 +1,4 @@
-import type { FenceLevel } from './fence.ts';
+import type { FenceLevel } from './fence/fence.ts';
 
 /**
  * How a plugin's process is. `asleep`: it was ended since nobody used it, and the next call starts another. `broken`: there is none, since the last one

@@ -1,11 +1,11 @@
 import { failure } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import type { Logger } from '../../log.ts';
-import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../define-plugin.ts';
-import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../plugin-details.ts';
+import type { Logger } from '../../platform/log.ts';
+import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../api/define-plugin.ts';
+import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../api/plugin-details.ts';
 import type { PluginBundle } from './bundle-plugin.ts';
 import type { Caller } from './capabilities.ts';
-import type { Fence } from './fence.ts';
+import type { Fence } from './fence/fence.ts';
 import { hookContext } from './hook-context.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
 import type { IsolatesHealth } from './isolate-health.ts';

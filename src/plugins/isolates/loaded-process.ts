@@ -1,7 +1,7 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
-import type { Logger } from '../../log.ts';
-import type { ToolContext } from '../tool-context.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { ToolContext } from '../api/tool-context.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { explain } from './explain.ts';
 import { useCapability, type Caller } from './capabilities.ts';

@@ -1,4 +1,4 @@
-import { describeFence, probeFence, type Fence, type FenceLevel } from './fence.ts';
+import { describeFence, probeFence, type Fence, type FenceLevel } from './fence/fence.ts';
 import { writeGuestScript } from './guest-script.ts';
 import { startPluginProcess, type PluginProcess } from './plugin-process.ts';
 

@@ -1,7 +1,7 @@
 import { failure } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import type { CommandResult } from '../../sandbox/sandbox.ts';
-import type { SandboxedQuestion } from '../tool-context.ts';
+import type { CommandResult } from '../../sandbox/api/sandbox.ts';
+import type { SandboxedQuestion } from '../api/tool-context.ts';
 import { useCapability, type Caller } from './capabilities.ts';
 import { createLineReader } from './line-reader.ts';
 import { errorOf, factsOf } from './loaded-process.ts';

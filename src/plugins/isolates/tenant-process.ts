@@ -1,6 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../platform/log.ts';
 import { createBreaker, type Breaker } from './breaker.ts';
 import { wasNeverRead } from './calls.ts';
 import type { IsolateHealth } from './isolate-health.ts';

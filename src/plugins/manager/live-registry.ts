@@ -1,4 +1,4 @@
-import type { Registry } from '../registry.ts';
+import type { Registry } from '../registry/registry.ts';
 
 /** A registry whose plugins may be replaced while it is used: each question is answered by the newest snapshot. */
 export interface LiveRegistry extends Registry {

@@ -1,4 +1,4 @@
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 
 export interface LoadOrder<Item> {
   /** Each after all that it depends on. */

@@ -1,8 +1,8 @@
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { Store } from '../../store/store.ts';
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
-import type { Registry } from '../registry.ts';
+import type { Registry } from '../registry/registry.ts';
 import type { PluginSource } from './plugin-source.ts';
 
 export interface ManagerOptions {

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import type { PermissionBound, PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { Permissions, Plugin } from '../define-plugin.ts';
+import type { Permissions, Plugin } from '../api/define-plugin.ts';
 
 /** What decides what a plugin asks for. */
 export type Asking = Pick<Plugin, 'tools' | 'environment'>;

@@ -3,7 +3,7 @@ import type { PermissionBound } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { boundsOf, excessesOver, type Asking, type Excess } from './permission-bounds.ts';
 import { permissionsOf } from './permissions-of.ts';

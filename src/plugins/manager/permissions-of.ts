@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../contracts/json.ts';
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 
 /** All that the tools of a plugin ask for together, and the variables that the plugin itself asks for. */
 export function permissionsOf(tools: Plugin['tools'], environment: Plugin['environment'] = []): JsonObject {

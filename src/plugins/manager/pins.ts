@@ -5,8 +5,8 @@ import type { PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
 import { isBelow } from '../bundle/territory.ts';
-import { readPluginFile } from '../read-plugin-file.ts';
-import { readRealFile } from '../read-real-file.ts';
+import { readPluginFile } from '../bundle/read-plugin-file.ts';
+import { readRealFile } from '../bundle/read-real-file.ts';
 
 /** Of one file. */
 const MAX_BYTES = 1024 * 1024 * 1024;

@@ -2,12 +2,12 @@ import { inTime } from '../../common/in-time.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 import { checkBounds } from './permission-bounds.ts';
 import { checkGrants } from './permission-grants.ts';
-import type { Compile } from '../validate-arguments.ts';
+import type { Compile } from '../registry/validate-arguments.ts';
 import { prepareConfig } from './plugin-config.ts';
 import { countCalls, type CountedPlugin } from './running-calls.ts';
 

@@ -2,8 +2,8 @@ import { createTurns } from '../../common/turns.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
-import type { Plugin } from '../define-plugin.ts';
-import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry.ts';
+import type { Plugin } from '../api/define-plugin.ts';
+import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry/registry.ts';
 import { bringUp, type Household, type ManagedSource } from './bring-up.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
@@ -11,7 +11,7 @@ import { configureInstance, stopInstance, type PluginInstance } from './plugin-i
 import { grantedTo, ungrantedOf } from './permission-grants.ts';
 import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
-import { createCompiler } from '../validate-arguments.ts';
+import { createCompiler } from '../registry/validate-arguments.ts';
 
 /** The plugins of a worker, which come, change and go while it runs. */
 export interface PluginManager extends AsyncDisposable {

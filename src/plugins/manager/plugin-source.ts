@@ -1,9 +1,9 @@
 import type { Agent, PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
-import { loadPlugins, type LoadOptions } from '../load-plugins.ts';
-import { rootOf } from '../locate-plugin.ts';
+import { loadPlugins, type LoadOptions } from '../load/load-plugins.ts';
+import { rootOf } from '../load/locate-plugin.ts';
 import { checkPin } from './pins.ts';
 
 /** A plugin as agents name it. */

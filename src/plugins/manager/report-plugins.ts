@@ -1,5 +1,5 @@
 import type { PluginReport } from '../../store/plugin-rows.ts';
-import type { Plugin } from '../define-plugin.ts';
+import type { Plugin } from '../api/define-plugin.ts';
 import type { Household, ManagedSource } from './bring-up.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { grantedTo, permissionsIn, ungrantedOf } from './permission-grants.ts';

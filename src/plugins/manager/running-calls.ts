@@ -1,4 +1,4 @@
-import type { Plugin, Tool } from '../define-plugin.ts';
+import type { Plugin, Tool } from '../api/define-plugin.ts';
 
 /** A plugin that can be taken away once nothing of it runs. */
 export interface CountedPlugin {

@@ -1,6 +1,6 @@
 import { readdirSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../platform/log.ts';
 
 /** What a build or an installation writes by the thousand. */
 const IGNORED = new Set(['node_modules', '.git']);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Logger } from '../../log.ts';
-import { isPath, modulesAbove, rootOf } from '../locate-plugin.ts';
+import type { Logger } from '../../platform/log.ts';
+import { isPath, modulesAbove, rootOf } from '../load/locate-plugin.ts';
 import type { PluginManager } from './plugin-manager.ts';
 import { watchDirectory, type WatchedDirectory } from './watch-directory.ts';
 

@@ -1,6 +1,6 @@
 import type { SecureContextOptions } from 'node:tls';
 import type { EgressRule, SandboxOptions } from '../../contracts/agent.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { AddressPolicy } from '../../network/address-policy.ts';
 import type { Authority } from './authority.ts';
 import type { Decisions, EgressSummary, Tally } from './decisions.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { RecentMap } from '../../common/recent-map.ts';
 import { failure } from '../../contracts/errors.ts';
-import { ensureOwnDirectory, readOwnSecret } from '../../own-path.ts';
+import { ensureOwnDirectory, readOwnSecret } from '../../platform/own-path.ts';
 import { certifyHost, createAuthority, type Certified } from './certificates.ts';
 
 /** Vouches for hosts to sandboxes whose connections are opened on the way, to add credentials. */

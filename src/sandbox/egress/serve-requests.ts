@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { inTime } from '../../common/in-time.ts';
 import type { EgressRule } from '../../contracts/agent.ts';
-import { resolveReferences } from '../references.ts';
+import { resolveReferences } from '../api/references.ts';
 import { admit, type EgressParts } from './admit.ts';
 import { authorityOf } from './connect-remote.ts';
 import { exchange, type Outcome } from './exchange.ts';

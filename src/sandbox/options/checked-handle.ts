@@ -1,5 +1,5 @@
-import type { SandboxHandle } from '../sandbox.ts';
-import type { Pty } from '../terminals.ts';
+import type { SandboxHandle } from '../api/sandbox.ts';
+import type { Pty } from '../api/terminals.ts';
 import { CODE } from './code.ts';
 import { COMMANDS } from './commands.ts';
 import { FILES } from './files.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { CodeContext, CodeLanguage, CodeLanguageAlias, RunCodeOptions, SandboxHandle } from '../sandbox.ts';
+import type { CodeContext, CodeLanguage, CodeLanguageAlias, RunCodeOptions, SandboxHandle } from '../api/sandbox.ts';
 import { placeShape, timeoutMs } from './commands.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
 import { abortSignal, callback, execId, faultOfCharacters, flag, oneOf, user } from './values.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { PROTOCOL } from '../connection/protocol.ts';
-import type { RunOptions, SandboxHandle, StartOptions } from '../sandbox.ts';
+import { PROTOCOL } from '../protocol/protocol.ts';
+import type { RunOptions, SandboxHandle, StartOptions } from '../api/sandbox.ts';
 import { content, piece } from './content.ts';
 import { options, type Parameters } from './parse.ts';
 import { abortSignal, bytes, callback, environment, execId, flag, oneOf, path, text, user, whole } from './values.ts';

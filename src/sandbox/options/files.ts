@@ -1,5 +1,5 @@
-import { PROTOCOL } from '../connection/protocol.ts';
-import type { SandboxHandle } from '../sandbox.ts';
+import { PROTOCOL } from '../protocol/protocol.ts';
+import type { SandboxHandle } from '../api/sandbox.ts';
 import { content } from './content.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
 import { bytes, callback, flag, isWellFormed, list, localPath, mode, notWellFormed, path, pattern, text, whole } from './values.ts';

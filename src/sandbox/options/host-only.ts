@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { RunToolOptions, SandboxHandle, SandboxServer, ServerRequestOptions } from '../sandbox.ts';
+import type { RunToolOptions, SandboxHandle, SandboxServer, ServerRequestOptions } from '../api/sandbox.ts';
 import { timeoutMs } from './commands.ts';
 import { isNot, isPlainObject, options, value, type Parameters } from './parse.ts';
 import { abortSignal, callback, environment, execId, flag, list, name, path, text, whole } from './values.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import { isNot, isPlainObject, value, type Fault } from './parse.ts';
-import { showValue } from './show-value.ts';
+import { showValue } from '../../common/show-value.ts';
 import { faultOfCharacters } from './values.ts';
 
 const MAX_DEPTH = 20;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { nearest } from '../../agents/nearest.ts';
-import { withoutUndefined } from '../../agents/sandbox-options.ts';
+import { nearest } from '../../common/nearest.ts';
+import { withoutUndefined } from '../../definitions/agents/sandbox-options.ts';
 import { failure } from '../../contracts/errors.ts';
-import { showValue } from './show-value.ts';
+import { showValue } from '../../common/show-value.ts';
 
 /** What is wrong with a value, and what to give instead. */
 export interface Fault {

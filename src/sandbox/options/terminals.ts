@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { SandboxHandle } from '../sandbox.ts';
-import type { Pty, PtyFollow, PtyOptions } from '../terminals.ts';
+import type { SandboxHandle } from '../api/sandbox.ts';
+import type { Pty, PtyFollow, PtyOptions } from '../api/terminals.ts';
 import { command, placeShape } from './commands.ts';
 import { piece } from './content.ts';
 import { options, parseArgument, type Parameters } from './parse.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isNot, isPlainObject, value, type Fault } from './parse.ts';
-import { showValue } from './show-value.ts';
+import { showValue } from '../../common/show-value.ts';
 
 /** Longest that anything may take here: the type that Postgres and JavaScript keep times in holds any date that it leads to. */
 const CENTURY_MS = 100 * 365.25 * 86_400_000;

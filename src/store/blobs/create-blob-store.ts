@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../database/database.ts';
 import type { BlobStore } from './blob-store.ts';
 import { createDirectoryBlobs } from './directory-blobs.ts';
 import { createPostgresBlobs } from './postgres-blobs.ts';

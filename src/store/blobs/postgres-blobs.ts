@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { failure } from '../../contracts/errors.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../database/database.ts';
 import { inPieces, Meter, type BlobStore } from './blob-store.ts';
 
 const CHUNK_BYTES = 1024 * 1024;

@@ -1,9 +1,9 @@
-import type { ToolContext, ToolResult } from '../../../src/plugins/define-plugin.ts';
+import type { ToolContext, ToolResult } from '../../../src/plugins/api/define-plugin.ts';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import { BUILTIN_PLUGINS } from '../../../src/plugins/builtin/builtin-plugins.ts';
-import { createRegistry } from '../../../src/plugins/registry.ts';
-import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
-import { createTestSandboxes } from '../../sandbox/docker/support.ts';
+import { createRegistry } from '../../../src/plugins/registry/registry.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import { createTestSandboxes } from '../../sandbox/lifecycle/support.ts';
 
 /** A real sandbox, and the built-in tools working in it as a worker would have them. */
 export interface ToolBench {

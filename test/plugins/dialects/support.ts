@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import type { JsonObject } from '../../../src/contracts/json.ts';
-import type { Plugin, PluginHost } from '../../../src/plugins/define-plugin.ts';
+import type { Plugin, PluginHost } from '../../../src/plugins/api/define-plugin.ts';
 import type { Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
-import { loadPlugins } from '../../../src/plugins/load-plugins.ts';
+import { loadPlugins } from '../../../src/plugins/load/load-plugins.ts';
 
 const directory = fileURLToPath(new URL('../../fixtures/plugins', import.meta.url));
 

@@ -1,12 +1,12 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { contextFor } from '../../../src/activities/tool-context.ts';
-import type { ToolRun } from '../../../src/activities/tool-run.ts';
-import { createCallSandbox } from '../../../src/activities/tool-sandbox.ts';
-import { deferred } from '../../../src/deferred.ts';
-import type { Plugin } from '../../../src/plugins/define-plugin.ts';
-import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import { contextFor } from '../../../src/tool-calls/run/tool-context.ts';
+import type { ToolRun } from '../../../src/tool-calls/run/tool-run.ts';
+import { createCallSandbox } from '../../../src/tool-calls/run/tool-sandbox.ts';
+import { deferred } from '../../../src/common/deferred.ts';
+import type { Plugin } from '../../../src/plugins/api/define-plugin.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { until } from '../../e2e/support.ts';
-import { createTestSandboxes, type TestSandboxes } from '../../sandbox/docker/support.ts';
+import { createTestSandboxes, type TestSandboxes } from '../../sandbox/lifecycle/support.ts';
 import { newConversation } from '../../store/support.ts';
 import { openWorkbench, problemOf, type Workbench } from './support.ts';
 

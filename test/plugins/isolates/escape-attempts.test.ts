@@ -5,12 +5,12 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { probeFence, probeSiblings, type Fence } from '../../../src/plugins/isolates/fence.ts';
-import { PROBE } from '../../../src/plugins/isolates/launcher/measure.ts';
-import { siblings } from '../../../src/plugins/isolates/launcher/sibling.ts';
+import { probeFence, probeSiblings, type Fence } from '../../../src/plugins/isolates/fence/fence.ts';
+import { PROBE } from '../../../src/plugins/isolates/fence/measure.ts';
+import { siblings } from '../../../src/plugins/isolates/fence/sibling.ts';
 import { writeGuestScript, type GuestScript } from '../../../src/plugins/isolates/guest-script.ts';
 import { startPluginProcess, type PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
-import { PluginContainers, type PluginContainerSpec } from '../../../src/sandbox/docker/plugin-containers.ts';
+import { PluginContainers, type PluginContainerSpec } from '../../../src/sandbox/engine/docker/plugin-containers.ts';
 import { until } from '../../e2e/support.ts';
 
 /** What a plugin could do that runs any code as its process: programs that make system calls as they like, in place of Node, behind the same fence. */
@@ -111,7 +111,7 @@ onLinux('a worker that is killed leaves no container and no group', async () => 
   const ready = `process.stdout.write('{"type":"ready"}\\n'); setInterval(() => 0, 1000); process.stdin.on('end', () => 0); for (;;);`;
   const loops = join(directory, 'loops.cjs');
   await writeFile(loops, ready);
-  const source = `import { probeSiblings } from '${own}/src/plugins/isolates/fence.ts'; const fence = await probeSiblings('${PERL}', { script: '${loops}' });
+  const source = `import { probeSiblings } from '${own}/src/plugins/isolates/fence/fence.ts'; const fence = await probeSiblings('${PERL}', { script: '${loops}' });
     const child = fence.start('${loops}'); child.stdout.once('data', () => console.log('up'));`;
   const worker = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', source], { cwd: own, stdio: ['ignore', 'pipe', 'inherit'] });
   await once(worker.stdout, 'data');

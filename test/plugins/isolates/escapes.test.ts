@@ -1,5 +1,5 @@
 import { contextOf, openWorkbench, run, sourceOf, type Workbench } from './support.ts';
-import type { Plugin } from '../../../src/plugins/define-plugin.ts';
+import type { Plugin } from '../../../src/plugins/api/define-plugin.ts';
 
 /** Each piece of code gives what it got hold of; an escape is an object of the process, an effect on others, or anything but nothing. */
 const ATTEMPTS: Record<string, string> = {

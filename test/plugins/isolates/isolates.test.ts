@@ -1,6 +1,6 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deferred } from '../../../src/deferred.ts';
+import { deferred } from '../../../src/common/deferred.ts';
 import { until } from '../../e2e/support.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 

@@ -1,5 +1,5 @@
-import type { Plugin } from '../../../src/plugins/define-plugin.ts';
-import { call, openManagerBench } from '../manager-workbench.ts';
+import type { Plugin } from '../../../src/plugins/api/define-plugin.ts';
+import { call, openManagerBench } from '../manager/manager-workbench.ts';
 import { hostOf } from '../dialects/support.ts';
 import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Logger } from '../../../src/log.ts';
-import type { Permissions, Plugin, ToolContext } from '../../../src/plugins/define-plugin.ts';
+import type { Logger } from '../../../src/platform/log.ts';
+import type { Permissions, Plugin, ToolContext } from '../../../src/plugins/api/define-plugin.ts';
 import { bundlePlugin } from '../../../src/plugins/isolates/bundle-plugin.ts';
 import { openIsolates, type Isolates, type IsolatesOptions } from '../../../src/plugins/isolates/load-isolated.ts';
 

@@ -1,6 +1,6 @@
 import { array, assert, asyncProperty, constant, integer, oneof, record } from 'fast-check';
 import type { JsonObject } from '../../../src/contracts/json.ts';
-import type { Logger } from '../../../src/log.ts';
+import type { Logger } from '../../../src/platform/log.ts';
 import { createIsolate, type Isolate } from '../../../src/plugins/isolates/isolate.ts';
 import { createPlaces, type Places } from '../../../src/plugins/isolates/places.ts';
 import type { PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';

@@ -1,6 +1,6 @@
 import { readFile, readlink } from 'node:fs/promises';
-import { deferred } from '../../../src/deferred.ts';
-import type { Plugin, ToolContext } from '../../../src/plugins/define-plugin.ts';
+import { deferred } from '../../../src/common/deferred.ts';
+import type { Plugin, ToolContext } from '../../../src/plugins/api/define-plugin.ts';
 import { until } from '../../e2e/support.ts';
 import { hostOf } from '../dialects/support.ts';
 import { childrenOf, contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';

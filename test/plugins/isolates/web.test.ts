@@ -1,5 +1,5 @@
 import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
-import type { Plugin } from '../../../src/plugins/define-plugin.ts';
+import type { Plugin } from '../../../src/plugins/api/define-plugin.ts';
 
 let bench: Workbench;
 let plugin: Plugin;

@@ -1,14 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/platform/config.ts';
 import type { SandboxOptions } from '../../../src/contracts/agent.ts';
-import { createLogger } from '../../../src/log.ts';
-import { createSandboxes } from '../../../src/sandbox/backends.ts';
-import type { SandboxHandle, Sandboxes } from '../../../src/sandbox/sandbox.ts';
+import { createLogger } from '../../../src/platform/log.ts';
+import { createSandboxes } from '../../../src/sdk/backends.ts';
+import type { SandboxHandle, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { createTestDatabase } from '../../support/databases.ts';
-import { createTestSandboxes } from '../docker/support.ts';
+import { createTestSandboxes } from '../lifecycle/support.ts';
 
 /** A backend under test with one fresh sandbox; disposing it removes everything. */
 export interface Backend {

@@ -1,5 +1,5 @@
-import type { CodeResult, RunCodeOptions, SandboxHandle } from '../../../src/sandbox/sandbox.ts';
-import { until } from '../docker/support.ts';
+import type { CodeResult, RunCodeOptions, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
 describe.each(BACKENDS)('code on %s', (_name, open) => {

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, sy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import type { FileEvent, FileWatch } from '../../../src/sandbox/files.ts';
-import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
-import type { Pty } from '../../../src/sandbox/terminals.ts';
-import { until } from '../docker/support.ts';
+import type { FileEvent, FileWatch } from '../../../src/sandbox/api/files.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { Pty } from '../../../src/sandbox/api/terminals.ts';
+import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
 describe.each(BACKENDS)('%s', (_name, open) => {

@@ -1,4 +1,4 @@
-import { until } from '../docker/support.ts';
+import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
 describe.each(BACKENDS)('rest and wake on %s', (_name, open) => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { SandboxHandle, SandboxServer, ServerRequestOptions } from '../../../src/sandbox/sandbox.ts';
-import { until } from '../docker/support.ts';
+import type { SandboxHandle, SandboxServer, ServerRequestOptions } from '../../../src/sandbox/api/sandbox.ts';
+import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
 const PROGRAM = new URL('../../fixtures/mcp/guest-server.cjs', import.meta.url);

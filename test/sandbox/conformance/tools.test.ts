@@ -1,5 +1,5 @@
-import type { MethodCall, RunToolOptions, SandboxHandle } from '../../../src/sandbox/sandbox.ts';
-import { until } from '../docker/support.ts';
+import type { MethodCall, RunToolOptions, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
 /** What a plugin's bundle exports, by the body of its function. */

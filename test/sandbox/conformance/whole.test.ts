@@ -1,8 +1,8 @@
 import { mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
-import { until } from '../docker/support.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
 describe.each(BACKENDS)('nothing is lost or cut silently on %s', (_name, open) => {

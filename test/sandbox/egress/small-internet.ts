@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { connect as connectSecurely, createSecureContext, type TLSSocket } from 'node:tls';
 import type { EgressRule } from '../../../src/contracts/agent.ts';
-import { createLogger } from '../../../src/log.ts';
+import { createLogger } from '../../../src/platform/log.ts';
 import { createAddressPolicy } from '../../../src/network/address-policy.ts';
 import type { Patience } from '../../../src/sandbox/egress/admit.ts';
 import { certifyHost, createAuthority } from '../../../src/sandbox/egress/certificates.ts';

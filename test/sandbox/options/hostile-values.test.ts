@@ -1,8 +1,8 @@
 import { isFailure } from '../../../src/contracts/errors.ts';
 import { checkedHandle } from '../../../src/sandbox/options/checked-handle.ts';
-import { parseControl } from '../../../src/sandbox/options/control.ts';
-import { parseOpenOptions } from '../../../src/sandbox/options/sandbox.ts';
-import type { RunCodeOptions, RunOptions, SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import { parseControl } from '../../../src/sdk/control-options.ts';
+import { parseOpenOptions } from '../../../src/sdk/open-options.ts';
+import type { RunCodeOptions, RunOptions, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 import type { OpenSandboxOptions } from '../../../src/sandbox.ts';
 import { HOSTILE } from '../../support/hostile-values.ts';
 

@@ -4,8 +4,8 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
-import { connectSupervisor } from '../../../src/sandbox/connection/connect-supervisor.ts';
-import { encodeFrame, FRAMES, LIMITS, PROTOCOL_VERSION } from '../../../src/sandbox/connection/frames.ts';
+import { connectSupervisor } from '../../../src/sandbox/protocol/connect-supervisor.ts';
+import { encodeFrame, FRAMES, LIMITS, PROTOCOL_VERSION } from '../../../src/sandbox/protocol/frames.ts';
 import { failure } from '../../../src/contracts/errors.ts';
 import { LocalSupervisor, silentLog, until } from './local-supervisor.ts';
 

@@ -2,10 +2,10 @@ import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { Duplex, Transform } from 'node:stream';
 import { promisify } from 'node:util';
-import { connectSupervisor } from '../../../src/sandbox/connection/connect-supervisor.ts';
-import { createHandle } from '../../../src/sandbox/connection/create-handle.ts';
-import type { SupervisorConnection } from '../../../src/sandbox/connection/supervisor-connection.ts';
-import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import { connectSupervisor } from '../../../src/sandbox/protocol/connect-supervisor.ts';
+import { createHandle } from '../../../src/sandbox/handle/create-handle.ts';
+import type { SupervisorConnection } from '../../../src/sandbox/protocol/supervisor-connection.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { silentLog, until } from './local-supervisor.ts';
 
 const run = promisify(execFile);

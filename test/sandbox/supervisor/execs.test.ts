@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeFrame, FrameReader, FRAMES } from '../../../src/sandbox/connection/frames.ts';
+import { encodeFrame, FrameReader, FRAMES } from '../../../src/sandbox/protocol/frames.ts';
 import { descendants, isAlive, LocalSupervisor, until } from './local-supervisor.ts';
 
 let supervisor: LocalSupervisor;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { encodeFrame, FrameReader, FRAMES, LIMITS, type Frame } from '../../../src/sandbox/connection/frames.ts';
+import { encodeFrame, FrameReader, FRAMES, LIMITS, type Frame } from '../../../src/sandbox/protocol/frames.ts';
 import { LocalSupervisor, until } from './local-supervisor.ts';
 
 let supervisor: LocalSupervisor;

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { connectSupervisor } from '../../../src/sandbox/connection/connect-supervisor.ts';
-import { createHandle } from '../../../src/sandbox/connection/create-handle.ts';
-import type { SupervisorConnection } from '../../../src/sandbox/connection/supervisor-connection.ts';
-import type { SandboxHandle } from '../../../src/sandbox/sandbox.ts';
+import { connectSupervisor } from '../../../src/sandbox/protocol/connect-supervisor.ts';
+import { createHandle } from '../../../src/sandbox/handle/create-handle.ts';
+import type { SupervisorConnection } from '../../../src/sandbox/protocol/supervisor-connection.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../src/sandbox/supervisor/supervisor.py', import.meta.url));
 export const silentLog = pino({ level: 'silent' });

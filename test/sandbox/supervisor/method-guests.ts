@@ -1,4 +1,4 @@
-import type { CommandResult, MethodAnswer, MethodCall, RunOptions } from '../../../src/sandbox/sandbox.ts';
+import type { CommandResult, MethodAnswer, MethodCall, RunOptions } from '../../../src/sandbox/api/sandbox.ts';
 import type { LocalSupervisor } from './local-supervisor.ts';
 
 const SPECS = [

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MethodCall, RunOptions } from '../../../src/sandbox/sandbox.ts';
+import type { MethodCall, RunOptions } from '../../../src/sandbox/api/sandbox.ts';
 import { LocalSupervisor, until } from './local-supervisor.ts';
 import { echo, runPython, serveCalls, type Reply } from './method-guests.ts';
 

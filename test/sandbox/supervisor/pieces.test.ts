@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommand } from '../../../src/dev/run-command.ts';
+import { runCommand } from '../../../src/platform/run-command.ts';
 
 const ROUNDS = 500;
 

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import type { FencedIsolation, Permissions, ToolAnnotations, Visibility } from '../../define-plugin.ts';
+import type { FencedIsolation, Permissions, ToolAnnotations, Visibility } from '../../api/define-plugin.ts';
 import type { ToolParameters } from './parameters.ts';
 
 /** What a tool says of itself besides its parameters; all of it is read, and what is not known here is kept as its metadata. */

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { ContentPart } from '../../../contracts/transcript.ts';
-import type { ToolResult } from '../../define-plugin.ts';
+import type { ToolResult } from '../../api/define-plugin.ts';
 
 /** Keys of a result that say how it is to be read. */
 const ENVELOPE = new Set(['success', 'content', 'message', 'error']);

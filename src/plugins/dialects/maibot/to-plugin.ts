@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { Tool } from '../../define-plugin.ts';
-import { identityFieldsOf, identityOf } from '../../identity-fields.ts';
-import type { PluginConversation, PluginDetails } from '../../plugin-details.ts';
-import type { ToolContext } from '../../tool-context.ts';
+import type { Tool } from '../../api/define-plugin.ts';
+import { identityFieldsOf, identityOf } from '../../registry/identity-fields.ts';
+import type { PluginConversation, PluginDetails } from '../../api/plugin-details.ts';
+import type { ToolContext } from '../../api/tool-context.ts';
 import { createContext, type PluginState } from './context.ts';
 import { declarationsOf, type Declaration, type ToolOptions } from './declarations.ts';
 import type { MaiBotPlugin } from './maibot.ts';

@@ -1,5 +1,5 @@
 import type { Json } from '../../../contracts/json.ts';
-import type { StoreEntry, StoreScope, ToolContext } from '../../tool-context.ts';
+import type { StoreEntry, StoreScope, ToolContext } from '../../api/tool-context.ts';
 import { absentOf } from './absent.ts';
 import { imageOf, readDataUrl, toBase64 } from './message-parts.ts';
 

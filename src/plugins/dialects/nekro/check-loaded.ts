@@ -1,5 +1,5 @@
 import { failure } from '../../../contracts/errors.ts';
-import type { Plugin } from '../../define-plugin.ts';
+import type { Plugin } from '../../api/define-plugin.ts';
 
 /**
  * Code calls methods by their bare names, so no two plugins of this dialect may have the same one. Stamps the alerts, which the plugin wrote without a clock.

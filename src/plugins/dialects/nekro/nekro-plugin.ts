@@ -1,7 +1,7 @@
-import type { PluginAlert, PluginConversation, PluginHost } from '../../plugin-details.ts';
-import type { FencedIsolation, Permissions, Tool, ToolAnnotations, ToolKind } from '../../define-plugin.ts';
+import type { PluginAlert, PluginConversation, PluginHost } from '../../api/plugin-details.ts';
+import type { FencedIsolation, Permissions, Tool, ToolAnnotations, ToolKind } from '../../api/define-plugin.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { PluginStore } from '../../tool-context.ts';
+import type { PluginStore } from '../../api/tool-context.ts';
 import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
 import { createAgentContext, createStore, message, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { readDocComment } from './doc-comment.ts';

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import type { PluginHost } from '../../plugin-details.ts';
-import type { ToolContext } from '../../tool-context.ts';
+import type { PluginHost } from '../../api/plugin-details.ts';
+import type { ToolContext } from '../../api/tool-context.ts';
 import type { ResolveToolsContext, Tool, ToolExecuteContext } from './sdk/tools.ts';
 
 /** A module that the manifest names as an entry. */

@@ -4,10 +4,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inTime } from '../../../common/in-time.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { Permissions, Plugin, PluginHost, Tool } from '../../define-plugin.ts';
+import type { Permissions, Plugin, PluginHost, Tool } from '../../api/define-plugin.ts';
 import { bundlePlugin } from '../../isolates/bundle-plugin.ts';
 import type { Isolates } from '../../isolates/load-isolated.ts';
-import { alertsOf } from '../../plugin-details.ts';
+import { alertsOf } from '../../api/plugin-details.ts';
 import { adaptEntries, pick, type AdaptedEntries } from './adapt-tools.ts';
 import type { ToolEntry } from './manifest.ts';
 

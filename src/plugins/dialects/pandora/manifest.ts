@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { intersects, validRange } from 'semver';
 import { z } from 'zod';
 import { failure } from '../../../contracts/errors.ts';
-import { PLUGIN_ID, PLUGIN_ID_IN_WORDS } from '../../define-plugin.ts';
-import { VARIABLE } from '../../plugin-details.ts';
+import { PLUGIN_ID, PLUGIN_ID_IN_WORDS } from '../../api/define-plugin.ts';
+import { VARIABLE } from '../../api/plugin-details.ts';
 import { parseForeign } from '../../../contracts/foreign-json.ts';
-import { readPluginFile } from '../../read-plugin-file.ts';
+import { readPluginFile } from '../../bundle/read-plugin-file.ts';
 
 export const MANIFEST_FILE = 'pandora.manifest.json';
 

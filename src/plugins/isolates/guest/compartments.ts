@@ -1,4 +1,4 @@
-import { pluginOfExports } from '../../plugin-of-exports.ts';
+import { pluginOfExports } from '../../api/plugin-of-exports.ts';
 import type { Grants } from '../protocol.ts';
 import { createGlobals, type Outside } from './globals.ts';
 

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import { pluginOfExports } from '../../plugin-of-exports.ts';
+import { pluginOfExports } from '../../api/plugin-of-exports.ts';
 import type { FromGuest, SandboxedCall } from '../protocol.ts';
 import { createContext, type Line, type SentRequest } from './context.ts';
 import { failureOf } from './failure-of.ts';

@@ -1,12 +1,12 @@
-import { showOffer } from '../../../../src/activities/offer-tools.ts';
-import { defineAgent } from '../../../../src/agents/define-agent.ts';
+import { showOffer } from '../../../../src/tool-calls/offer/offer-tools.ts';
+import { defineAgent } from '../../../../src/definitions/agents/define-agent.ts';
 import type { JsonObject } from '../../../../src/contracts/json.ts';
 import { createToolsPlugin } from '../../../../src/plugins/builtin/tools.ts';
-import type { Plugin } from '../../../../src/plugins/define-plugin.ts';
-import { judgeCalls } from '../../../../src/plugins/judge-calls.ts';
-import { createRegistry, type Registry } from '../../../../src/plugins/registry.ts';
+import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
+import { judgeCalls } from '../../../../src/plugins/approval/judge-calls.ts';
+import { createRegistry, type Registry } from '../../../../src/plugins/registry/registry.ts';
 import { contextOf, openWorkbench, problemOf, type Workbench } from '../../isolates/support.ts';
-import { call, openManagerBench, type Workbench as ManagerBench } from '../../manager-workbench.ts';
+import { call, openManagerBench, type Workbench as ManagerBench } from '../../manager/manager-workbench.ts';
 import { until } from '../../../e2e/support.ts';
 import { hostOf, loadFixture } from '../support.ts';
 

@@ -1,14 +1,14 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { showOffer } from '../../../../src/activities/offer-tools.ts';
-import { defineAgent } from '../../../../src/agents/define-agent.ts';
+import { showOffer } from '../../../../src/tool-calls/offer/offer-tools.ts';
+import { defineAgent } from '../../../../src/definitions/agents/define-agent.ts';
 import type { Json, JsonObject } from '../../../../src/contracts/json.ts';
 import { createToolsPlugin } from '../../../../src/plugins/builtin/tools.ts';
-import type { Plugin } from '../../../../src/plugins/define-plugin.ts';
+import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import { ToolParameterInfo, ToolParamType, type ToolParameterFields } from '../../../../src/plugins/dialects/maibot/maibot.ts';
 import { schemaOf } from '../../../../src/plugins/dialects/maibot/parameters.ts';
-import { createRegistry, type Registry } from '../../../../src/plugins/registry.ts';
-import { createCompiler } from '../../../../src/plugins/validate-arguments.ts';
+import { createRegistry, type Registry } from '../../../../src/plugins/registry/registry.ts';
+import { createCompiler } from '../../../../src/plugins/registry/validate-arguments.ts';
 import { contextOf, openWorkbench, problemOf, run, type Workbench } from '../../isolates/support.ts';
 import { loadFixture } from '../support.ts';
 

@@ -1,8 +1,8 @@
-import { nearest } from '../../../../src/agents/nearest.ts';
+import { nearest } from '../../../../src/common/nearest.ts';
 import { readDocComment, schemaOfType } from '../../../../src/plugins/dialects/nekro/doc-comment.ts';
 import { keepComments } from '../../../../src/plugins/dialects/nekro/keep-comments.ts';
 import { readSignature } from '../../../../src/plugins/dialects/nekro/signature.ts';
-import { cleanOutput } from '../../../../src/sandbox/clean-output.ts';
+import { cleanOutput } from '../../../../src/sandbox/output/clean-output.ts';
 
 const spaces = ' '.repeat(100_000);
 const doc = readDocComment('');

@@ -1,6 +1,6 @@
-import { contentOf } from '../../../../src/activities/tool-result.ts';
-import type { Plugin } from '../../../../src/plugins/define-plugin.ts';
-import { createRegistry } from '../../../../src/plugins/registry.ts';
+import { contentOf } from '../../../../src/tool-calls/results/tool-result.ts';
+import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
+import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { contextOf, problemOf, run, type TestContext } from '../../isolates/support.ts';
 import { mount, openTrials, type Trials } from './trials.ts';
 

@@ -1,9 +1,9 @@
 import { runInThisContext } from 'node:vm';
-import { definePlugin, type Plugin } from '../../../../src/plugins/define-plugin.ts';
+import { definePlugin, type Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import { checkNekroPlugin } from '../../../../src/plugins/dialects/nekro/check-loaded.ts';
 import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/nekro-plugin.ts';
-import type { PluginStore } from '../../../../src/plugins/tool-context.ts';
-import { createRegistry } from '../../../../src/plugins/registry.ts';
+import type { PluginStore } from '../../../../src/plugins/api/tool-context.ts';
+import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { problemOf, run } from '../../isolates/support.ts';
 import { mount, openTrials, type Trials } from './trials.ts';
 

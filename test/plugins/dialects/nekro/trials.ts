@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Plugin } from '../../../../src/plugins/define-plugin.ts';
+import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import { openWorkbench } from '../../isolates/support.ts';
 
 const FIXTURE = new URL('../../../e2e/fixtures/harbour/index.ts', import.meta.url);

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../../src/contracts/json.ts';
-import type { Plugin } from '../../../../src/plugins/define-plugin.ts';
+import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import type { Workbench } from '../../isolates/support.ts';
 import { loadFixture } from '../support.ts';
 

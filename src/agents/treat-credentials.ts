@@ -1,6 +1,0 @@
-import type { Treatment } from './fill-in-environment.ts';
-
-/** The options of a sandbox are stored with it, so its credentials stay references. `path` leads to somewhere below the options. */
-export function treatCredentials([key, , inner]: PropertyKey[]): Treatment {
-  return key === 'secrets' || (key === 'egress' && inner === 'headers') ? 'check' : 'fill';
-}

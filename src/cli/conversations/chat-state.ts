@@ -1,0 +1,59 @@
+import type { ConversationEvent } from '../../contracts/events.ts';
+import { EXIT } from '../output/cli.ts';
+
+export interface ChatState {
+  inputEnded: boolean;
+  follow(event: ConversationEvent): void;
+  /** What the person is asked for now; `nothing` while the agent works. */
+  wanted(): 'message' | 'approval' | 'paused' | 'nothing';
+  nextApproval(): { callId: string; hash: string } | undefined;
+  /** Takes an approval as answered before its event says so. */
+  forget(callId: string): void;
+  /** Notes the turn that a message of this session went into. */
+  sent(turnId: string): void;
+  /** With which code to leave once no more input comes; undefined while an answer may still come. */
+  codeAtEndOfInput(terminal: boolean): number | undefined;
+}
+
+/** What a chat knows of its conversation; all of it from the events, so that joining late gives the same. */
+export function createChatState(): ChatState {
+  const approvals = new Map<string, { callId: string; hash: string }>();
+  const ended = new Set<string>();
+  const awaited = new Set<string>();
+  let runningTurn: string | undefined;
+  let isPaused = false;
+
+  const state: ChatState = {
+    inputEnded: false,
+    follow({ type, turnId = '', data }) {
+      if (type === 'turn.started') runningTurn = turnId;
+      if (type === 'turn.finished') {
+        runningTurn = undefined;
+        ended.add(turnId);
+        awaited.delete(turnId);
+      }
+      if (type === 'tool.approval-requested') approvals.set(data.callId, { callId: data.callId, hash: data.hash });
+      if (type === 'tool.approval-resolved') approvals.delete(data.callId);
+      if (type === 'conversation.paused') isPaused = true;
+      if (type === 'conversation.resumed') isPaused = false;
+    },
+    wanted() {
+      if (approvals.size > 0) return 'approval';
+      if (isPaused) return 'paused';
+      return runningTurn === undefined && awaited.size === 0 ? 'message' : 'nothing';
+    },
+    nextApproval: () => approvals.values().next().value,
+    forget: (callId) => void approvals.delete(callId),
+    sent(turnId) {
+      if (!ended.has(turnId)) awaited.add(turnId);
+    },
+    codeAtEndOfInput(terminal) {
+      if (!state.inputEnded) return undefined;
+      if (terminal) return EXIT.done;
+      const wanted = state.wanted();
+      if (wanted === 'nothing') return undefined;
+      return { message: EXIT.done, approval: EXIT.awaitingApproval, paused: EXIT.paused }[wanted];
+    },
+  };
+  return state;
+}

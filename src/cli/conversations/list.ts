@@ -1,0 +1,57 @@
+import { Command, Option } from 'commander';
+import type { ConversationState } from '../../contracts/conversation.ts';
+import type { ConversationRow } from '../../store/store.ts';
+import { printJson, printLine, withClient, type Cli } from '../output/cli.ts';
+import { printTable } from '../output/table.ts';
+import { wholeNumber } from '../output/whole-number.ts';
+
+const STATES: ConversationState[] = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'];
+
+interface ListOptions {
+  state?: ConversationState;
+  agent?: string;
+  user?: string;
+  tenant?: string;
+  limit: number;
+  json?: boolean;
+}
+
+export function listCommand(cli: Cli): Command {
+  return new Command('ls')
+    .description('List conversations, newest first')
+    .addOption(new Option('--state <state>').choices(STATES))
+    .option('--agent <id>')
+    .option('--user <id>')
+    .option('--tenant <id>')
+    .option('--limit <number>', 'at most so many', wholeNumber, 50)
+    .option('--json', 'as JSON')
+    .action(({ json, ...filter }: ListOptions) =>
+      withClient(
+        cli,
+        async (longshore) => {
+          const rows = await longshore.list(filter);
+          if (json) printJson(cli, rows);
+          else if (rows.length === 0) printLine(cli, 'No conversations.');
+          else printRows(cli, rows);
+        },
+        { lazy: true },
+      ),
+    );
+}
+
+function printRows(cli: Cli, rows: ConversationRow[]): void {
+  const scheduled = rows.some(({ status }) => status.scheduledBy !== undefined);
+  const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'LAST TURN', 'UPDATED', ...(scheduled ? ['SCHEDULE'] : [])];
+  const lines = rows.map((row) => [
+    row.conversationId,
+    row.agentId,
+    row.userId,
+    row.state,
+    row.status.sandboxTier,
+    String(row.status.turnsUsed),
+    row.status.lastTurn?.outcome ?? '-',
+    row.updatedAt.slice(0, 19).replace('T', ' '),
+    ...(scheduled ? [row.status.scheduledBy?.scheduleId ?? '-'] : []),
+  ]);
+  printTable(cli, head, lines);
+}

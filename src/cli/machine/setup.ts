@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { checkNamespace, identifyNamespace, type NamespaceParts } from '../../client/own-namespace.ts';
+import { createTemporalLink } from '../../client/temporal.ts';
+import { checkDatabaseUrl } from '../../platform/config.ts';
+import { restartOwnEngine } from '../../setup/docker-engine.ts';
+import { ENGINE_SETTINGS, ensureRunsc, registerRunsc } from '../../setup/gvisor.ts';
+import { ensureGvisorScript } from '../../setup/gvisor-script.ts';
+import { ensureSandboxImage } from '../../setup/sandbox-image.ts';
+import { registerSearchAttributes } from '../../setup/search-attributes.ts';
+import { createLogger } from '../../platform/log.ts';
+import { migrate } from '../../store/database/migrate.ts';
+import { openStore } from '../../store/open-store.ts';
+import { printFact, printLine, type Cli } from '../output/cli.ts';
+
+export function setupCommand(cli: Cli): Command {
+  return new Command('setup')
+    .description('Prepare the servers of an installation: the Postgres schema and the search attributes of Temporal. Safe to repeat')
+    .option('--move-database', 'Make the database belong to the Temporal namespace that is set, where it belongs to another one that is gone for good')
+    .option('--image', 'Instead: build the standard image of sandboxes in the Docker engine of this machine, unless it is there')
+    .option('--gvisor', 'Instead: build gVisor, with which sandboxes can hibernate, and register it with the Docker engine of this machine')
+    .action(async ({ gvisor, image, moveDatabase = false }: { gvisor?: boolean; image?: boolean; moveDatabase?: boolean }) => {
+      const config = cli.config();
+      if (image) return setUpImage(cli, config.LONGSHORE_SANDBOX_IMAGE);
+      if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
+      await migrate(checkDatabaseUrl(config, config.DATABASE_URL));
+      printLine(cli, 'Postgres: the schema is up to date.');
+      const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+      const temporal = createTemporalLink({ address, namespace });
+      try {
+        await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
+        const added = await registerSearchAttributes(await temporal.connection(), namespace);
+        printFact(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'are there'}.`);
+      } finally {
+        await temporal.close();
+      }
+      return undefined;
+    });
+}
+
+async function setUpImage(cli: Cli, image: string): Promise<void> {
+  const outcome = await ensureSandboxImage({ image, log: (line) => printFact(cli, line) });
+  printFact(cli, `Sandbox image: ${image} ${outcome === 'built' ? 'built' : 'is there'}.`);
+}
+
+async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Promise<void> {
+  const { DATABASE_URL: url, LONGSHORE_LOG_LEVEL } = cli.config();
+  await using store = await openStore({ url, log: createLogger({ LONGSHORE_LOG_LEVEL }), poolSize: 1 });
+  const here = move ? await identifyNamespace(parts) : undefined;
+  if (here) await store.temporalHome.move(here);
+  await checkNamespace(store.temporalHome, parts);
+  printFact(cli, `Postgres: the database belongs to the Temporal namespace "${parts.namespace}".`);
+}
+
+async function setUpGvisor(cli: Cli, home: string): Promise<void> {
+  const log = (line: string) => printFact(cli, line);
+  const { program, built } = await ensureRunsc({ home, log });
+  printFact(cli, `gVisor: ${program} ${built ? 'built' : 'is there'}.`);
+  const { script, written } = await ensureGvisorScript(home);
+  printFact(cli, `Script that the engine starts it by: ${script} ${written ? 'written' : 'is there'}.`);
+  if (!(await registerRunsc({ script, program })))
+    return printFact(cli, `${ENGINE_SETTINGS}: gVisor is registered. If longshore doctor does not see it, restart the engine.`);
+  printFact(cli, `${ENGINE_SETTINGS}: gVisor is registered and checkpoints are on.`);
+  const outcome = await restartOwnEngine({ logFile: join(home, 'dockerd.log'), log });
+  if (outcome === 'restarted') return printLine(cli, 'Docker engine: restarted.');
+  const why = outcome === 'busy' ? 'containers run in it' : 'it was not started from here';
+  return printFact(cli, `Docker engine: restart it to make use of that; this is left to you, since ${why}. For example: systemctl restart docker`);
+}

@@ -1,0 +1,31 @@
+import { CommanderError } from 'commander';
+import { isFailure, type ErrorCode } from '../../contracts/errors.ts';
+import { EXIT } from './cli.ts';
+
+const USAGE_CODES = new Set<ErrorCode>([
+  'INVALID_ARGUMENT',
+  'CONFIG_INVALID',
+  'AGENT_INVALID',
+  'AGENT_NOT_FOUND',
+  'PLUGIN_INVALID',
+  'PLUGIN_COLLISION',
+  'PLUGIN_NOT_FOUND',
+  'MESSAGE_INVALID',
+]);
+const AWAY_CODES = new Set<ErrorCode>([
+  'POSTGRES_UNAVAILABLE',
+  'TEMPORAL_UNAVAILABLE',
+  'DOCKER_UNAVAILABLE',
+  'NO_WORKER',
+  'SCHEDULE_NOT_RUN',
+  'IMAGE_NOT_FOUND',
+]);
+
+/** The exit code that an error stands for; the same for every command. */
+export function exitCodeOf(error: unknown): number {
+  // Help and version reach us as errors too, with the code 0.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+  if (!isFailure(error)) return EXIT.failed;
+  if (USAGE_CODES.has(error.code)) return EXIT.usage;
+  return AWAY_CODES.has(error.code) ? EXIT.serviceAway : EXIT.failed;
+}

@@ -1,0 +1,84 @@
+import { StringDecoder } from 'node:string_decoder';
+import { finished } from 'node:stream/promises';
+import type { Writable } from 'node:stream';
+import { visibleText } from '../../contracts/visible-text.ts';
+
+export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
+
+/** Where a command prints. The only way for text to a terminal: what others wrote is shown and never obeyed. */
+export interface Output {
+  readonly isTTY: boolean;
+  /** Prints text as `visibleText` shows it; a line of more than 20,000 characters is cut, and says so. */
+  print(text: string): void;
+  /** Prints JSON lines, which have their escapes already, whatever their length. */
+  printJson(json: string): void;
+  /** Goes back to the beginning of the line and clears it; on terminals only. */
+  clearLine(): void;
+  /**
+   * Writes what a program puts out, and waits where the reader is slow. A terminal gets it as `visibleText`, so does everything else with `escape: 'always'`;
+   * `never` is for people who ask for the bytes.
+   */
+  program(escape: 'on-terminal' | 'always' | 'never'): ProgramWriter;
+  /** The stream itself, for what drives a terminal: readline, and terminals of sandboxes that a person asked for. */
+  readonly stream: OutputStream;
+}
+
+export interface ProgramWriter {
+  put(chunk: Uint8Array): Promise<void>;
+  /** Writes what was held back of a character or a line break that never came. */
+  end(): Promise<void>;
+}
+
+const LONGEST_LINE = 20_000;
+
+export function createOutput(stream: OutputStream): Output {
+  const isTTY = stream.isTTY === true;
+  return {
+    isTTY,
+    stream,
+    print: (text) => void stream.write(cutLines(visibleText(text))),
+    printJson: (json) => void stream.write(visibleText(json)),
+    clearLine: () => void (isTTY && stream.write('\r\u001B[K')),
+    program: (escape) => (escape === 'always' || (escape === 'on-terminal' && isTTY) ? visibleWriter(stream) : rawWriter(stream)),
+  };
+}
+
+function cutLines(text: string): string {
+  if (text.length <= LONGEST_LINE) return text;
+  return text
+    .split('\n')
+    .map((line) => (line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)} …cut, ${line.length - LONGEST_LINE} more characters in this line`))
+    .join('\n');
+}
+
+function rawWriter(stream: Writable): ProgramWriter {
+  return { put: (chunk) => writeTo(stream, chunk), end: async () => undefined };
+}
+
+/** Characters and line breaks may come in two pieces. */
+function visibleWriter(stream: Writable): ProgramWriter {
+  const decoder = new StringDecoder('utf8');
+  let held = '';
+  return {
+    put(chunk) {
+      const text = held + decoder.write(Buffer.from(chunk));
+      held = text.endsWith('\r') ? '\r' : '';
+      return writeTo(stream, visibleText(text.slice(0, text.length - held.length)));
+    },
+    end: () => writeTo(stream, visibleText(held + decoder.end())),
+  };
+}
+
+/** Waits where the reader is slow; one that has closed its end gets nothing more. */
+async function writeTo(stream: Writable, chunk: Uint8Array | string): Promise<void> {
+  if (stream.destroyed || chunk.length === 0 || stream.write(chunk)) return;
+  const gone = new AbortController();
+  try {
+    await Promise.race([
+      new Promise<void>((resolve) => stream.once('drain', () => resolve())),
+      finished(stream, { signal: gone.signal }).catch(() => undefined),
+    ]);
+  } finally {
+    gone.abort();
+  }
+}

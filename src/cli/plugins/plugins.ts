@@ -1,0 +1,123 @@
+import { Argument, Command } from 'commander';
+import type { Longshore } from '../../client.ts';
+import { checkPlugin } from './check-plugin.ts';
+import { printFact, printJson, withClient, type Cli } from '../output/cli.ts';
+import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
+import { DIALECTS, newPlugin, type NewDialect } from './new-plugin.ts';
+import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
+import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
+import { wholeNumber } from '../output/whole-number.ts';
+
+interface Json {
+  json?: boolean;
+}
+
+export function pluginsCommand(cli: Cli): Command {
+  const command = new Command('plugins').description('List, check, configure and write plugins');
+  addViews(command, cli);
+  addChanges(command, cli);
+  addGrants(command, cli);
+  command
+    .command('check')
+    .description('Load the plugin of a directory in a compartment and show its tools, what it asks for and what is wrong with it')
+    .argument('<directory>', 'directory or package')
+    .option('--json', 'as JSON')
+    .action((directory: string, { json = false }: Json) => checkPlugin(cli, directory, json));
+  command
+    .command('new')
+    .description('Write a plugin that works, with its test')
+    .addArgument(new Argument('<dialect>').choices(DIALECTS))
+    .argument('<name>', 'its id, and the name of its directory')
+    .option('--directory <path>', 'where to make it', '.')
+    .action((dialect: NewDialect, name: string, { directory }: { directory: string }) => newPlugin(cli, dialect, name, directory));
+  return command;
+}
+
+function addViews(command: Command, cli: Cli): void {
+  command
+    .command('ls')
+    .description('List the plugins of all workers')
+    .option('--json', 'as JSON')
+    .action(({ json = false }: Json) => lazily(cli, (longshore) => listPlugins(cli, longshore, json)));
+  command
+    .command('show')
+    .description('Show a plugin: its tools, permissions, configuration, alerts and errors')
+    .argument('<id>', 'id, or the name that agents give it')
+    .option('--json', 'as JSON')
+    .action((id: string, { json = false }: Json) => lazily(cli, (longshore) => describePlugin(cli, longshore, id, json)));
+}
+
+function addChanges(command: Command, cli: Cli): void {
+  for (const [name, enabled, description] of [
+    ['enable', true, 'Give a plugin back to the agents that name it'],
+    ['disable', false, 'Take a plugin away from all agents; calls under way end by themselves'],
+  ] as const) {
+    command
+      .command(name)
+      .description(description)
+      .argument('<id>')
+      .option('--json', 'as JSON')
+      .action((id: string, { json = false }: Json) =>
+        lazily(cli, async (longshore) => {
+          await longshore.plugins.enable(id, enabled);
+          tell(cli, json, { plugin: id, enabled }, `${id} is ${name}d; ${whoFollows(await longshore.plugins.get(id))}.`);
+        }),
+      );
+  }
+  command
+    .command('config')
+    .description('Show the configuration of a plugin, or change it; secrets are written as ${env.NAME}')
+    .argument('<id>')
+    .option('--set <key=value...>', 'a value by its key (deeper: a.b=1); JSON where it is JSON, else text')
+    .option('--unset <key...>', 'take a key out')
+    .option('--replace <json>', 'the whole configuration')
+    .option('--if-version <number>', 'only when it is still this version', wholeNumber)
+    .option('--json', 'as JSON')
+    .action((id: string, options: ConfigOptions) => lazily(cli, (longshore) => configurePlugin(cli, longshore, id, options)));
+  command
+    .command('reload')
+    .description('Let the workers load plugins again; a version that cannot be loaded leaves the old one at work')
+    .argument('<ids...>')
+    .option('--json', 'as JSON')
+    .action((ids: string[], { json = false }: Json) =>
+      lazily(cli, async (longshore) => {
+        // All of them are known before the first is touched.
+        const states = await Promise.all(ids.map((id) => longshore.plugins.get(id)));
+        for (const id of ids) await longshore.plugins.reload(id);
+        const names = ids.join(', ');
+        tell(cli, json, { reloaded: ids }, `${names}: to be loaded again; ${whoFollows(...states)}. See what came of it: longshore plugins ls`);
+      }),
+    );
+}
+
+function addGrants(command: Command, cli: Cli): void {
+  const grant = command
+    .command('grant')
+    .description('Let a plugin have permissions that it asks for; production refuses plugins that ask for more than was granted')
+    .option('--all', 'all that it asks for now');
+  const revoke = command.command('revoke').description("Take grants away from a plugin, all of them where none is named; agents' files may still grant them");
+  for (const [changing, change] of [
+    [grant, grantPermissions],
+    [revoke, revokePermissions],
+  ] as const) {
+    changing
+      .argument('<id>')
+      .option('--network <host...>', 'hosts; one without a port stands for all of its ports')
+      .option('--env <name...>', 'variables of the worker')
+      .option('--fs <path...>', 'absolute paths on the host, with all that lies below them')
+      .option('--time', 'the clock, which needs no grant')
+      .option('--random', 'Math.random(), which needs no grant')
+      .option('--json', 'as JSON')
+      .action((id: string, options: GrantOptions) => lazily(cli, (longshore) => change(cli, longshore, id, options)));
+  }
+}
+
+/** All of it is in Postgres; Temporal may be away. */
+function lazily(cli: Cli, work: (longshore: Longshore) => Promise<void>): Promise<void> {
+  return withClient(cli, work, { lazy: true });
+}
+
+function tell(cli: Cli, json: boolean, value: object, line: string): void {
+  if (json) printJson(cli, value);
+  else printFact(cli, line);
+}

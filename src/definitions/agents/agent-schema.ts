@@ -1,0 +1,226 @@
+import { z } from 'zod';
+import { HOST } from '../../plugins/api/define-plugin.ts';
+import { VARIABLE } from '../../plugins/api/plugin-details.ts';
+import type { Json } from '../../contracts/json.ts';
+import { duration } from '../../common/duration.ts';
+import { egressSchema } from '../parse/egress-schema.ts';
+import { IMAGE, RANGES } from '../parse/sandbox-ranges.ts';
+
+const count = z.int().min(1);
+
+/** The keys of a sandbox, without the rules between them. Also those of templates, but for the ones that say how one agent uses its sandbox. */
+export const sandboxShape = z.strictObject({
+  template: z.string().min(1).optional().describe('Name of a template; its keys hold where this agent says nothing.'),
+  image: z.string().regex(IMAGE, 'has to be the name of an image, such as name:tag').optional().describe('Docker image. Default: the standard image.'),
+  memoryMb: z.int().min(RANGES.memoryMb.min).max(RANGES.memoryMb.max).optional().describe('Memory limit in MB.'),
+  cpus: z.number().min(RANGES.cpus.min).max(RANGES.cpus.max).optional().describe('CPU limit; 0.5 is half a core.'),
+  pids: z.int().min(RANGES.pids.min).max(RANGES.pids.max).optional().describe('Most processes at once.'),
+  diskMb: z
+    .int()
+    .min(RANGES.diskMb.min)
+    .max(RANGES.diskMb.max)
+    .optional()
+    .describe('What its files may take up, in MB; commands that write more are ended. 0 no limit. Default 10240.'),
+  readOnlyRoot: z.boolean().optional().describe('Whether only /home, /tmp and /run can be written. Default true.'),
+  runtime: z
+    .enum(['runc', 'runsc', 'auto'])
+    .optional()
+    .describe('runsc is gVisor, which can hibernate; auto takes it where the host can. Default auto for a sandbox that hibernates, else runc.'),
+  idle: z
+    .strictObject({
+      freeze: duration.optional().describe('Time without work until the sandbox is frozen (memory stays). 0 never. Default 30s.'),
+      hibernate: duration
+        .optional()
+        .describe(
+          'Time without work until the sandbox is hibernated (processes and memory rest on disk). 0, the default, never. Where the host cannot, it is stopped.',
+        ),
+      stop: duration.optional().describe('Time without work until the sandbox is stopped (files stay, processes end). 0, the default, never.'),
+      archive: duration
+        .optional()
+        .describe('Time without work until the sandbox is packed into the blob store and leaves its host; any use brings it back. 0, the default, never.'),
+    })
+    .prefault({}),
+  egress: egressSchema
+    .optional()
+    .describe('Hosts that the sandbox may reach over HTTP and HTTPS: names, or { host, ports, headers, cleartext, raw }. Default none.'),
+  secrets: z
+    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of a variable'), z.string())
+    .optional()
+    .describe('Variables of every command, masked in its output. Write values as ${env.NAME}: they are read when they are needed, and kept nowhere.'),
+  onClose: z.enum(['destroy', 'keep']).default('destroy').describe('What a closed conversation does with its sandbox. One named by sandboxId is always kept.'),
+  persist: z.boolean().optional().describe('false: the sandbox is destroyed at the end of every turn. Default true.'),
+  sandboxId: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'is no id of a sandbox')
+    .optional()
+    .describe('A sandbox that is there already, of the same tenant. An unknown one is an error.'),
+  assets: z
+    .array(
+      z.strictObject({
+        from: z.string().min(1).describe('File or directory, relative to this file, on every worker.'),
+        to: z.string().min(1).describe('Where in the sandbox, such as /home/user/data.'),
+      }),
+    )
+    .optional()
+    .describe('Uploaded when the sandbox is made, and again when it had to be rebuilt without its files.'),
+  keepalive: z
+    .union([z.literal(true), duration])
+    .optional()
+    .describe('Time after work in which the sandbox keeps its tier; its idle times begin after it. true: it does not rest by itself.'),
+});
+
+export const sandboxSchema = sandboxShape
+  .refine(({ persist, sandboxId }) => persist !== false || sandboxId === undefined, {
+    path: ['persist'],
+    message: 'false would destroy the sandbox that sandboxId names. Leave one of them out',
+  })
+  .prefault({});
+
+const approvalRule = z
+  .strictObject({
+    tool: z.string().min(1).optional().describe('Tool id or pattern: shell:run, files:*'),
+    plugin: z.string().min(1).optional().describe('Plugin id or pattern: weather'),
+    annotation: z.enum(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']).optional().describe('A hint that the tool has to have.'),
+    when: z
+      .record(
+        z.string(),
+        z.union([z.string(), z.number(), z.boolean()], 'has to be a text, a number, true or false; lists and objects are compared as their JSON text'),
+      )
+      .optional()
+      .describe('Arguments that have to fit; * in a text stands for anything.'),
+    decide: z.enum(['allow', 'ask', 'deny']),
+  })
+  .refine(({ tool, plugin, annotation }) => tool ?? plugin ?? annotation, 'has to name a tool, a plugin or an annotation');
+
+const approvalTimeout = z
+  .union(
+    [
+      duration,
+      z.strictObject({
+        after: duration.describe('0 waits for ever.'),
+        // oxlint-disable-next-line unicorn/no-thenable -- a word of the policy; nobody awaits it
+        then: z.enum(['deny', 'allow', 'pause']).default('deny').describe('pause: the conversation pauses and the approval waits on.'),
+      }),
+    ],
+    'has to be a time, such as 30s or 1h, or { after: 1h, then: deny }, with deny, allow or pause',
+  )
+  .default(604_800_000)
+  .describe('How long an approval waits until it counts as denied, or { after: 1h, then: deny | allow | pause }. 0 waits for ever. Default 7d.');
+
+const deferTools = z
+  .strictObject({
+    over: z.int().min(0).default(40).describe('With more tools than this, all but the pinned ones are shown by one line each. Default 40.'),
+    pin: z.array(z.string().min(1)).default(['shell:*', 'code:*', 'files:*']).describe('Tools that are always shown whole. Default: the built-in ones.'),
+  })
+  .prefault({})
+  .describe('When tools are found with tools:search instead of being shown whole.');
+
+const budget = z
+  .strictObject({
+    turns: count.default(50).describe('User messages answered over the life of the conversation. Default 50.'),
+    steps: count.default(40).describe('Model calls within one turn. Default 40.'),
+    tokens: count.default(2_000_000).describe('Input and output tokens over the life of the conversation. Default 2000000.'),
+    wallTime: duration
+      .refine((milliseconds) => milliseconds > 0, 'has to be above 0')
+      .default(7_200_000)
+      .describe('Time spent working, pauses and idle time left out. Default 2h.'),
+    storageMb: count.default(100).describe('What transcript, calls and events take up in the database, in MB, over the life of the conversation. Default 100.'),
+  })
+  .prefault({});
+
+const texts = z.record(z.string(), z.string()).default({});
+const limit = duration.refine((milliseconds) => milliseconds > 0, 'has to be above 0');
+const callLimits = {
+  timeout: limit.default(120_000).describe('Time limit of a call. Default 2m.'),
+  timeouts: z.record(z.string(), limit).optional().describe('Time limits of calls of single tools, by the names that the server gives them.'),
+};
+const mcpServer = z.union([
+  z.strictObject({
+    command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
+    args: z.array(z.string()).default([]),
+    env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
+    where: z
+      .enum(['host', 'sandbox'])
+      .describe("host: once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>. sandbox: in each conversation's sandbox, as its user."),
+    directory: z.string().min(1).optional().describe('Directory that it runs in: relative to this file, or of the sandbox (default its home).'),
+    ...callLimits,
+  }),
+  z.strictObject({
+    url: z.string().min(1).describe('Address of a server that speaks MCP over streamable HTTP.'),
+    headers: texts.describe('Sent with each request; ${env.NAME} is filled in when it is connected to.'),
+    ...callLimits,
+  }),
+]);
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'has to be sha256: and 64 hexadecimal digits');
+const listOf = (pattern: RegExp, problem: string, meaning: string) => z.array(z.string().regex(pattern, problem)).optional().describe(meaning);
+/** Permissions of a plugin, as operators write them. */
+export const permissionBound = z.strictObject({
+  time: z.boolean().optional().describe('The clock.'),
+  random: z.boolean().optional().describe('Math.random().'),
+  network: listOf(HOST, 'has to be a host name, with a port or without', 'Host names; one without a port allows all of its ports.'),
+  env: listOf(VARIABLE, 'has to be the name of a variable', 'Names of variables of the worker.'),
+  fs: listOf(/^\//, 'has to be an absolute path', 'Absolute paths on the host, with all that lies below them.'),
+});
+const permissions = permissionBound
+  .optional()
+  .describe(
+    'The most that the plugin may want, granted by this: one that wants more is not loaded. Without this, production wants a grant: longshore plugins grant.',
+  );
+const plugin = z.union(
+  [
+    z.string().min(1),
+    z.strictObject({
+      package: z.string().min(1),
+      version: z.string().min(1).optional().describe('Exactly this version.'),
+      digest: digest.optional(),
+      permissions,
+    }),
+    z.strictObject({ path: z.string().min(1), digest: digest.optional().describe('Of all its files, as longshore plugins check prints it.'), permissions }),
+  ],
+  'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }, with permissions or without',
+);
+
+/** An agent as it is written, in YAML or with `defineAgent`. */
+export const agentSchema = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/, 'has to be letters, digits, - and _, 63 at most')
+    .describe('Name of the agent.'),
+  model: z
+    .string()
+    .regex(/^[a-z0-9-]+\/.+$/, 'has to be provider/model, such as anthropic/claude-sonnet-4-5, or scripted/<file>')
+    .describe('provider/model; openai-compatible/<model> with modelOptions.baseUrl; scripted/<file> for tests and demos (relative to this file).'),
+  modelOptions: z.record(z.string(), z.json()).default({}).describe('Given to the provider: temperature, maxOutputTokens, baseUrl and the like.'),
+  instructions: z.string().default('').describe('The system prompt.'),
+  plugins: z.array(plugin).default([]).describe('Plugin directories (relative to this file) or npm packages, and which version or digest of them.'),
+  mcp: z
+    .record(z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'has to be a lower-case letter, then letters, digits and -, 40 at most'), mcpServer)
+    .optional()
+    .describe("MCP servers; each is a plugin of this name, so that its tools are 'name:tool'."),
+  tools: z
+    .array(z.string().min(1))
+    .default(['shell:*', 'code:*', 'files:*'])
+    .describe('Tool ids and patterns that the agent may call. Default: the built-in tools.'),
+  sandbox: sandboxSchema,
+  approval: z
+    .array(approvalRule)
+    .default([])
+    .describe('All rules that match are weighed: deny beats ask beats allow. None: read-only tools are allowed, the rest asked.'),
+  requireApproval: z
+    .record(z.string().min(1), z.boolean())
+    .default({})
+    .describe('By tool id or pattern, over what plugins and tools say of themselves: true asks, false allows where no rule says otherwise.'),
+  approvalTimeout,
+  deferTools,
+  budget,
+});
+
+/** The keys of an agent; durations are texts such as `30s` or milliseconds. */
+export type AgentDefinition = z.input<typeof agentSchema>;
+
+/** The JSON Schema that editors use for agent files. */
+export function agentJsonSchema(): Record<string, Json> {
+  const schema = z.toJSONSchema(agentSchema, { io: 'input', target: 'draft-7' }) as Record<string, Json>;
+  // The file's name serves where the id is left out.
+  return { ...schema, title: 'Longshore agent', required: ['model'] };
+}

@@ -1,0 +1,20 @@
+import type { Agent, AgentLimits, SandboxOptions } from '../../contracts/agent.ts';
+
+/** What the workflow needs to know of an agent; it is fixed when a conversation starts. */
+export function limitsOf({ budget, sandbox, approvalTimeoutMs, approvalExpiry }: Agent): AgentLimits {
+  return {
+    budget,
+    freezeAfterMs: restAfter(sandbox, sandbox.freezeAfterMs ?? 30_000),
+    hibernateAfterMs: restAfter(sandbox, sandbox.hibernateAfterMs ?? 0),
+    stopAfterMs: restAfter(sandbox, sandbox.stopAfterMs ?? 0),
+    archiveAfterMs: restAfter(sandbox, sandbox.archiveAfterMs ?? 0),
+    onClose: sandbox.onClose ?? 'destroy',
+    ...(sandbox.persist === false && { persist: false }),
+    approvalTimeoutMs,
+    ...(approvalExpiry !== 'deny' && { approvalExpiry }),
+  };
+}
+
+function restAfter({ keepalive = 0 }: SandboxOptions, idleMs: number): number {
+  return keepalive === true || idleMs === 0 ? 0 : keepalive + idleMs;
+}

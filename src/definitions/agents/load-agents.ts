@@ -1,0 +1,71 @@
+import { readdir } from 'node:fs/promises';
+import { basename, extname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Agent } from '../../contracts/agent.ts';
+import { failure } from '../../contracts/errors.ts';
+import { loadTemplates } from '../templates/load-templates.ts';
+import type { Treatment } from '../../common/fill-in-environment.ts';
+import { parseAgent } from './parse-agent.ts';
+import { parsedUnless, readDefinition, type Unset } from '../parse/read-definition.ts';
+import { treatCredentials } from '../parse/treat-credentials.ts';
+import { withTemplate } from './with-template.ts';
+
+const YAML_FILE = /\.ya?ml$/;
+const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
+
+/**
+ * Reads all agent files of a directory: YAML, and modules with a `defineAgent` as their default export. Directories below are not looked at.
+ * What a sandbox does not say itself is as in its template.
+ * @throws AGENT_INVALID, TEMPLATE_INVALID naming file, line, path and fix; CONFIG_INVALID when the directory cannot be read.
+ */
+export async function loadAgents(directory: string, templates: string = templatesBeside(directory), unset: Unset = 'refuse'): Promise<Map<string, Agent>> {
+  const known = await loadTemplates(templates, unset);
+  const agents = new Map<string, Agent>();
+  const files = new Map<string, string>();
+  for (const name of await agentFiles(directory)) {
+    const path = resolve(directory, name);
+    const agent = await (YAML_FILE.test(name) ? loadAgent(path, unset) : importAgent(path));
+    const first = files.get(agent.id);
+    if (first !== undefined) {
+      throw failure('AGENT_INVALID', { file: name, path: 'id', problem: `"${agent.id}" is also the id of ${first}`, fix: 'Give one of them another id' });
+    }
+    files.set(agent.id, name);
+    agents.set(agent.id, withTemplate(agent, { known, directory: templates, file: name }));
+  }
+  return agents;
+}
+
+/** Where templates are kept when nothing else is said. */
+export function templatesBeside(agents: string): string {
+  return resolve(agents, '../templates');
+}
+
+async function importAgent(path: string): Promise<Agent> {
+  const module = (await import(pathToFileURL(path).href)) as { default?: Partial<Agent> };
+  const { id, model, tools, budget } = module.default ?? {};
+  if (id && model && tools && budget) return module.default as Agent;
+  const problem = 'has no agent as its default export';
+  throw failure('AGENT_INVALID', { file: basename(path), path: '(the whole file)', problem, fix: 'Write: export default defineAgent({ … })' });
+}
+
+async function loadAgent(path: string, unset: Unset): Promise<Agent> {
+  // Secrets of servers are filled in when these are connected to, so that no agent holds them.
+  const treat = ([root, ...below]: PropertyKey[]): Treatment => (root === 'mcp' ? 'leave' : root === 'sandbox' ? treatCredentials(below) : 'fill');
+  const { filled, source, missing } = await readDefinition(path, 'AGENT_INVALID', treat, unset);
+  return parsedUnless(missing, () => parseAgent(withId(filled, basename(path, extname(path))), source));
+}
+
+async function agentFiles(directory: string): Promise<string[]> {
+  try {
+    const names = await readdir(directory);
+    return names.filter((name) => YAML_FILE.test(name) || MODULE_FILE.test(name)).toSorted();
+  } catch (error) {
+    const problem = `the directory of agents cannot be read (${(error as Error).message})`;
+    throw failure('CONFIG_INVALID', { name: 'LONGSHORE_AGENTS', problem, fix: 'Make it, or name another' }, error);
+  }
+}
+
+function withId(definition: unknown, id: string): unknown {
+  if (definition === null || typeof definition !== 'object' || Array.isArray(definition)) return definition;
+  return { id, ...definition };
+}

@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import { failure } from '../../contracts/errors.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
+import { nearest } from '../../common/nearest.ts';
+import { plainValue } from './plain-value.ts';
+
+/** Where a definition comes from, for its relative paths and for errors. */
+export interface DefinitionSource {
+  code: 'AGENT_INVALID' | 'TEMPLATE_INVALID';
+  /** Name of the file in errors. */
+  file: string;
+  /** Relative plugins and scripts are looked for here. */
+  directory: string;
+  /** The value as written, before the environment was filled in; errors show this one, so that no secret gets into them. */
+  written: unknown;
+  /** Adds the line to `file` where it is known. */
+  locate(path: PropertyKey[]): string;
+}
+
+/** A copy of the definition that runs no code of whoever gave it. */
+export function plainDefinition(definition: unknown, source: DefinitionSource): unknown {
+  const plain = plainValue(definition);
+  if ('value' in plain) return plain.value;
+  const { path, problem, fix } = plain.fault;
+  throw failure(source.code, { file: source.locate(path), path: pathText(path), problem, fix });
+}
+
+/** The error for the first thing that does not fit, with path, value and fix. */
+export function invalidDefinition(schema: z.ZodType, error: z.ZodError, source: DefinitionSource): Error {
+  const [issue] = error.issues;
+  if (!issue) return error;
+  if (issue.code === 'unrecognized_keys') return unknownKey(schema, issue, source);
+  const at = { file: source.locate(issue.path), path: pathText(issue.path) };
+  const written = valueAt(source.written, issue.path);
+  const problem = written === undefined ? 'is missing' : `${shorten(written)} is not usable`;
+  return failure(source.code, { ...at, problem, fix: `"${String(issue.path.at(-1) ?? 'definition')}": ${issue.message}` });
+}
+
+function unknownKey(schema: z.ZodType, issue: Extract<z.core.$ZodIssue, { code: 'unrecognized_keys' }>, source: DefinitionSource): Error {
+  const key = issue.keys[0] ?? '';
+  const path = [...issue.path, key];
+  const known = knownKeys(schema, issue.path);
+  const guess = nearest(key, known);
+  const fix = `${guess === undefined ? '' : `Did you mean "${guess}"? `}Known here: ${known.join(', ')}`;
+  return failure(source.code, { file: source.locate(path), path: pathText(path), problem: 'this key is not known', fix });
+}
+
+/** Keys that the schema knows at a path; zod's issue names only those it does not know. */
+function knownKeys(schema: z.ZodType, path: PropertyKey[]): string[] {
+  return Object.keys(shapeOf(path.reduce<unknown>(partOf, schema)));
+}
+
+function partOf(of: unknown, part: PropertyKey): unknown {
+  const type = unwrap(of) as { element?: unknown; def?: { valueType?: unknown } } | undefined;
+  return type?.element ?? shapeOf(type)[String(part)] ?? type?.def?.valueType;
+}
+
+/** Of several that may stand there, the keys of all. */
+function shapeOf(of: unknown): Record<string, unknown> {
+  const type = unwrap(of) as { shape?: Record<string, unknown>; def?: { options?: unknown[] } } | undefined;
+  return type?.shape ?? Object.assign({}, ...(type?.def?.options ?? []).map(shapeOf));
+}
+
+/** Takes off defaults and the like. */
+function unwrap(type: unknown): unknown {
+  const inner = (type as { def?: { innerType?: unknown } } | undefined)?.def?.innerType;
+  return inner === undefined ? type : unwrap(inner);
+}
+
+function pathText(path: PropertyKey[]): string {
+  const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  return text.replace(/^\./, '') || '(the whole file)';
+}
+
+function valueAt(value: unknown, path: PropertyKey[]): unknown {
+  return path.reduce<unknown>((at, part) => (at !== null && typeof at === 'object' ? (at as Record<PropertyKey, unknown>)[part] : undefined), value);
+}
+
+function shorten(value: unknown): string {
+  return cutMiddle(JSON.stringify(value) ?? String(value), 100);
+}

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { JsonObject } from '../../contracts/json.ts';
+import { failure } from '../../contracts/errors.ts';
+import { sandboxImageInputs } from '../../setup/sandbox-image.ts';
+import { stableJson } from '../../common/stable-json.ts';
+import type { TemplateBuild } from './template.ts';
+
+/** Grows when the same definition is built in another way. */
+const RECIPE = 2;
+const HASH_LENGTH = 16;
+
+/** The name of a template's image: it says all that goes in, so it is the same on every machine, and another one after every change. */
+export async function templateImage(name: string, build: TemplateBuild): Promise<string> {
+  const { dockerfile, ...definition } = build;
+  const hash = createHash('sha256');
+  hash.update(stableJson([RECIPE, await sandboxImageInputs(), definition as unknown as JsonObject]));
+  if (dockerfile !== undefined) await addContext(hash, dockerfile);
+  return `longshore-template:${name}-${hash.digest('hex').slice(0, HASH_LENGTH)}`;
+}
+
+/** Names and contents of a Dockerfile's directory. */
+async function addContext(hash: ReturnType<typeof createHash>, dockerfile: string): Promise<void> {
+  const directory = dirname(dockerfile);
+  try {
+    hash.update(`\0${dockerfile.slice(directory.length)}\0`);
+    const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    for (const path of files.toSorted()) {
+      const bytes = await readFile(path);
+      hash.update(`${path.slice(directory.length)}\0${bytes.length}\0`).update(bytes);
+    }
+    if (!files.includes(dockerfile)) throw new Error('no such file');
+  } catch (error) {
+    const problem = `"${dockerfile}" cannot be read (${(error as Error).message})`;
+    throw failure('TEMPLATE_INVALID', { file: dockerfile, path: 'dockerfile', problem, fix: 'Name a Dockerfile, relative to the template' }, error);
+  }
+}

@@ -1,0 +1,104 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { failure } from '../contracts/errors.ts';
+import { userLock, withLock } from '../platform/lock.ts';
+import { mustRun, runCommand } from '../platform/run-command.ts';
+import { seccompProfile } from '../sandbox/engine/docker/seccomp/profile.ts';
+import { beginning, imageDefinition } from './image-definition.ts';
+import { templateImages } from './template-images.ts';
+import type { Template, TemplateBuild } from '../definitions/templates/template.ts';
+
+export interface BuildOptions {
+  /** What templates are built on that name nothing else. */
+  standardImage: string;
+  /** Every line that the build says. */
+  log: (line: string) => void;
+  /** Builds again what is there. */
+  force?: boolean;
+}
+
+/** What a sandbox needs of its image; says what is missing. */
+const PROBE = `missing=; for need in python3 socat bash; do command -v $need >/dev/null || missing="$missing $need"; done
+[ -e /opt/longshore/supervisor.py ] || missing="$missing supervisor"; id user >/dev/null 2>&1 || missing="$missing user"; echo "missing:$missing"`;
+
+/** Builds a template's image unless it is there. `nothing`: it has none of its own. Images of its earlier definitions that no container uses are removed. */
+export async function buildTemplate(template: Template, options: BuildOptions): Promise<'present' | 'built' | 'nothing'> {
+  const { name, build } = template;
+  const { image } = template.options;
+  if (!build || image === undefined) {
+    if (image !== undefined) await probe(name, image);
+    return 'nothing';
+  }
+  if (!options.force && (await isThere(image))) return 'present';
+  return await withLock(userLock(`template-${name}.lock`), async () => {
+    if (!options.force && (await isThere(image))) return 'present';
+    options.log(`building ${image}`);
+    await make({ name, image, build }, options);
+    for (const { image: other } of await templateImages(name)) {
+      // Refused by the engine where a container uses it.
+      if (other !== image) await runCommand('docker', ['image', 'rm', other]);
+    }
+    return 'built';
+  });
+}
+
+async function isThere(image: string): Promise<boolean> {
+  return (await runCommand('docker', ['image', 'inspect', image])).code === 0;
+}
+
+async function make({ name, image, build }: { name: string; image: string; build: TemplateBuild }, options: BuildOptions): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-template-'));
+  // Names of what is needed only on the way; the layers are the image's own.
+  const [marked, own] = [`${image}-base`, `${image}-own`];
+  const write = (lines: string) => writeFile(join(directory, 'Dockerfile'), lines);
+  try {
+    if (build.dockerfile !== undefined) {
+      await write(`${beginning().join('\n')}\n`);
+      await dockerBuild(name, ['--build-arg', `BASE=${options.standardImage}`, '-t', marked, directory], options.log);
+      await dockerBuild(name, ['-f', build.dockerfile, '--build-arg', `BASE=${marked}`, '-t', own, dirname(build.dockerfile)], options.log);
+    }
+    const base = build.dockerfile === undefined ? (build.base ?? options.standardImage) : own;
+    await probe(name, base);
+    await write(imageDefinition(build, name, image));
+    await dockerBuild(name, ['--build-arg', `BASE=${base}`, '-t', image, directory], options.log);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+    if (build.dockerfile !== undefined) await runCommand('docker', ['image', 'rm', own, marked]);
+  }
+}
+
+async function dockerBuild(name: string, args: string[], log: (line: string) => void): Promise<void> {
+  // A distribution's docker often comes without buildx, and none is needed.
+  const hasBuildx = (await runCommand('docker', ['buildx', 'version'])).code === 0;
+  await mustRun(`Building template "${name}"`, 'docker', ['build', '--network=host', ...args], {
+    env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
+    onLine: log,
+    fix: `Mend the template and run: longshore template build ${name}`,
+  });
+}
+
+async function probe(name: string, image: string): Promise<void> {
+  const step = `Building template "${name}"`;
+  const fix = `Is "${image}" an image that this engine has or can pull, with a shell in it?`;
+  const said = await withProfile((profile) => {
+    const fence = ['--network=none', '--security-opt=no-new-privileges:true', `--security-opt=seccomp=${profile}`];
+    return mustRun(step, 'docker', ['run', '--rm', ...fence, '--user=0:0', '--entrypoint=sh', image, '-c', PROBE], { fix });
+  });
+  const missing = /missing:(.*)/.exec(said)?.[1]?.trim() ?? '';
+  if (missing === '') return;
+  const cure = 'Begin a Dockerfile with ARG BASE and FROM ${BASE}, or leave image and dockerfile out and name packages';
+  throw failure('SETUP_FAILED', { step, problem: `"${image}" cannot hold a sandbox, it lacks: ${missing.split(/\s+/).join(', ')}`, fix: cure });
+}
+
+/** \`docker run\` takes the path of a profile; \`docker build\` the profile itself. */
+async function withProfile<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-seccomp-'));
+  try {
+    const path = join(directory, 'seccomp.json');
+    await writeFile(path, JSON.stringify(seccompProfile()));
+    return await work(path);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

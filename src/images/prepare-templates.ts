@@ -1,0 +1,36 @@
+import { templatesBeside } from '../definitions/agents/load-agents.ts';
+import type { Config } from '../platform/config.ts';
+import type { Agent } from '../contracts/agent.ts';
+import type { Logger } from '../platform/log.ts';
+import type { WarmPool } from '../contracts/host-facts.ts';
+import { buildTemplate } from './build-template.ts';
+import { loadTemplates } from '../definitions/templates/load-templates.ts';
+
+/**
+ * Builds the missing images of the templates that agents name, and tells which of them are to be kept warm. One that cannot be built is told; the agents
+ * that need it fail with a clear message, the others work.
+ */
+export async function prepareTemplates(
+  config: Pick<Config, 'LONGSHORE_AGENTS' | 'LONGSHORE_TEMPLATES' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_SANDBOX_BACKEND'>,
+  agents: ReadonlyMap<string, Agent>,
+  log: Logger,
+): Promise<WarmPool[]> {
+  const { LONGSHORE_TEMPLATES: directory = templatesBeside(config.LONGSHORE_AGENTS), LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
+  // Other backends have no images.
+  const builds = config.LONGSHORE_SANDBOX_BACKEND === 'docker';
+  const named = new Set([...agents.values()].map(({ sandbox }) => sandbox.template));
+  const pools: WarmPool[] = [];
+  for (const template of (await loadTemplates(directory)).values()) {
+    const { name, options, pool } = template;
+    if (!named.has(name)) continue;
+    try {
+      const outcome =
+        template.build && builds ? await buildTemplate(template, { standardImage, log: (line) => log.info({ template: name }, line) }) : 'nothing';
+      if (outcome === 'built') log.info({ template: name, image: options.image }, 'template built');
+      if (pool > 0) pools.push({ name, options, size: pool });
+    } catch (error) {
+      log.error({ template: name, err: error }, 'a template cannot be built');
+    }
+  }
+  return pools;
+}

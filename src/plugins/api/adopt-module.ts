@@ -1,0 +1,32 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { failure } from '../../contracts/errors.ts';
+import { definePlugin, type Plugin, type PluginDefinition, type Tool, type ToolContext } from './define-plugin.ts';
+import { alertsOf } from './plugin-details.ts';
+import { pluginOfExports } from './plugin-of-exports.ts';
+
+/**
+ * Makes the plugin of a module that was imported into this process.
+ * @param defaults what is true of a class plugin that does not say it.
+ * @throws PLUGIN_INVALID naming the file and the problem.
+ */
+export function adoptModule(name: string, entry: string, exports: Record<string, unknown>, defaults: Partial<PluginDefinition>): Plugin {
+  let given: Record<string, unknown>;
+  try {
+    given = pluginOfExports(exports);
+  } catch (error) {
+    const problem = `${entry} is not usable: ${(error as Error).message}`;
+    throw failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix: 'Mend that file' }, error);
+  }
+  const definition = { ...(given['dialect'] === 'maibot' && defaults), ...given, alerts: alertsOf(given['alerts']) };
+  const plugin = definePlugin(definition as unknown as PluginDefinition);
+  const attach = given['attach'];
+  return typeof attach === 'function' ? attachTo(plugin, (current) => void attach.call(given, current)) : plugin;
+}
+
+/** Lets a plugin know which of its calls is under way wherever its code is. */
+function attachTo(plugin: Plugin, attach: (current: () => ToolContext | undefined) => void): Plugin {
+  const flow = new AsyncLocalStorage<ToolContext>();
+  attach(() => flow.getStore());
+  const follow = (tool: Tool): Tool => ({ ...tool, execute: (input, context) => flow.run(context, () => tool.execute(input, context)) });
+  return { ...plugin, tools: plugin.tools.map(follow) };
+}

@@ -1,0 +1,150 @@
+import type { Json, JsonObject } from '../../contracts/json.ts';
+import type { ContentPart } from '../../contracts/transcript.ts';
+import type {
+  CodeResult,
+  CommandResult,
+  ExecInfo,
+  RunCodeOptions,
+  SandboxHandle,
+  SandboxServer,
+  ServerAnswer,
+  ServerRequest,
+  ServerRequestOptions,
+  ToolRequest,
+} from '../../sandbox/api/sandbox.ts';
+
+/** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
+export interface ToolContext {
+  conversationId: string;
+  userId: string;
+  tenantId: string;
+  agentId: string;
+  turnId: string;
+  /** The idempotency key of this call. */
+  callId: string;
+  /** Aborts when the call is to end. */
+  signal: AbortSignal;
+  logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
+  /** Shows progress in the Temporal UI; at most 200 characters. */
+  heartbeat(this: void, progress: string): void;
+  /**
+   * The conversation's sandbox, for tools with `isolation: 'container'`. Run commands through `exec`: it names them after this call,
+   * so that a repeated `execute` attaches to what it started before instead of running it again.
+   */
+  sandbox: ToolSandbox;
+  /** The environment variables that the plugin or the tool declares and the worker has; as they were when the call began. */
+  env: Readonly<Record<string, string>>;
+  /** The plugin's configuration. */
+  config: JsonObject;
+  store: PluginStore;
+  files: ToolFiles;
+  /** Fetches from the hosts of `permissions.network` and from no others. */
+  fetch(this: void, url: string | URL, init?: RequestInit): Promise<Response>;
+  /** Says something to the user at once, before the call has its result. The model learns of it with the tool's result. */
+  send(this: void, part: string | ContentPart): Promise<void>;
+  /** The newest message of the user in the turn of this call. */
+  message(this: void): Promise<UserMessage | undefined>;
+  /**
+   * Tells the model something, with its next step. With `wake` there will be one: where the turn ends without it, the note sets off another turn, one for
+   * all such notes of a call, however often the call is tried. A turn that somebody ends takes that wish with it.
+   */
+  note(this: void, text: string, options?: { wake?: boolean }): Promise<void>;
+}
+
+export interface UserMessage {
+  /** All text of it. */
+  text: string;
+  content: ContentPart[];
+  /** ISO 8601, UTC. */
+  at: string;
+}
+
+export interface ToolSandbox {
+  handle(): Promise<SandboxHandle>;
+  /** Runs a command once for this call, however often `execute` is repeated: the n-th `exec` of a call always has the same id. Its output goes to the events. */
+  exec(
+    command: string,
+    options?: {
+      cwd?: string;
+      env?: Record<string, string>;
+      /** One that the sandbox's template declares; default `user`. */
+      user?: string;
+      stdin?: string | Uint8Array;
+      timeoutMs?: number;
+      /** Keeps the output out of the events. */
+      quiet?: boolean;
+      /** Lets its code call the tools of the conversation. */
+      methods?: boolean;
+    },
+  ): Promise<CommandResult>;
+  /** Runs a piece of code once for this call, named as `exec` names commands. What it prints goes to the events. */
+  runCode(
+    code: string,
+    options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'user' | 'env' | 'timeoutMs'> & { methods?: boolean },
+  ): Promise<CodeResult>;
+  /** Makes a request of an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started where it does not run. Not in compartments. */
+  callServer(
+    server: SandboxServer,
+    request: ServerRequest,
+    options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'>,
+  ): Promise<ServerAnswer>;
+  /** Runs the code of a tool in the sandbox once for this call, named as `exec` names commands. Not in compartments. */
+  runTool(run: SandboxedRun): Promise<CommandResult>;
+  /** Starts a command that outlives the call. */
+  start(command: string, options?: { cwd?: string; env?: Record<string, string>; user?: string; timeoutMs?: number }): Promise<ExecInfo>;
+}
+
+/** Code of a tool that is to run in the sandbox. */
+export interface SandboxedRun {
+  request: ToolRequest;
+  timeoutMs: number;
+  /** Given what it tells, lines of JSON, from the beginning. */
+  onTold: (chunk: Buffer) => void;
+  /** Does what it asks for; what this throws is thrown there. */
+  ask: (question: SandboxedQuestion) => Promise<Json>;
+}
+export interface SandboxedQuestion extends Pick<ToolContext, 'send' | 'note'>, Pick<ToolSandbox, 'exec' | 'runCode' | 'start'> {
+  what: string;
+  args: Json[];
+  /** The n-th of its call, whoever is asked; the functions that come with it do once what they do for this number. */
+  number: number;
+  /** A worker was asked before and ended; what it has done of it is not known. */
+  repeated: boolean;
+}
+
+/**
+ * Who shares an entry of a plugin's store: this user in this conversation, everybody in this conversation, this user in all conversations,
+ * or all of the tenant. No plugin sees the entries of another, no tenant those of another; what belongs to a conversation goes with it.
+ */
+export type StoreScope = 'conversation-user' | 'conversation' | 'user' | 'plugin';
+
+export interface StoreEntry {
+  value: Json;
+  /** A whole number above 0 that is another one after each write, and never comes back. */
+  version: number;
+}
+
+/** A plugin's keys and JSON values. The scope is `conversation-user` where none is given. */
+export interface PluginStore {
+  get(key: string, scope?: StoreScope): Promise<Json | undefined>;
+  entry(key: string, scope?: StoreScope): Promise<StoreEntry | undefined>;
+  /** With `ifVersion` it writes only over that version (0: only where there is none), else it answers `conflict`. After `ttlMs` the entry is gone. */
+  set(key: string, value: Json, options?: { scope?: StoreScope; ttlMs?: number; ifVersion?: number }): Promise<'created' | 'updated' | 'conflict'>;
+  /** True when there was one. */
+  delete(key: string, scope?: StoreScope): Promise<boolean>;
+  /** Keys that begin with the prefix, sorted. */
+  list(prefix?: string, scope?: StoreScope): Promise<string[]>;
+}
+
+/** Files of the conversation's sandbox. All work on a path of the sandbox is done inside it, as its user. */
+export interface ToolFiles {
+  /**
+   * Puts a file into the sandbox and gives its path there. A URL is fetched under `permissions.network`; a host path has to lie in a directory
+   * that the operator allows. `directory` is one of the sandbox, by default `/home/user/files`.
+   */
+  put(source: FileSource, options?: { name?: string; directory?: string }): Promise<string>;
+  /** Reads a file of the sandbox; one larger than `maxBytes` (default 20 MB) is refused. */
+  get(path: string, options?: { maxBytes?: number }): Promise<Uint8Array>;
+}
+
+export type FileSource = { url: string } | { bytes: Uint8Array; name: string } | { hostPath: string };

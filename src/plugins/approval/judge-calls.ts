@@ -1,0 +1,116 @@
+import type { ProposedCall } from '../../contracts/activities.ts';
+import type { Agent } from '../../contracts/agent.ts';
+import { MAX_INLINE_ARGUMENTS } from '../../contracts/conversation.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { JsonObject } from '../../contracts/json.ts';
+import { summaryLine } from '../../contracts/markdown.ts';
+import { decide, type Decision } from './decide.ts';
+import { hashCall } from '../registry/hash-call.ts';
+import { namesOf, type RegisteredTool, type Registry } from '../registry/registry.ts';
+
+/** A call as the model asked for it, with the full id of the tool, or the unknown name it used. */
+export interface RawCall {
+  callId: string;
+  tool: string;
+  arguments: JsonObject;
+}
+
+export interface JudgedCalls {
+  /** In the order of the calls, one for each. */
+  proposed: ProposedCall[];
+  /** The arguments that each call would run with, in the same order. */
+  accepted: JsonObject[];
+  /** What the model is told about the calls that are `invalid`. */
+  refusals: { callId: string; text: string }[];
+}
+
+interface ToJudge {
+  registry: Registry;
+  agent: Agent;
+  calls: RawCall[];
+  /** Who calls, by default the model. Code in the sandbox may also call tools that are hidden from it. */
+  caller?: 'model' | 'code';
+  /** The tools that may be called in the conversation; by default all of the agent. */
+  available?: RegisteredTool[];
+  /** Tools that an operator has allowed for the rest of the conversation. */
+  allowedTools?: string[];
+  /** Nobody is there to approve anything. */
+  unattended?: boolean;
+}
+
+/** Turns tool calls into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
+export async function judgeCalls(request: ToJudge): Promise<JudgedCalls> {
+  const { registry, agent, calls, caller = 'model', available: given = registry.forAgent(agent) } = request;
+  const available = given.filter(({ visibility }) => caller === 'code' || visibility !== 'hidden');
+  const judged: JudgedCalls = { proposed: [], accepted: [], refusals: [] };
+  for (const raw of calls) {
+    const tool = available.find(({ id }) => id === raw.tool);
+    const call = tool ? { ...raw, arguments: tool.accept(raw.arguments) } : raw;
+    const refusal = await refusalOf(call, tool, available);
+    judged.accepted.push(call.arguments);
+    if (tool && !refusal) {
+      judged.proposed.push(proposeCall(request, tool, call));
+      continue;
+    }
+    const text = refusal ?? '';
+    judged.proposed.push(invalidCall(call, tool, text));
+    judged.refusals.push({ callId: call.callId, text });
+  }
+  return judged;
+}
+
+async function refusalOf(call: RawCall, tool: RegisteredTool | undefined, available: RegisteredTool[]): Promise<string | undefined> {
+  if (!tool) return failure('TOOL_NOT_FOUND', { tool: call.tool, known: namesOf(available) }).message;
+  const problems = await tool.problemsOf(call.arguments);
+  if (problems.length === 0) return undefined;
+  return failure('TOOL_ARGUMENTS_INVALID', { tool: tool.id, problems: problems.join('; ') }).message;
+}
+
+function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): ProposedCall {
+  const { decision, why } = inConversation(decide(request.agent, tool, call.arguments), tool, request);
+  return {
+    ...identityOf(call, tool),
+    decision,
+    why,
+    kind: tool.kind,
+    readOnly: tool.annotations.readOnlyHint === true,
+    needsSandbox: tool.isolation === 'container',
+    timeoutMs: tool.timeoutMs,
+    retry: retryOf(tool),
+    summary: summaryOf(tool, call.arguments),
+  };
+}
+
+/** What is asked may have been answered for the whole conversation, or have nobody to answer it. */
+function inConversation(decided: Decision, { id }: RegisteredTool, { allowedTools = [], unattended = false }: ToJudge): Decision {
+  if (decided.decision !== 'ask') return decided;
+  if (unattended) return { decision: 'deny', why: `nobody is there to approve it (${decided.why})` };
+  return allowedTools.includes(id) ? { decision: 'allow', why: `${id} was allowed for the rest of this conversation` } : decided;
+}
+
+function invalidCall(call: RawCall, tool: RegisteredTool | undefined, why: string): ProposedCall {
+  const inert = { kind: 'tool', readOnly: false, needsSandbox: false, timeoutMs: 0, retry: 'once', summary: summaryLine(why) } as const;
+  return { ...identityOf(call, tool), decision: 'invalid', why, ...inert };
+}
+
+function identityOf(call: RawCall, tool: RegisteredTool | undefined): Pick<ProposedCall, 'callId' | 'tool' | 'hash' | 'arguments'> {
+  const inline = JSON.stringify(call.arguments).length <= MAX_INLINE_ARGUMENTS;
+  const hash = hashCall(tool ?? { id: call.tool, pluginVersion: '' }, call.arguments);
+  return { callId: call.callId, tool: call.tool, hash, ...(inline && { arguments: call.arguments }) };
+}
+
+function retryOf(tool: RegisteredTool): ProposedCall['retry'] {
+  if (tool.isolation === 'container') return 'attach';
+  return tool.annotations.readOnlyHint || tool.annotations.idempotentHint ? 'repeat' : 'once';
+}
+
+/** One line for operators; a plugin's own summary that fails must not stop the call. */
+function summaryOf(tool: RegisteredTool, input: JsonObject): string {
+  try {
+    const own = tool.summarize?.(input);
+    if (typeof own === 'string') return summaryLine(own);
+  } catch {
+    return tool.id;
+  }
+  return summaryLine(Object.values(input).find((value) => typeof value === 'string') ?? tool.annotations.title ?? tool.id);
+}

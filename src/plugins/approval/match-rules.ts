@@ -1,0 +1,100 @@
+import type { ApprovalRule } from '../../contracts/agent.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
+import { matchesPattern } from '../registry/match-pattern.ts';
+import type { RegisteredTool } from '../registry/registry.ts';
+import { couldMatch } from './shell/could-match.ts';
+import { shellPartsOf, type ShellParts } from './shell/shell-parts.ts';
+
+export type MatchedTool = Pick<RegisteredTool, 'id' | 'pluginId' | 'annotations'>;
+
+/** Rules, by their index, that together say something about a call; `because` where that is not plain from the call's own text. */
+export interface Match {
+  rules: number[];
+  because?: string;
+}
+
+/** Arguments that are commands of a shell, by tool. */
+const COMMANDS: Record<string, (input: JsonObject) => string[]> = {
+  'shell:run': () => ['command'],
+  'code:run': ({ language }) => (language === 'bash' ? ['code'] : []),
+};
+
+/** Takes the commands of one call apart, each once and only when a rule asks for it. */
+export function createMatcher(tool: MatchedTool, input: JsonObject) {
+  const commands = Object.hasOwn(COMMANDS, tool.id) ? (COMMANDS[tool.id]?.(input) ?? []) : [];
+  const known = new Map<string, ShellParts>();
+  const partsOf = (name: string) => {
+    const command = input[name];
+    const parts = known.get(name) ?? shellPartsOf(typeof command === 'string' ? command : '');
+    known.set(name, parts);
+    return parts;
+  };
+  const isCommand = (name: string, expected: string | number | boolean): expected is string =>
+    commands.includes(name) && typeof expected === 'string' && typeof input[name] === 'string';
+  return { strict, allowing };
+
+  /** The first rule that denies or asks and fits, or could fit as far as is known. */
+  function strict(rules: ApprovalRule[], decide: 'deny' | 'ask'): Match | undefined {
+    for (const [index, rule] of rules.entries()) {
+      if (rule.decide !== decide || !names(rule, tool)) continue;
+      const reasons = Object.entries(rule.when ?? {}).map(([name, expected]) => fits(name, expected));
+      if (!reasons.includes(undefined)) return { rules: [index], ...becauseOf(reasons) };
+    }
+    return undefined;
+  }
+
+  /** An empty reason where the argument fits as it is written, undefined where it does not fit. */
+  function fits(name: string, expected: string | number | boolean): string | undefined {
+    if (!Object.hasOwn(input, name)) return undefined;
+    if (matchesValue(expected, input[name] ?? null)) return '';
+    if (!isCommand(name, expected)) return undefined;
+    const { parts, unknown } = partsOf(name);
+    if (parts.some(({ texts }) => texts.some((text) => couldMatch(expected, text)))) return 'a part of the command fits, or could when it runs';
+    return unknown[0];
+  }
+
+  /** The rules that allow all of the call: one that fits as it is, or several of which each fits some parts of its command. */
+  function allowing(rules: ApprovalRule[]): Match | undefined {
+    const candidates = [...rules.entries()].filter(([, rule]) => rule.decide === 'allow' && names(rule, tool));
+    const whole = candidates.find(([, { when = {} }]) => Object.entries(when).every(([name, expected]) => allowsWhole(name, expected)));
+    if (whole) return { rules: [whole[0]] };
+    const used = commands.map((name) => allowingParts(name, candidates));
+    const rulesUsed = used.find((each) => each.length > 0);
+    return rulesUsed && { rules: rulesUsed };
+  }
+
+  function allowsWhole(name: string, expected: string | number | boolean): boolean {
+    if (!Object.hasOwn(input, name)) return false;
+    // With `*`, more would fit than whoever wrote the rule can have meant: `git *` is no rule about `git log; rm x`.
+    return isCommand(name, expected) ? expected === input[name] && !expected.includes('*') : matchesValue(expected, input[name] ?? null);
+  }
+
+  function allowingParts(name: string, candidates: [number, ApprovalRule][]): number[] {
+    if (typeof input[name] !== 'string') return [];
+    const usable = candidates.filter(
+      ([, { when = {} }]) =>
+        typeof when[name] === 'string' && Object.entries(when).every(([other, expected]) => other === name || allowsWhole(other, expected)),
+    );
+    if (usable.length === 0) return [];
+    const { parts, unknown } = partsOf(name);
+    const written = parts.flatMap((part) => (part.written === undefined ? [] : [part.written]));
+    const used = written.map((text) => usable.find(([, { when = {} }]) => matchesPattern(String(when[name]), text))?.[0]);
+    return unknown.length > 0 || used.includes(undefined) ? [] : [...new Set(used.filter((index) => index !== undefined))].toSorted((a, b) => a - b);
+  }
+}
+
+function becauseOf(reasons: (string | undefined)[]): { because?: string } {
+  const because = reasons.find((reason) => reason !== undefined && reason !== '');
+  return because === undefined ? {} : { because };
+}
+
+function names({ tool, plugin, annotation }: ApprovalRule, judged: MatchedTool): boolean {
+  if (tool !== undefined && !matchesPattern(tool, judged.id)) return false;
+  if (plugin !== undefined && !matchesPattern(plugin, judged.pluginId)) return false;
+  return annotation === undefined || judged.annotations[annotation] === true;
+}
+
+function matchesValue(expected: string | number | boolean, value: Json): boolean {
+  if (typeof expected !== 'string') return expected === value;
+  return matchesPattern(expected, typeof value === 'string' ? value : JSON.stringify(value));
+}

@@ -1,0 +1,19 @@
+import type { Agent } from '../../contracts/agent.ts';
+import { matchesPattern } from '../registry/match-pattern.ts';
+import type { RegisteredTool } from '../registry/registry.ts';
+
+/**
+ * What an agent's policy says of tools or plugins that there are none of: most likely misspelt, and a rule that denies nothing is nothing to rely on.
+ * What may be meant for the agent's servers is left out, since their tools come and go.
+ */
+export function unmatchedRules(agent: Pick<Agent, 'approval' | 'requireApproval' | 'mcp'>, tools: Pick<RegisteredTool, 'id' | 'pluginId'>[]): string[] {
+  const isServer = (pattern: string) => Object.keys(agent.mcp ?? {}).some((name) => matchesPattern(pattern.split(':')[0] ?? '', name));
+  const isTool = (pattern: string) => isServer(pattern) || tools.some(({ id }) => matchesPattern(pattern, id));
+  const isPlugin = (pattern: string) => isServer(pattern) || tools.some(({ pluginId }) => matchesPattern(pattern, pluginId));
+  const ofRules = agent.approval.flatMap(({ tool, plugin }, index) => [
+    ...(tool === undefined || isTool(tool) ? [] : [`approval[${index}]: there is no tool ${tool}`]),
+    ...(plugin === undefined || isPlugin(plugin) ? [] : [`approval[${index}]: there is no plugin ${plugin}`]),
+  ]);
+  const ofOverrides = Object.keys(agent.requireApproval).filter((pattern) => !isTool(pattern));
+  return [...ofRules, ...ofOverrides.map((pattern) => `requireApproval: there is no tool ${pattern}`)];
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { freeExec } from '../../../contracts/call-ids.ts';
+import type { JsonObject } from '../../../contracts/json.ts';
+import type { SandboxServer, ServerAnswer, ServerRequestOptions } from '../../../sandbox/api/sandbox.ts';
+import type { ServerSandbox } from '../../api/plugin-details.ts';
+import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
+
+export interface ListedTools {
+  /** The server's own. */
+  version: string;
+  /** As the server gives them. */
+  tools: unknown[];
+}
+
+type Asking = Required<Pick<ServerRequestOptions, 'timeoutMs'>> & Pick<ServerRequestOptions, 'onRestart'>;
+
+const PAGE = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
+
+/** Asks a server in a sandbox for all its tools. @throws an Error with the reason when it does not tell them */
+export async function askForTools(sandbox: Pick<ServerSandbox, 'callServer' | 'forget'>, server: SandboxServer, asking: Asking): Promise<ListedTools> {
+  const tools: unknown[] = [];
+  let version = '0';
+  let params: JsonObject = {};
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const execId = freeExec();
+    const answer = await sandbox.callServer(server, { method: 'tools/list', params }, { ...asking, execId });
+    // Nobody comes back for it.
+    await sandbox.forget(execId).catch(() => undefined);
+    if (answer.outcome !== 'answered') throw new Error(reasonOf(answer, asking.timeoutMs));
+    const { tools: more, nextCursor } = PAGE.parse(answer.result);
+    tools.push(...more);
+    version = answer.server.version || version;
+    if (nextCursor === undefined || nextCursor === params['cursor']) return { version, tools };
+    params = { cursor: nextCursor };
+  }
+  return { version, tools: [...tools, MORE_PAGES] };
+}
+
+function reasonOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, timeoutMs: number): string {
+  if ('why' in answer) return answer.why;
+  return 'message' in answer ? answer.message : `it did not answer within ${timeoutMs / 1000} seconds`;
+}

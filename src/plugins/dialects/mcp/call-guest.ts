@@ -1,0 +1,56 @@
+import { CallToolResultSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { McpGuest } from '../../../contracts/agent.ts';
+import type { JsonObject } from '../../../contracts/json.ts';
+import type { SandboxServer, ServerAnswer } from '../../../sandbox/api/sandbox.ts';
+import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
+import { limitOf } from './call-limits.ts';
+import { resultOf } from './server-result.ts';
+import type { RunServerTool } from './server-tools.ts';
+
+interface Parts {
+  name: string;
+  server: McpGuest;
+  program: () => SandboxServer;
+}
+
+/** Makes the functions of tools that call a server in the sandbox. An error says whether the call was made. */
+export function createGuestCaller({ name, server, program }: Parts): RunServerTool {
+  return (tool) => ({ isolation: 'container', execute: (input, context) => call(tool, input, context) });
+
+  async function call(tool: string, input: JsonObject, context: ToolContext): Promise<ToolResult> {
+    const timeoutMs = limitOf(server, tool);
+    const answer = await context.sandbox.callServer(
+      program(),
+      { method: 'tools/call', params: { name: tool, arguments: input } },
+      {
+        timeoutMs,
+        onProgress: (line) => context.heartbeat(line),
+        onRestart: (why) => context.note(restartNote(name, why)),
+      },
+    );
+    if (answer.outcome === 'answered') return resultOf(CallToolResultSchema.parse(answer.result));
+    const problem = problemOf(answer, name, timeoutMs);
+    if (answer.outcome === 'absent' || answer.outcome === 'gone') context.logger.warn(problem.message);
+    throw problem;
+  }
+}
+
+/** What the model is told of a server that has begun anew. */
+export function restartNote(name: string, why: string): string {
+  return `The MCP server ${name} is started again, since ${why}: what it had in its memory is gone.`;
+}
+
+function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, name: string, timeoutMs: number): Error {
+  switch (answer.outcome) {
+    case 'refused':
+      return new McpError(answer.code, answer.message);
+    case 'absent':
+      return new Error(`the MCP server ${name} is not there, and the call was not made: ${answer.why}`);
+    case 'gone':
+      return new Error(
+        `the MCP server ${name} ended in the midst of this call, so nobody knows whether it took effect (${answer.why}); the next call starts it again`,
+      );
+    default:
+      return new Error(`it took longer than ${timeoutMs} ms, and the MCP server ${name} was told to stop it`);
+  }
+}

@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cutMiddle } from '../../../contracts/visible-text.ts';
+import type { McpProgram, McpRemote } from '../../../contracts/agent.ts';
+import { deferred } from '../../../common/deferred.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { Plugin } from '../../api/define-plugin.ts';
+import { createCaller } from './call-server.ts';
+import { openSession, type Session } from './open-session.ts';
+import { openTransport } from './open-transport.ts';
+import { createRunningCalls } from '../../manager/running-calls.ts';
+import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
+import type { RunServerTool } from './server-tools.ts';
+
+/** A server that is connected to by the worker itself, for all conversations. */
+export interface ConnectedServer extends AsyncDisposable {
+  plugin: () => Plugin;
+  /** Resolves when it was connected to for the first time, or could not be. */
+  started: Promise<void>;
+}
+
+export interface ServerParts {
+  name: string;
+  server: McpProgram | McpRemote;
+  readEnvironment: (name: string) => string | undefined;
+  log: Logger;
+  /** Told of the plugin whenever its tools are others. */
+  onChange: (plugin: Plugin) => void;
+  /** Whether an operator lets it be used, for now. */
+  isEnabled: boolean;
+  /** Longest pause between two attempts at a server that is gone. Default 30 000. */
+  maxPauseMs?: number;
+}
+
+const FIRST_PAUSE_MS = 250;
+/** A server that lived so long did not end because of its start. */
+const STEADY_MS = 60_000;
+
+/**
+ * Keeps a server connected: one that ends is started again, after pauses that grow, and its plugin tells so. One that is disabled is ended as soon as no call
+ * of it is under way, until it is enabled.
+ */
+export function connectServer(parts: ServerParts): ConnectedServer {
+  const keeper = new Keeper(parts);
+  const kept = keeper.keepConnected();
+  return {
+    plugin: () => keeper.published.plugin(),
+    started: keeper.first.promise,
+    async [Symbol.asyncDispose]() {
+      await keeper.close();
+      await kept;
+    },
+  };
+}
+
+class Keeper {
+  readonly published: ServerPlugin;
+  readonly first = deferred<void>();
+  private readonly parts: ServerParts;
+  private readonly closed = new AbortController();
+  private readonly calls = createRunningCalls();
+  private isEnabled: boolean;
+  /** Aborts when it is enabled or disabled. */
+  private turned = new AbortController();
+  private session: Session | undefined;
+  private next = deferred<Session>();
+
+  constructor(parts: ServerParts) {
+    this.parts = parts;
+    this.isEnabled = parts.isEnabled;
+    const { name, server, log, onChange } = parts;
+    const hooks = { restart: () => void this.session?.close('an operator asked for it'), setEnabled: (wanted: boolean) => this.setEnabled(wanted) };
+    this.published = createServerPlugin({ name, limits: server, log, run: this.createRun(), onChange, hooks });
+  }
+
+  async keepConnected(): Promise<void> {
+    const { maxPauseMs = 30_000 } = this.parts;
+    let wasThere = false;
+    for (let failures = 0; !this.closed.signal.aborted; failures += 1) {
+      const changed = AbortSignal.any([this.closed.signal, this.turned.signal]);
+      if (!this.isEnabled) {
+        this.first.resolve();
+        await new Promise((resolve) => changed.addEventListener('abort', resolve, { once: true }));
+        failures = -1;
+        continue;
+      }
+      const begun = performance.now();
+      const why = await this.liveOnce(wasThere);
+      wasThere = true;
+      this.first.resolve();
+      if (this.closed.signal.aborted || !this.isEnabled) continue;
+      if (performance.now() - begun > STEADY_MS) failures = 0;
+      this.published.fail(`${cutMiddle(why, 1000)}; it is tried again`);
+      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, maxPauseMs), undefined, { signal: changed }).catch(() => undefined);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed.abort();
+    await this.session?.close('the worker ends');
+  }
+
+  private createRun(): RunServerTool {
+    const { name, server } = this.parts;
+    const lastAlert = () => this.published.plugin().alerts.at(-1)?.text;
+    const caller = createCaller({ name, limits: server, session: () => this.session ?? this.next.promise, lastAlert });
+    return (tool) => {
+      const { execute, ...rest } = caller(tool);
+      return { ...rest, execute: (input, context) => this.calls.counted(() => execute(input, context)) };
+    };
+  }
+
+  private setEnabled(wanted: boolean): void {
+    if (wanted === this.isEnabled) return;
+    this.isEnabled = wanted;
+    this.turned.abort();
+    this.turned = new AbortController();
+    if (!wanted) void this.endWhenIdle(this.turned.signal);
+  }
+
+  private async endWhenIdle(changed: AbortSignal): Promise<void> {
+    await this.calls.drained(AbortSignal.any([changed, this.closed.signal]));
+    const { session } = this;
+    if (changed.aborted || !session) return;
+    await session.close('an operator disabled it');
+    if (!this.isEnabled) this.published.mention('The server was ended, since an operator disabled it');
+  }
+
+  /** One life of the connection; gives the reason of its end. */
+  private async liveOnce(again: boolean): Promise<string> {
+    const { name, server, readEnvironment, log } = this.parts;
+    let opened: Session | undefined;
+    try {
+      const refresh = createRefresh(async () => opened && this.list(opened), log);
+      opened = await openSession(openTransport(name, server, readEnvironment), refresh);
+      if (this.closed.signal.aborted) await opened.close('the worker ends');
+      await this.list(opened);
+    } catch (error) {
+      await opened?.close('its tools could not be listed');
+      return `The server cannot be used: ${(error as Error).message}`;
+    }
+    this.session = opened;
+    this.next.resolve(opened);
+    if (again) this.published.recover('The server is there again');
+    this.first.resolve();
+    if (!this.isEnabled) void this.endWhenIdle(this.turned.signal);
+    const why = await opened.ended;
+    this.session = undefined;
+    this.next = deferred();
+    return `The server has ended (${why})`;
+  }
+
+  private async list(opened: Session): Promise<void> {
+    this.published.take({ version: opened.server.version, tools: await opened.tools() });
+  }
+}
+
+/** Runs one refresh at a time; however many are asked for meanwhile, one more follows. */
+function createRefresh(refresh: () => Promise<unknown>, log: Logger): () => void {
+  let running = false;
+  let wanted = false;
+  const work = async (): Promise<void> => {
+    running = true;
+    while (wanted) {
+      wanted = false;
+      await refresh().catch((error: unknown) => log.warn({ err: error }, 'the tools of an MCP server could not be listed'));
+      await sleep(100, undefined, { ref: false });
+    }
+    running = false;
+  };
+  return () => {
+    wanted = true;
+    if (!running) void work();
+  };
+}

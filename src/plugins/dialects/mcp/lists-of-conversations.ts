@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { RecentMap } from '../../../common/recent-map.ts';
+import { isFailure } from '../../../contracts/errors.ts';
+import type { Json } from '../../../contracts/json.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { SandboxServer } from '../../../sandbox/api/sandbox.ts';
+import type { PluginShelf } from '../../../store/plugin-rows.ts';
+import type { Store } from '../../../store/store.ts';
+import type { Plugin } from '../../api/define-plugin.ts';
+import type { PluginConversation, PluginDetails } from '../../api/plugin-details.ts';
+import { askForTools, type ListedTools } from './ask-for-tools.ts';
+import { versionOf } from './server-plugin.ts';
+
+export type ListShelf = Pick<Store['pluginStore'], 'entry' | 'set'>;
+
+interface Parts {
+  name: string;
+  program: () => SandboxServer;
+  store: ListShelf;
+  /** The plugin that everybody has who was told of nothing else. */
+  common: () => Plugin;
+  /** The same with other tools. */
+  withTools: (listed: ListedTools) => Plugin;
+  log: Logger;
+}
+
+const KEY = 'tools';
+const KEPT = z.object({ mark: z.string(), listed: z.object({ version: z.string(), tools: z.array(z.unknown()) }).optional() });
+type Kept = { mark: string; listed?: ListedTools | undefined };
+/** A step waits for it. */
+const LIST_TIMEOUT_MS = 10_000;
+const MOST_PLUGINS = 50;
+
+/**
+ * What the servers in the sandboxes of conversations say of changes of their tools. It counts for that conversation alone: whoever works in its sandbox can
+ * make the server say anything. It lies with the conversation, so that all workers know it, whatever becomes of the sandbox.
+ */
+export function createListsOfConversations({
+  name,
+  program,
+  store,
+  common,
+  withTools,
+  log,
+}: Parts): Required<Pick<PluginDetails, 'inConversation' | 'lookInto'>> {
+  const plugins = new RecentMap<string, Plugin>(MOST_PLUGINS);
+  return {
+    async inConversation(conversation) {
+      const { listed } = (await read(conversation)) ?? {};
+      return listed && pluginWith(listed);
+    },
+    async lookInto(conversation, sandbox, onRestart) {
+      const mark = await sandbox.serverMark(name);
+      const before = await read(conversation);
+      if (mark === undefined || mark === (before?.mark ?? '')) return;
+      // The mark is of before the listing: what changes meanwhile is another change.
+      const listed = await ask(() => askForTools(sandbox, program(), { timeoutMs: LIST_TIMEOUT_MS, onRestart }), conversation);
+      await write(conversation, { mark, listed: listed ?? before?.listed }, before);
+    },
+  };
+
+  /** Undefined when the server does not tell them; it is asked again after its next change. */
+  async function ask(list: () => Promise<ListedTools>, { conversationId }: PluginConversation): Promise<ListedTools | undefined> {
+    try {
+      const listed = await list();
+      log.info({ plugin: name, conversationId, tools: listed.tools.length }, 'the tools of an MCP server in a sandbox have changed');
+      return listed;
+    } catch (error) {
+      if (isFailure(error)) throw error;
+      log.warn({ plugin: name, conversationId, err: error }, 'the changed tools of an MCP server in a sandbox could not be listed');
+      return undefined;
+    }
+  }
+
+  function pluginWith(listed: ListedTools): Plugin | undefined {
+    const version = versionOf(listed);
+    if (version === common().version) return undefined;
+    const plugin = plugins.get(version) ?? withTools(listed);
+    plugins.set(version, plugin);
+    return plugin;
+  }
+
+  async function read(conversation: PluginConversation): Promise<Kept | undefined> {
+    const found = await store.entry(shelfOf(conversation), KEY);
+    return KEPT.safeParse(found?.value).data;
+  }
+
+  async function write(conversation: PluginConversation, { mark, listed }: Kept, before: Kept | undefined): Promise<void> {
+    try {
+      await store.set(shelfOf(conversation), KEY, { mark, ...(listed && { listed: listed as unknown as Json }) });
+    } catch (error) {
+      if (!isFailure(error, 'PLUGIN_STORE_REFUSED') || listed === before?.listed) throw error;
+      log.warn({ plugin: name, conversationId: conversation.conversationId, err: error }, 'the changed tools of an MCP server in a sandbox are too many');
+      await write(conversation, { mark, listed: before?.listed }, before);
+    }
+  }
+
+  function shelfOf({ tenantId, conversationId }: PluginConversation): PluginShelf {
+    return { pluginId: name, tenantId, conversationId };
+  }
+}

@@ -1,0 +1,52 @@
+import { createExcessScan } from '../../../contracts/foreign-json.ts';
+
+const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d];
+const DATA = Buffer.from('data:');
+
+/** Looks at a server's messages on their way to the library that parses them. Gives what one of them is refused for, or undefined. */
+export type MessageScan = (chunk: Uint8Array) => string | undefined;
+
+/** Of a body that is one message. */
+export function scanBody(maxBytes: number): MessageScan {
+  const excess = createExcessScan();
+  let size = 0;
+  return (chunk) => {
+    size += chunk.length;
+    if (size > maxBytes) return tooLarge(maxBytes);
+    for (const byte of chunk) excess.take(byte);
+    return excess.found();
+  };
+}
+
+/** Of a stream of events, each of which has one message in its lines of data. An empty line ends an event; what other lines say is no JSON. */
+export function scanEvents(maxBytes: number): MessageScan {
+  let excess = createExcessScan();
+  let size = 0;
+  /** Of the line; how much of `data:` it begins with so far, or -1. */
+  let [length, matched] = [0, 0];
+  let last = 0;
+  const endLine = (): void => {
+    if (length === 0) [excess, size] = [createExcessScan(), 0];
+    [length, matched] = [0, 0];
+  };
+  const take = (byte: number): void => {
+    length += 1;
+    if (matched === DATA.length) excess.take(byte);
+    else matched = matched !== -1 && byte === DATA[matched] ? matched + 1 : -1;
+  };
+  return (chunk) => {
+    for (const byte of chunk) {
+      size += 1;
+      const isSecondHalf = byte === LINE_FEED && last === CARRIAGE_RETURN;
+      if (byte !== LINE_FEED && byte !== CARRIAGE_RETURN) take(byte);
+      else if (!isSecondHalf) endLine();
+      last = byte;
+      if (size > maxBytes) return tooLarge(maxBytes);
+    }
+    return excess.found();
+  };
+}
+
+function tooLarge(maxBytes: number): string {
+  return `is larger than ${maxBytes} bytes`;
+}

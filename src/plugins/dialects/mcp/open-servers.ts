@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Agent, McpServer, SandboxOptions } from '../../../contracts/agent.ts';
+import { failure } from '../../../contracts/errors.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { Plugin } from '../../api/define-plugin.ts';
+import { connectServer, type ConnectedServer } from './connected-server.ts';
+import type { ReadEnvironment } from './fill-in-server.ts';
+import { serveFromSandboxes } from './guest-server.ts';
+import type { ListInSandbox } from './list-in-sandbox.ts';
+import type { ListShelf } from './lists-of-conversations.ts';
+
+/** The MCP servers of a worker's agents. */
+export interface McpServers extends AsyncDisposable {
+  /** One for each server, be it reached or not. */
+  plugins: Plugin[];
+  /** Servers that were not even tried, each with a PLUGIN_INVALID or PLUGIN_COLLISION. */
+  problems: { name: string; error: Error }[];
+  /** From now on tells of plugins whose tools are others. */
+  follow(onChange: (plugin: Plugin) => void): void;
+}
+
+export interface McpOptions {
+  agents: Iterable<Pick<Agent, 'id' | 'mcp' | 'sandbox'>>;
+  /** Ids that are taken by plugins. */
+  taken: string[];
+  /** Names of plugins that the operator trusts with the worker's machine; `mcp:<name>` for a server. */
+  hostPlugins: string[];
+  readEnvironment: ReadEnvironment;
+  listInSandbox: ListInSandbox;
+  /** Where the lists of conversations lie whose servers have changed their tools. */
+  store: ListShelf;
+  /** Whether an operator lets a server be used, for now; its plugin is told of every change. */
+  isEnabled: (name: string) => boolean;
+  log: Logger;
+  /** How long the worker waits for servers before it begins to work without them. Default 15 000. */
+  patienceMs?: number;
+}
+
+/** Connects to the servers that agents name, and finds out the tools of those in sandboxes. One that cannot be reached has no tools until it can. */
+export async function openMcpServers(options: McpOptions): Promise<McpServers> {
+  const { patienceMs = 15_000 } = options;
+  const { servers, problems } = collect(options);
+  let tell: (plugin: Plugin) => void = () => undefined;
+  const open = [...servers].map(([name, described]) => start(name, described, options, (plugin) => tell(plugin)));
+  const enough = new AbortController();
+  await Promise.race([Promise.all(open.map(({ started }) => started)), sleep(patienceMs, undefined, { signal: enough.signal }).catch(() => undefined)]);
+  enough.abort();
+  return {
+    plugins: open.map((server) => server.plugin()),
+    problems,
+    follow(onChange) {
+      tell = onChange;
+      for (const server of open) onChange(server.plugin());
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(open.map((server) => server[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+interface Described {
+  server: McpServer;
+  /** Of the first agent that names it. */
+  sandbox: SandboxOptions;
+}
+
+function start(name: string, { server, sandbox }: Described, options: McpOptions, onChange: (plugin: Plugin) => void): ConnectedServer {
+  const { readEnvironment, log, listInSandbox, store } = options;
+  const parts = { name, readEnvironment, log, onChange, isEnabled: options.isEnabled(name) };
+  if ('url' in server || server.where === 'host') return connectServer({ ...parts, server });
+  return serveFromSandboxes({ ...parts, server, store, list: (program, how) => listInSandbox(program, sandbox, how) });
+}
+
+/** The servers by their names; agents that name the same one share it. */
+function collect({ agents, taken, hostPlugins }: McpOptions): { servers: Map<string, Described>; problems: McpServers['problems'] } {
+  const servers = new Map<string, Described>();
+  const owners = new Map(taken.map((id) => [id, 'a plugin']));
+  const problems: McpServers['problems'] = [];
+  for (const agent of agents) {
+    for (const [name, server] of Object.entries(agent.mcp ?? {})) {
+      const first = servers.get(name);
+      if (first && isDeepStrictEqual(first.server, server)) continue;
+      const problem = problemOf(name, server, agent.id, owners.get(name), hostPlugins);
+      if (problem) problems.push({ name: `mcp:${name}`, error: problem });
+      else servers.set(name, { server, sandbox: agent.sandbox });
+      owners.set(name, owners.get(name) ?? `agent ${agent.id}`);
+    }
+  }
+  return { servers, problems };
+}
+
+function problemOf(name: string, server: McpServer, agentId: string, owner: string | undefined, hostPlugins: string[]): Error | undefined {
+  if (owner !== undefined) return failure('PLUGIN_COLLISION', { id: name, first: owner, second: `the MCP server of agent ${agentId}` });
+  if ('url' in server || server.where === 'sandbox' || hostPlugins.includes(`mcp:${name}`)) return undefined;
+  const fix = `Add mcp:${name} to LONGSHORE_HOST_PLUGINS`;
+  return failure('PLUGIN_INVALID', { plugin: `mcp:${name}`, problem: "the operator has not allowed it to run on the worker's machine", fix });
+}

@@ -1,0 +1,131 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { CallToolResultSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import { cutMiddle } from '../../../contracts/visible-text.ts';
+import { inTimeOr } from '../../../common/in-time.ts';
+import type { JsonObject } from '../../../contracts/json.ts';
+import { MessageRefused } from './message-refused.ts';
+import { messageOf } from './http-words.ts';
+import type { OpenTransport } from './open-transport.ts';
+import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
+
+/** A connection to a server, from its greeting to its end. */
+export interface Session {
+  server: { name: string; version: string };
+  /** As the server gives them; each is checked by itself, so that a wrong one spoils no other. */
+  tools(): Promise<unknown[]>;
+  call(tool: string, input: JsonObject, options: CallOptions): Promise<CallToolResult>;
+  /** Resolves with the reason when it is over; never rejects. */
+  ended: Promise<string>;
+  close(why: string): Promise<void>;
+}
+
+interface CallOptions {
+  signal: AbortSignal;
+  timeoutMs: number;
+  onProgress: (line: string) => void;
+}
+
+const CONNECT_TIMEOUT_MS = 30_000;
+/** Notifications and unreadable lines, in a second; a server that sends more is not worth the worker's time. */
+const MAX_NOISE = 1_000;
+const LATE_MS = 10_000;
+const FAREWELL_MS = 2_000;
+const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
+
+/**
+ * Greets a server.
+ * @throws an Error that says why it cannot be spoken with; nothing of it is left then.
+ */
+export async function openSession(opened: OpenTransport, onToolsChanged: () => void): Promise<Session> {
+  const { transport } = opened;
+  const client = new Client({ name: 'longshore', version: '0.1.0' });
+  let reason: string | undefined;
+  let tell: (why: string) => void = () => undefined;
+  const ended = new Promise<string>((resolve) => (tell = resolve));
+  const close = async (why: string): Promise<void> => {
+    reason ??= why;
+    const closing = end(opened);
+    // A program that is slow to end, or blocked in what it writes, keeps no call waiting.
+    transport.onclose?.();
+    await closing;
+  };
+  const isTooMuch = createNoiseLimit(() => void close(`it sent more than ${MAX_NOISE} notifications or unreadable lines within a second`));
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
+  client.onclose = () => tell(reason ?? (opened.lastWords() || 'it closed the connection'));
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- as above
+  client.onerror = (error) => {
+    isTooMuch();
+    if (error instanceof MessageRefused) void close(error.message);
+    // The transport gives up the stream of notifications then, without closing itself.
+    if (error.message.includes('Maximum reconnection attempts')) void close('it does not answer any more');
+  };
+  opened.onCut?.((error) => void close(error instanceof MessageRefused ? error.message : 'it broke off an answer'));
+  client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
+  try {
+    await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });
+  } catch (error) {
+    await close('');
+    throw new Error(wordsOf(error as Error, opened.lastWords()), { cause: error });
+  }
+  const deliver = transport.onmessage;
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- as above
+  transport.onmessage = (message, extra) => {
+    if (reason !== undefined || ('method' in message && isTooMuch())) return;
+    deliver?.(message, extra);
+  };
+  const { name, version } = client.getServerVersion() ?? { name: 'unnamed', version: '0' };
+  return { server: { name, version }, tools: () => listTools(client), call: (tool, input, options) => callTool(client, tool, input, options), ended, close };
+}
+
+/** "fetch failed" alone says nothing: why it did is in its cause. */
+function wordsOf(error: Error, lastWords: string): string {
+  const { message: why = '' } = (error.cause ?? {}) as Partial<Error>;
+  return [messageOf(error), why, lastWords].filter((text) => text !== '').join(': ');
+}
+
+/** Ends the way to a server, and says good-bye where that is asked for; a server that is not there any more does not hear it. */
+async function end({ transport, farewell }: OpenTransport): Promise<void> {
+  await inTimeOr(farewell?.(), FAREWELL_MS, undefined).catch(() => undefined);
+  await transport.close().catch(() => undefined);
+}
+
+async function listTools(client: Client): Promise<unknown[]> {
+  const tools: unknown[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const { tools: more, nextCursor } = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, TOOLS);
+    tools.push(...more);
+    if (nextCursor === undefined || nextCursor === cursor) return tools;
+    cursor = nextCursor;
+  }
+  return [...tools, MORE_PAGES];
+}
+
+async function callTool(client: Client, name: string, input: JsonObject, { signal, timeoutMs, onProgress }: CallOptions): Promise<CallToolResult> {
+  const onprogress = ({ progress, total, message }: { progress: number; total?: number | undefined; message?: string | undefined }) =>
+    onProgress(cutMiddle(message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`), 200));
+  return client.request({ method: 'tools/call', params: { name, arguments: input } }, CallToolResultSchema, {
+    signal,
+    // Whoever called ends the call in time; this is for a signal that never comes.
+    timeout: timeoutMs + LATE_MS,
+    onprogress,
+  });
+}
+
+/** True, from then on, once there were too many of them in one second. */
+function createNoiseLimit(onTooMuch: () => void): () => boolean {
+  let since = 0;
+  let count = 0;
+  let over = false;
+  return () => {
+    const now = performance.now();
+    if (now - since > 1_000) [since, count] = [now, 0];
+    count += 1;
+    if (count > MAX_NOISE && !over) {
+      over = true;
+      onTooMuch();
+    }
+    return over;
+  };
+}

@@ -1,0 +1,121 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { ErrorCode, JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { inTimeOr } from '../../../common/in-time.ts';
+import type { McpProgram } from '../../../contracts/agent.ts';
+import { excessOf } from '../../../contracts/foreign-json.ts';
+import { endWithWorker } from './end-with-worker.ts';
+import { MessageRefused } from './message-refused.ts';
+import { createLineReader } from '../../isolates/line-reader.ts';
+
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
+const MAX_LAST_WORDS = 500;
+/** A server is given so long to end by itself, and so long again after it was asked to. */
+const PATIENCE_MS = 2_000;
+
+/**
+ * A program that speaks over its stdin and stdout. It leads a process group of its own, so that its end is that of all it has started: what an agent names is
+ * often but the launcher of the server.
+ */
+export class ProgramTransport implements Transport {
+  onclose?: Transport['onclose'];
+  onerror?: Transport['onerror'];
+  onmessage?: Transport['onmessage'];
+  private readonly program: Omit<McpProgram, 'where' | 'timeoutMs'>;
+  private child: ChildProcessWithoutNullStreams | undefined;
+  private closed: Promise<unknown> = Promise.resolve();
+  private delivered: Promise<void> = Promise.resolve();
+  private said = '';
+
+  constructor(program: Omit<McpProgram, 'where' | 'timeoutMs'>) {
+    this.program = program;
+  }
+
+  /** The last of what it wrote to its stderr. */
+  lastWords(): string {
+    return this.said.trim();
+  }
+
+  async start(): Promise<void> {
+    const { command, args, env, directory } = this.program;
+    const place = directory === undefined ? {} : { cwd: directory };
+    const child = spawn(command, args, { ...place, env: { ...getDefaultEnvironment(), ...env }, stdio: 'pipe', detached: true });
+    child.on('error', (error) => this.onerror?.(error));
+    child.stdin.on('error', (error) => this.onerror?.(error));
+    child.stderr.on('data', (chunk: Buffer) => (this.said = (this.said + chunk.toString()).slice(-MAX_LAST_WORDS)));
+    child.stdout.on('data', createLineReader({ maxBytes: MAX_MESSAGE_BYTES, onLine: (line) => this.take(line), onTooLong: () => this.refuse() }));
+    await once(child, 'spawn');
+    this.child = child;
+    this.closed = this.watchOver(child);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (!this.child) throw new Error('the program has ended');
+    if (!this.child.stdin.write(serializeMessage(message))) await Promise.race([once(this.child.stdin, 'drain'), this.closed]);
+  }
+
+  async close(): Promise<void> {
+    this.child?.stdin.end();
+    if (await this.isClosedSoon()) return;
+    this.signal('SIGTERM');
+    if (await this.isClosedSoon()) return;
+    this.signal('SIGKILL');
+    // Somebody may hold the other ends who has left the group.
+    for (const stream of this.child?.stdio ?? []) stream?.destroy();
+    await this.isClosedSoon();
+  }
+
+  private async watchOver(child: ChildProcessWithoutNullStreams): Promise<void> {
+    const watch = child.pid === undefined ? undefined : endWithWorker(child.pid);
+    await once(child, 'close');
+    watch?.[Symbol.dispose]();
+    this.signal('SIGKILL');
+    this.child = undefined;
+    this.onclose?.();
+  }
+
+  /** One after the other: progress that comes together with the answer would be forgotten with the request before it is heard. */
+  private take(line: string): void {
+    this.delivered = this.delivered.then(() => this.deliver(line));
+  }
+
+  private async deliver(line: string): Promise<void> {
+    try {
+      const excess = excessOf(line);
+      this.onmessage?.(excess === undefined ? JSONRPCMessageSchema.parse(JSON.parse(line)) : refused(line, excess));
+    } catch (error) {
+      this.onerror?.(error as Error);
+    }
+  }
+
+  private refuse(): void {
+    this.onerror?.(new MessageRefused(`is larger than ${MAX_MESSAGE_BYTES} bytes`));
+  }
+
+  private isClosedSoon(): Promise<boolean> {
+    const closed = this.closed.then(() => true);
+    return inTimeOr(closed, PATIENCE_MS, false);
+  }
+
+  /** To all of its group; there may be nobody left. */
+  private signal(signal: NodeJS.Signals): void {
+    try {
+      if (this.child?.pid !== undefined) process.kill(-this.child.pid, signal);
+    } catch {
+      // It is gone.
+    }
+  }
+}
+
+/** Where the id of an answer is in practice: at the beginning or the end of its object. */
+const ID_AT = [/^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/, /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/];
+
+/** The failure of the request that a message answers which is not parsed. */
+function refused(line: string, excess: string): JSONRPCMessage {
+  const [id] = ID_AT.flatMap((pattern) => pattern.exec(`${line.slice(0, 100)}\n${line.slice(-100)}`)?.[1] ?? []);
+  if (id === undefined) throw new MessageRefused(excess);
+  return { jsonrpc: '2.0', id: Number(id), error: { code: ErrorCode.InternalError, message: `its answer ${excess}` } };
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { cutMiddle } from '../../../contracts/visible-text.ts';
+import type { McpLimits } from '../../../contracts/agent.ts';
+import type { Logger } from '../../../platform/log.ts';
+import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../../api/define-plugin.ts';
+import type { ListedTools } from './ask-for-tools.ts';
+import { toolsOf, type RunServerTool } from './server-tools.ts';
+
+/** The plugin that stands for a server, as its tools come and change. */
+export interface ServerPlugin {
+  plugin: () => Plugin;
+  /** Takes what the server says it has. */
+  take(listed: ListedTools): void;
+  /** The plugin with other tools than it is published with. */
+  withTools(listed: ListedTools): Plugin;
+  /** Its calls cannot be made for now; told to operators, and written to the log. */
+  fail(text: string): void;
+  /** They can be made again. */
+  recover(text: string): void;
+  /** Told to operators; nothing changes by it. */
+  mention(text: string): void;
+}
+
+interface Parts {
+  name: string;
+  limits: McpLimits;
+  log: Logger;
+  run: RunServerTool;
+  onChange: (plugin: Plugin) => void;
+  hooks: Pick<PluginDetails, 'restart' | 'setEnabled' | 'inConversation' | 'lookInto'>;
+}
+
+const MOST_ALERTS = 20;
+
+/**
+ * A server's own version, and a digest of what it lists. Approvals are bound to it: a server that changes what its tools say cannot live off an approval
+ * of what they said before.
+ */
+export function versionOf({ version, tools }: ListedTools): string {
+  return `${version.slice(0, 50)}+${createHash('sha256').update(JSON.stringify(tools)).digest('hex').slice(0, 12)}`;
+}
+
+export function createServerPlugin({ name, limits, log, run, onChange, hooks }: Parts): ServerPlugin {
+  const alerts: PluginAlert[] = [];
+  let known = '';
+  let plugin = made('0', []);
+  return { plugin: () => plugin, take, withTools, fail, recover, mention };
+
+  function take(listed: ListedTools): void {
+    const version = versionOf(listed);
+    if (version === known) return;
+    const { tools, problems } = toolsOf(name, listed.tools, limits, run);
+    for (const problem of bounded(problems)) alert('warning', problem);
+    if (known !== '') alert('info', `Its tools have changed; now there are: ${cutMiddle(tools.map(({ id }) => id).join(', '), 500) || 'none'}`);
+    known = version;
+    plugin = made(version, tools);
+    onChange(plugin);
+  }
+
+  function withTools(listed: ListedTools): Plugin {
+    const { tools, problems } = toolsOf(name, listed.tools, limits, run);
+    for (const problem of bounded(problems)) log.warn({ plugin: name }, problem);
+    return made(versionOf(listed), tools);
+  }
+
+  function fail(text: string): void {
+    alert('error', text);
+    plugin.problem = text;
+    onChange(plugin);
+  }
+
+  function recover(text: string): void {
+    alert('info', text);
+    delete plugin.problem;
+    onChange(plugin);
+  }
+
+  function mention(text: string): void {
+    alert('info', text);
+    onChange(plugin);
+  }
+
+  function made(version: string, tools: Tool[]): Plugin {
+    const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
+    return Object.assign(plugin, hooks);
+  }
+
+  function alert(level: PluginAlert['level'], text: string): void {
+    alerts.push({ level, text, at: new Date().toISOString() });
+    if (alerts.length > MOST_ALERTS) alerts.shift();
+    log[level === 'warning' ? 'warn' : level]({ plugin: name }, text);
+  }
+}
+
+/** What is more than can be told is counted. */
+function bounded(problems: string[]): string[] {
+  const left = problems.length - MOST_ALERTS + 1;
+  return left <= 1 ? problems : [...problems.slice(0, MOST_ALERTS - 1), `${left} more problems like these are left out`];
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
+import { cutMiddle } from '../../../contracts/visible-text.ts';
+import type { McpLimits } from '../../../contracts/agent.ts';
+import type { JsonObject } from '../../../contracts/json.ts';
+import { defineTool, type Tool, type ToolAnnotations } from '../../api/define-plugin.ts';
+import { createCompiler } from '../../registry/validate-arguments.ts';
+import { limitOf } from './call-limits.ts';
+
+/** How a server's tool is run, whatever carries the call. */
+export type RunServerTool = (name: string) => Pick<Tool, 'isolation' | 'execute'>;
+
+export interface ServerTools {
+  tools: Tool[];
+  /** Tools that were left out, and why. */
+  problems: string[];
+}
+
+const MAX_TOOLS = 500;
+/** Pages of a server's list that are asked for. */
+export const MAX_PAGES = 50;
+/** Stands at the end of a list for the pages that were not asked for. */
+export const MORE_PAGES = { morePages: true };
+const MAX_DEFINITION_BYTES = 64 * 1024;
+const LONGEST_ID = 80;
+
+/** A server's tools as tools of a plugin. What cannot be used is left out and told; the others work. */
+export function toolsOf(pluginId: string, given: unknown[], limits: McpLimits, run: RunServerTool): ServerTools {
+  const listed = given.filter((each) => !isMorePages(each));
+  const compile = createCompiler();
+  const tools = new Map<string, Tool>();
+  const problems: string[] = [];
+  if (listed.length < given.length) problems.push(`Its list of tools has more than ${MAX_PAGES} pages; tools of those after them are left out`);
+  if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are taken`);
+  for (const described of listed.slice(0, MAX_TOOLS)) {
+    try {
+      const tool = toolOf(parse(described), limits, run, (id) => tools.has(id));
+      compile(pluginId, tool.id, 'parameters', tool.parameters);
+      if (tool.resultSchema) compile(pluginId, tool.id, 'result', tool.resultSchema);
+      tools.set(tool.id, tool);
+    } catch (error) {
+      problems.push(
+        `Its tool ${JSON.stringify(cutMiddle(String((described as { name?: unknown } | null)?.name), 100))} is left out: ${cutMiddle((error as Error).message, 500)}`,
+      );
+    }
+  }
+  const names = listed.map((each) => (each as { name?: unknown } | null)?.name);
+  const unknown = Object.keys(limits.toolTimeoutsMs ?? {}).filter((name) => !names.includes(name));
+  if (unknown.length > 0) problems.push(`"timeouts" names tools that it does not have: ${unknown.join(', ')}`);
+  return { tools: [...tools.values()], problems };
+}
+
+function isMorePages(listed: unknown): boolean {
+  return typeof listed === 'object' && listed !== null && 'morePages' in listed && !('name' in listed);
+}
+
+function parse(given: unknown): ServerTool {
+  const size = JSON.stringify(given).length;
+  if (size > MAX_DEFINITION_BYTES) throw new Error(`its definition has ${size} characters; at most ${MAX_DEFINITION_BYTES} are taken`);
+  const parsed = ToolSchema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new Error(parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; '));
+}
+
+function toolOf(given: ServerTool, limits: McpLimits, run: RunServerTool, isTaken: (id: string) => boolean): Tool {
+  const { name, title, description, inputSchema, outputSchema, annotations = {} } = given;
+  if (given.execution?.taskSupport === 'required') {
+    throw new Error('it runs only as a task (execution.taskSupport is "required"), and tasks of servers are not supported');
+  }
+  const hints = annotationsOf(annotations, title);
+  return {
+    ...defineTool({
+      id: idOf(name, isTaken),
+      description: description?.trim() || hints.title || name,
+      parameters: { ...(inputSchema as JsonObject), type: 'object' },
+      annotations: hints,
+      timeoutMs: limitOf(limits, name),
+      ...(outputSchema && { resultSchema: outputSchema as JsonObject }),
+      execute: async () => null,
+    }),
+    ...run(name),
+  };
+}
+
+function annotationsOf(given: NonNullable<ServerTool['annotations']>, ownTitle: string | undefined): ToolAnnotations {
+  const title = ownTitle ?? given.title;
+  const hints = (['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const).filter((hint) => given[hint] !== undefined);
+  return { ...(title !== undefined && { title }), ...Object.fromEntries(hints.map((hint) => [hint, given[hint]])) };
+}
+
+/** Most names are ids as they are; others, and those that would be the same then, get a digest of the name as their tail. */
+function idOf(name: string, isTaken: (id: string) => boolean): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9_.-]/g, '_');
+  if (plain !== '' && plain.length <= LONGEST_ID && !isTaken(plain)) return plain;
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
+  const id = `${plain.slice(0, LONGEST_ID - 9)}_${digest}`;
+  if (isTaken(id)) throw new Error('another one has the same name');
+  return id;
+}

@@ -1,0 +1,156 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readEnvironment } from '../../../platform/config.ts';
+import { judge, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
+import { findControlGroups } from './control-groups.ts';
+import { launchings, type Launching } from './launcher.ts';
+import { measure, measureStarted, probeWords, type Obstacle } from './measure.ts';
+import { siblings, type Sibling } from './sibling.ts';
+import { BOUNDS, MEMORY_BYTES, PROCESSES } from './limits.ts';
+import { OWN_USER } from './own-user.ts';
+import { weakParts } from './weak-fence.ts';
+
+export type { FenceLevel } from './fence-parts.ts';
+
+/** The part of a child process that is used of one behind a fence. */
+export type FencedProcess = Pick<ChildProcessWithoutNullStreams, 'pid' | 'stdin' | 'stdout' | 'stderr' | 'kill' | 'once'>;
+
+export interface Fence {
+  level: FenceLevel;
+  /** Its parts, in words. */
+  has: string[];
+  missing: string[];
+  /** Of level C: each better way that was tried, and why it does not work here. */
+  obstacles?: string[];
+  /** The command that runs a script inside. The process that it becomes ends with the script, and takes it along when it is killed. */
+  command(script: string): [program: string, ...args: string[]];
+  /** Starts it where that takes more than the command. */
+  start?(script: string): FencedProcess;
+  /** Removes what the end of the process with this id leaves on the machine. */
+  clean(pid: number): Promise<void>;
+}
+
+export interface FenceOptions {
+  /** What will be run, where that is known: a container is tried with an image that has it. */
+  script?: string;
+  /** As in `DOCKER_HOST`, which is the default. */
+  engine?: string | undefined;
+}
+
+const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
+const HEAP_MEGABYTES = 128;
+const NOT_MADE_FOR = `Node at ${process.execPath} on ${process.arch} is none of which the files are known that it needs`;
+
+/**
+ * Tries what this machine offers: each candidate from inside, by doing what must not be possible. Takes some ten milliseconds.
+ * @param folders where its programs are.
+ */
+export async function probeFence(folders: string[] = FOLDERS, options: FenceOptions = {}): Promise<Fence> {
+  const isRoot = process.getuid?.() === 0;
+  if (process.platform !== 'linux') return weakFence(folders, isRoot, ['namespaces and containers for plugins: only on Linux']);
+  const perl = await find('perl', folders);
+  if (perl === undefined) return weakFence(folders, isRoot, ['namespaces and containers for plugins: perl is not installed']);
+  const launched = await probeLauncher(perl, isRoot);
+  if ('level' in launched) return launched;
+  const beside = await probeSiblings(perl, options);
+  return 'level' in beside ? beside : weakFence(folders, isRoot, [`namespaces: ${launched.obstacle}`, `a container beside the worker: ${beside.obstacle}`]);
+}
+
+/** For the log and the doctor: `level A (no network, …)`. */
+export function describeFence({ level, has, missing }: Pick<Fence, 'level' | 'has' | 'missing'>): string {
+  return `level ${level} (${has.join(', ')}${missing.length > 0 ? `; missing: ${missing.join(', ')}` : ''})`;
+}
+
+/** The first way whose measure holds the machine apart. */
+async function probeLauncher(perl: string, isRoot: boolean): Promise<Fence | Obstacle> {
+  const obstacles = new Set<string>();
+  const groups = isRoot ? await findControlGroups({ memoryBytes: MEMORY_BYTES, processes: PROCESSES }) : undefined;
+  for (const launching of await launchings({ perl, groups, isRoot })) {
+    const measured = await measure([...launching.words([]), ...probeWords(engineSocket())], async (pid) => launching.groups?.remove(pid));
+    const judged = 'obstacle' in measured ? measured : judge(measured, launching.user, launching.groups !== undefined);
+    if ('level' in judged && judged.level !== 'C') return launchedFence(launching, judged);
+    obstacles.add('level' in judged ? `missing: ${judged.missing.join(', ')}` : judged.obstacle);
+  }
+  return { obstacle: [...obstacles].join('; ') || NOT_MADE_FOR };
+}
+
+function launchedFence(launching: Launching, judged: Judged): Fence {
+  return {
+    ...judged,
+    command(script) {
+      return [...launching.words([script]), '--', process.execPath, ...nodeFlags(script), script];
+    },
+    clean: async (pid) => launching.groups?.remove(pid),
+  };
+}
+
+/** Where the worker may make no namespaces, an engine may make a container beside it. */
+export async function probeSiblings(perl: string, { script, engine = readEnvironment('DOCKER_HOST') }: FenceOptions): Promise<Fence | Obstacle> {
+  const { PluginContainers } = await import('../../../sandbox/engine/docker/plugin-containers.ts');
+  const containers = new PluginContainers(engine);
+  const unreachable = await containers.sweep().then(
+    () => undefined,
+    (error: unknown) => error as Error,
+  );
+  if (unreachable) return { obstacle: `the Docker engine cannot be used: ${unreachable.message}` };
+  const obstacles = new Set<string>();
+  for (const sibling of await siblings(perl, containers)) {
+    const measured = await measureStarted(sibling.start(probeWords(engineSocket()), script));
+    const judged = 'obstacle' in measured ? measured : judge(measured, sibling.user, true);
+    if ('level' in judged && judged.level !== 'C') return siblingFence(sibling, judged);
+    obstacles.add('level' in judged ? `missing: ${judged.missing.join(', ')}` : judged.obstacle);
+  }
+  return { obstacle: [...obstacles].join('; ') || NOT_MADE_FOR };
+}
+
+function siblingFence(sibling: Sibling, judged: Judged): Fence {
+  const command = (path: string): [string, ...string[]] => [process.execPath, ...nodeFlags(path), path];
+  return {
+    ...judged,
+    has: ['a container of its own', ...judged.has],
+    command,
+    start: (path) => sibling.start(['--', ...command(path)], path),
+    clean: async () => undefined,
+  };
+}
+
+async function weakFence(folders: string[], isRoot: boolean, obstacles: string[]): Promise<Fence> {
+  const [unshare, prlimit, sh, setpriv] = await Promise.all(['unshare', 'prlimit', 'sh', 'setpriv'].map((name) => find(name, folders)));
+  const parts = await weakParts({ unshare, prlimit, sh, setpriv }, isRoot);
+  const has = parts.map(({ gives }) => gives);
+  return {
+    level: 'C',
+    has: [...has, MODEL],
+    missing: ['files, sockets and processes of its own', ...[NETWORK, BOUNDS, OWN_USER].filter((name) => !has.includes(name))],
+    obstacles,
+    command(script) {
+      const [program, ...args] = [...parts.flatMap(({ words }) => words), process.execPath, ...nodeFlags(script), script];
+      return [program ?? process.execPath, ...args];
+    },
+    clean: async () => undefined,
+  };
+}
+
+function engineSocket(): string | undefined {
+  const host = readEnvironment('DOCKER_HOST');
+  return host?.startsWith('unix://') ? host.slice('unix://'.length) : undefined;
+}
+
+function nodeFlags(script: string): string[] {
+  // Renamed within the life of Node 22.
+  const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission';
+  return [permission, `--allow-fs-read=${script}`, '--no-warnings', '--no-deprecation', `--max-old-space-size=${HEAP_MEGABYTES}`];
+}
+
+async function find(name: string, folders: string[]): Promise<string | undefined> {
+  for (const folder of folders) {
+    const path = join(folder, name);
+    const found = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (found) return path;
+  }
+  return undefined;
+}

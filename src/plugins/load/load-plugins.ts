@@ -1,0 +1,102 @@
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { Plugin, PluginDefinition } from '../api/define-plugin.ts';
+import { loadPandora } from '../dialects/pandora/load-pandora.ts';
+import { MANIFEST_FILE } from '../dialects/pandora/manifest.ts';
+import { adoptModule } from '../api/adopt-module.ts';
+import { checkNekroPlugin } from '../dialects/nekro/check-loaded.ts';
+import { bundlePlugin } from '../isolates/bundle-plugin.ts';
+import type { Isolates } from '../isolates/load-isolated.ts';
+import { whatWasMissed } from '../bundle/not-in-a-compartment.ts';
+import { defaultsOf, locatePlugin, type PluginPlace } from './locate-plugin.ts';
+import { UNVERSIONED } from '../api/plugin-details.ts';
+import { createRegistry, type RegisteredTool } from '../registry/registry.ts';
+
+export interface LoadedPlugins {
+  plugins: Plugin[];
+  /** Plugins that could not be loaded, each with a PLUGIN_INVALID or PLUGIN_COLLISION. The others work without them. */
+  problems: { name: string; error: Error }[];
+}
+
+export interface LoadOptions {
+  /** Where names are looked for. */
+  directory: string;
+  known?: Plugin[];
+  /** Where plugins run; without it only those of `hostPlugins` can be loaded. */
+  isolates?: Isolates | undefined;
+  /** Names, as agents give them, of the plugins that the operator trusts with the worker's own process. */
+  hostPlugins?: string[];
+  /** Reads what runs in the host process again, though it was imported before; modules that it imports itself stay as they are. */
+  again?: boolean;
+  /** Compiles the schemas of a plugin's tools. One that is used for many plugins spares each of them the schema of schemas, which takes far longer. */
+  register?: (plugin: Plugin) => RegisteredTool[];
+}
+
+/**
+ * Loads plugins by the names that agents give: absolute or `./` directories, or npm packages, both looked for from `directory`.
+ * The code of a plugin runs in a fenced process of its own, or in this one where the operator says so. A plugin that fails is reported and does not stop the others; the same one named twice is loaded once.
+ */
+export async function loadPlugins(names: string[], options: LoadOptions): Promise<LoadedPlugins> {
+  const { directory, known = [] } = options;
+  const loaded = new Map<string, { name: string; plugin: Plugin }>(known.map((plugin) => [plugin.id, { name: 'a built-in plugin', plugin }]));
+  const problems: LoadedPlugins['problems'] = [];
+  const seen = new Set<string>();
+  for (const name of names) {
+    try {
+      const place = await locatePlugin(name, directory);
+      if (seen.has(place.entry)) continue;
+      seen.add(place.entry);
+      const plugin = await loadPlace(name, place, options);
+      const first = loaded.get(plugin.id);
+      if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: first.name, second: name });
+      checkNekroPlugin(name, plugin, loaded.values());
+      loaded.set(plugin.id, { name, plugin });
+    } catch (error) {
+      problems.push({ name, error: isFailure(error) ? error : invalid(name, (error as Error).message, 'Mend it or take it out of the agent', error) });
+    }
+  }
+  return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
+}
+
+async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugins = [], again = false, register }: LoadOptions): Promise<Plugin> {
+  const trusted = hostPlugins.includes(name);
+  const defaults = await defaultsOf(place.root);
+  const plugin = await (basename(place.entry) === MANIFEST_FILE
+    ? loadPandora({ name, root: place.root, isolates, trusted })
+    : trusted
+      ? importPlugin(name, place, defaults, again)
+      : isolatePlugin(name, place, defaults, isolates));
+  // Approvals are bound to it, so that another version of a package is not taken for the one that was asked about.
+  if (plugin.version === UNVERSIONED) plugin.version = defaults.version ?? UNVERSIONED;
+  // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
+  for (const tool of createRegistry([plugin], { ...(register && { register }) }).tools) await tool.compiled();
+  return plugin;
+}
+
+async function isolatePlugin(name: string, { root, entry }: PluginPlace, defaults: Partial<PluginDefinition>, isolates: Isolates | undefined): Promise<Plugin> {
+  if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
+  const bundle = await bundlePlugin(name, { root, entry });
+  try {
+    return await isolates.load({ name, ...bundle, defaults });
+  } catch (error) {
+    if (isFailure(error, 'PLUGIN_INVALID')) throw error;
+    const { message } = error as Error;
+    throw invalid(name, `${entry} cannot be loaded (${message}${whatWasMissed(message, bundle.code)})`, 'Mend that file', error);
+  }
+}
+
+async function importPlugin(name: string, { entry }: PluginPlace, defaults: Partial<PluginDefinition>, again: boolean): Promise<Plugin> {
+  let module: { default?: unknown };
+  try {
+    module = (await import(`${pathToFileURL(entry).href}${again ? `?${(await stat(entry)).mtimeMs}` : ''}`)) as { default?: unknown };
+  } catch (error) {
+    throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
+  }
+  return adoptModule(name, entry, module, defaults);
+}
+
+function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+}

@@ -1,0 +1,147 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { failure } from '../../contracts/errors.ts';
+import { parseForeign } from '../../contracts/foreign-json.ts';
+import type { PluginDefinition } from '../api/define-plugin.ts';
+import { readPluginFile } from '../bundle/read-plugin-file.ts';
+import { MANIFEST_FILE } from '../dialects/pandora/manifest.ts';
+
+/** Where the code of a plugin is. */
+export interface PluginPlace {
+  /** Its directory. */
+  root: string;
+  /** The file to begin with: the manifest of a Pandora plugin, else what package.json names, else an index file. */
+  entry: string;
+}
+
+const INDEX_FILES = ['index.js', 'index.mjs', 'index.cjs', 'index.ts'];
+/** What MaiBot, Nekro Agent and Python's own tools have in the directory of a plugin. */
+const PYTHON_FILES = ['plugin.py', '_manifest.json', '__init__.py', 'pyproject.toml', 'setup.py', 'requirements.txt', 'main.py'];
+const INSTEAD_OF_PYTHON =
+  'Write it with longshore/maibot or longshore/nekro, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code';
+const SCOPED_OR_NOT = /^(@[^/]+\/)?[^/]+$/;
+
+/**
+ * Finds a plugin by the name that agents give it: a directory where it is absolute or begins with `.`, else an npm package.
+ * @throws PLUGIN_INVALID telling what was looked for where
+ */
+export async function locatePlugin(name: string, directory: string): Promise<PluginPlace> {
+  const root = await rootOf(name, directory);
+  const named = await packageEntries(name, root);
+  for (const candidate of [MANIFEST_FILE, ...named, ...INDEX_FILES]) {
+    const entry = await fileAt(join(root, candidate));
+    if (entry !== undefined) return { root, entry };
+  }
+  const python = await pythonFileOf(root);
+  if (python !== undefined) throw invalid(name, `${root} is a plugin in Python (${python}), and plugins are TypeScript or JavaScript`, INSTEAD_OF_PYTHON);
+  throw invalid(name, `${root} has none of ${[...named, ...INDEX_FILES].join(', ')}`, 'Put the plugin into one of these');
+}
+
+/** The directory of a plugin. @throws PLUGIN_INVALID where there is none. */
+export async function rootOf(name: string, directory: string): Promise<string> {
+  if (isPath(name)) {
+    const root = resolve(directory, name);
+    if (await isDirectory(root)) return root;
+    throw invalid(name, `there is no directory ${root}`, 'Paths are relative to the file of the agent');
+  }
+  if (!SCOPED_OR_NOT.test(name)) {
+    throw invalid(name, 'this is not the name of a package, nor a path that begins with ./ or ../', `If it is a directory, write ./${name}`);
+  }
+  for (const modules of modulesAbove(directory)) {
+    const root = join(modules, name);
+    if (await isDirectory(root)) return root;
+  }
+  const beside = (await isDirectory(resolve(directory, name))) ? `; there is a directory of this name, which is written ./${name}` : '';
+  throw invalid(name, `no package of this name is installed in ${resolve(directory)} or above${beside}`, `Run: npm install ${name}`);
+}
+
+/** Whether agents name a directory by this, and no package. */
+export function isPath(name: string): boolean {
+  return isAbsolute(name) || name.startsWith('.');
+}
+
+/** The directories in which a package may be installed for the code in a directory, the nearest first. */
+export function modulesAbove(directory: string): string[] {
+  const at = resolve(directory);
+  const above = dirname(at);
+  return [join(at, 'node_modules'), ...(above === at ? [] : modulesAbove(above))];
+}
+
+/** What a plugin is called that does not say it: as its package, else as its directory. Its version is that of its package. */
+export async function defaultsOf(root: string): Promise<Partial<PluginDefinition>> {
+  const file = await readPluginFile(root, 'package.json').then(
+    (text) => parseForeign(text) as PackageFile,
+    (): PackageFile => ({}),
+  );
+  const {
+    name = basename(root)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9.-]+/g, '-'),
+    version,
+    description,
+  } = file;
+  return { id: name, ...(typeof version === 'string' && { version }), ...(typeof description === 'string' && { description }) };
+}
+
+interface PackageFile {
+  name?: string;
+  version?: unknown;
+  description?: unknown;
+  main?: string;
+  exports?: string | Record<string, unknown>;
+}
+
+async function packageEntries(name: string, root: string): Promise<string[]> {
+  const path = join(root, 'package.json');
+  if (!(await isFile(path))) return [];
+  const text = await readPluginFile(root, 'package.json').catch((error: Error) => {
+    throw invalid(name, `${path} cannot be read: ${error.message}`, 'Put the file itself there', error);
+  });
+  let file: PackageFile;
+  try {
+    file = parseForeign(text) as PackageFile;
+  } catch (error) {
+    throw invalid(name, `${path} cannot be read as JSON (${(error as Error).message})`, 'Correct that file', error);
+  }
+  const exported = typeof file.exports === 'object' ? (file.exports['.'] ?? file.exports) : file.exports;
+  return [conditionOf(exported), file.main].filter((entry) => typeof entry === 'string');
+}
+
+function conditionOf(exported: unknown): string | undefined {
+  if (typeof exported === 'string') return exported;
+  if (exported === null || typeof exported !== 'object') return undefined;
+  const conditions = exported as Record<string, unknown>;
+  return conditionOf(conditions['node'] ?? conditions['import'] ?? conditions['default'] ?? conditions['require']);
+}
+
+/** The file that a package means by a path: like Node, `main` may leave out the ending, and name a directory. */
+async function fileAt(path: string): Promise<string | undefined> {
+  for (const candidate of [path, `${path}.js`, `${path}.cjs`, join(path, 'index.js'), join(path, 'index.cjs')]) {
+    if (await isFile(candidate)) return candidate;
+  }
+  return undefined;
+}
+
+async function pythonFileOf(root: string): Promise<string | undefined> {
+  for (const name of PYTHON_FILES) if (await isFile(join(root, name))) return name;
+  const names = await readdir(root).catch(() => []);
+  return names.find((name) => name.endsWith('.py'));
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+}

@@ -1,0 +1,48 @@
+import type { JsonObject } from '../../contracts/json.ts';
+import type { ToolContext } from '../api/tool-context.ts';
+
+type Identity = Pick<ToolContext, 'conversationId' | 'userId' | 'tenantId'>;
+
+/**
+ * Arguments that say for whom a tool works. A model that could choose them could act for somebody else, so it is not shown them and what it sends for them
+ * is dropped; the host fills in those that a tool declares. A conversation has one user, so it is no group and its `group_id` is empty.
+ */
+const FIELDS = new Map<string, (identity: Identity) => string>([
+  ...named(['conversation_id', 'stream_id', 'chat_id', 'chat_key'], ({ conversationId }) => conversationId),
+  ...named(['user_id'], ({ userId }) => userId),
+  ...named(['tenant_id'], ({ tenantId }) => tenantId),
+  ...named(['group_id'], () => ''),
+  ...named(['platform'], () => 'longshore'),
+]);
+
+/** The identity fields that a schema declares. */
+export function identityFieldsOf(parameters: JsonObject): string[] {
+  return Object.keys((parameters['properties'] ?? {}) as JsonObject).filter((name) => FIELDS.has(name));
+}
+
+/** The identity fields that a call could bring along although its schema does not name them, since it takes whatever it is given. */
+export function unnamedFieldsOf({ properties = {}, additionalProperties = true }: JsonObject): string[] {
+  return additionalProperties === true ? [...FIELDS.keys()].filter((name) => !Object.hasOwn(properties as JsonObject, name)) : [];
+}
+
+/** The schema as a model is shown it, and as its arguments are checked. */
+export function withoutFields(parameters: JsonObject, fields: string[]): JsonObject {
+  if (fields.length === 0) return parameters;
+  const { properties, required, ...rest } = parameters;
+  const left = Array.isArray(required) ? required.filter((name) => typeof name === 'string' && !fields.includes(name)) : [];
+  return { ...rest, properties: withoutKeys(properties as JsonObject, fields), ...(left.length > 0 && { required: left }) };
+}
+
+export function withoutKeys(input: JsonObject, names: string[]): JsonObject {
+  return names.length === 0 ? input : Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)));
+}
+
+/** The fields as the host fills them in. */
+export function identityOf(fields: string[], identity: Identity): JsonObject {
+  return Object.fromEntries(fields.map((name) => [name, FIELDS.get(name)?.(identity) ?? '']));
+}
+
+/** Each name also in camel case. */
+function named(names: string[], value: (identity: Identity) => string): [string, (identity: Identity) => string][] {
+  return names.flatMap((name) => [name, name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())]).map((name) => [name, value]);
+}

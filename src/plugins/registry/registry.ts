@@ -1,0 +1,222 @@
+import type { Agent } from '../../contracts/agent.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import { failure } from '../../contracts/errors.ts';
+import { aliasOf } from './alias.ts';
+import type { Plugin, Tool } from '../api/define-plugin.ts';
+import { identityFieldsOf, identityOf, unnamedFieldsOf, withoutFields, withoutKeys } from './identity-fields.ts';
+import { matchesPattern } from './match-pattern.ts';
+import { createCompiler, type Compile } from './validate-arguments.ts';
+
+/** A tool under its full id, `pluginId:toolId`. */
+export interface RegisteredTool extends Tool {
+  /** Full id. */
+  id: string;
+  /** Name for model providers, `[A-Za-z0-9_-]{1,64}`. */
+  alias: string;
+  pluginId: string;
+  pluginVersion: string;
+  /** Names of the environment variables that its calls are given: the plugin's and the tool's own. */
+  environment: string[];
+  /** The arguments that a call may choose: those given, without what only the host says (`user_id` and the like). */
+  accept(input: JsonObject): JsonObject;
+  /** Problems of a call's arguments, each naming its path; empty when they are good. */
+  problemsOf(input: Json): string[] | Promise<string[]>;
+  /** Problems of a result that is text or JSON, by the tool's own schema. */
+  resultProblemsOf(result: Json): string[] | Promise<string[]>;
+  /** Throws PLUGIN_INVALID when a schema is wrong that was too large to be compiled at once. */
+  compiled(): Promise<void>;
+}
+
+/** All tools that a worker knows, under one validation. */
+export interface Registry {
+  /** Sorted by id. */
+  tools: RegisteredTool[];
+  /** By full id. */
+  get(id: string): RegisteredTool | undefined;
+  /** By its id. */
+  plugin(id: string): Plugin | undefined;
+  /**
+   * The tools that an agent may call, sorted by id: of those of the worker itself and of the plugins and servers that the agent names, what its patterns match.
+   * Throws AGENT_INVALID for a pattern that matches nothing.
+   */
+  forAgent(agent: Pick<Agent, 'id' | 'tools' | 'plugins' | 'mcp'>): RegisteredTool[];
+  /** The provider-safe name of a full id. Throws TOOL_NOT_FOUND. */
+  toAlias(id: string): string;
+  /** The full id behind a provider-safe name; undefined for names that were never given out. */
+  fromAlias(alias: string): string | undefined;
+  /** The same with other plugins in the places of those of their ids; this one stays as it is. Throws as `createRegistry` does. */
+  replacing(plugins: Plugin[]): Registry;
+}
+
+export interface RegistryOptions {
+  /** Gives the tools of a plugin; one that is used for several registries spares them the work that they share. */
+  register?: (plugin: Plugin) => RegisteredTool[];
+  /** Ids of plugins that an operator took away: agents that name their tools go on without them. */
+  disabled?: string[];
+  /** Asked when a tool is missed. */
+  notAtWork?: () => NotAtWork[];
+}
+
+/** Plugins that agents name, that nobody disabled, and that could not be loaded. */
+export interface NotAtWork {
+  /** As agents name it. */
+  source: string;
+  /** Of its plugins; empty where it has not even told them. */
+  ids: string[];
+  problem: string;
+}
+
+/** Registers plugins, each once. */
+export function createRegistrar(compile: Compile = createCompiler()): (plugin: Plugin) => RegisteredTool[] {
+  // By its tools: a plugin may make others of itself.
+  const known = new WeakMap<Tool[], RegisteredTool[]>();
+  return (plugin) => {
+    const tools = known.get(plugin.tools) ?? registerPlugin(plugin, compile);
+    known.set(plugin.tools, tools);
+    return tools;
+  };
+}
+
+/**
+ * Puts the tools of plugins under their full ids.
+ * @throws PLUGIN_COLLISION when two plugins have the same id, PLUGIN_INVALID when a tool's JSON Schema cannot be compiled.
+ */
+export function createRegistry(plugins: Plugin[], { register = createRegistrar(), disabled = [], notAtWork = () => [] }: RegistryOptions = {}): Registry {
+  refuseCollisions(plugins);
+  const byPlugin = new Map(plugins.map((plugin) => [plugin.id, register(plugin)]));
+  const tools = [...byPlugin.values()].flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const byId = new Map(tools.map((tool) => [tool.id, tool]));
+  const byAlias = indexAliases(tools);
+  const pluginsById = new Map(plugins.map((plugin) => [plugin.id, plugin]));
+  return {
+    tools,
+    get: (id) => byId.get(id),
+    plugin: (id) => pluginsById.get(id),
+    forAgent(agent) {
+      const reachable = new Set(plugins.filter((plugin) => isWithinReach(plugin, agent)).map(({ id }) => id));
+      const within = tools.filter(({ pluginId }) => reachable.has(pluginId));
+      const given = new Set<RegisteredTool>();
+      for (const pattern of agent.tools) {
+        const [plugin = ''] = pattern.split(':');
+        // This is asked at each step, and an agent with many plugins names them one by one.
+        const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
+        const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
+        if (found.length === 0) refuseNotAtWork(agent, pattern, notAtWork(), disabled.includes(plugin) || pluginsById.has(plugin));
+        const mayBeThere = disabled.includes(plugin) || (reachable.has(plugin) && mayComeLater(plugin, pluginsById));
+        if (!mayBeThere && found.length === 0) throw unknownPattern(agent, pattern, within);
+        for (const tool of found) given.add(tool);
+      }
+      return within.filter((tool) => given.has(tool));
+    },
+    toAlias(id) {
+      const tool = byId.get(id);
+      if (!tool) throw failure('TOOL_NOT_FOUND', { tool: id, known: namesOf(tools) });
+      return tool.alias;
+    },
+    fromAlias: (alias) => byAlias.get(alias),
+    replacing(others) {
+      const replaced = plugins.map((plugin) => others.find(({ id }) => id === plugin.id) ?? plugin);
+      return createRegistry(replaced, { register, disabled, notAtWork });
+    },
+  };
+}
+
+/** What a worker loads for one agent is there for that one only. Plugins without a source are part of the worker, except for the servers that agents name. */
+function isWithinReach({ id, source, dialect }: Plugin, { plugins, mcp = {} }: Pick<Agent, 'plugins' | 'mcp'>): boolean {
+  if (source !== undefined) return plugins.includes(source);
+  return dialect !== 'mcp' || Object.hasOwn(mcp, id);
+}
+
+/** A server that cannot be reached now has no tools yet, and may change them at any time. */
+function mayComeLater(pluginId: string, plugins: Map<string, Plugin>): boolean {
+  return plugins.get(pluginId)?.dialect === 'mcp';
+}
+
+/**
+ * Says why a tool is not there whose plugin the agent does name.
+ * @param known its plugin is that of something else; only of an unknown one may a source be the reason that has not told its plugins.
+ */
+function refuseNotAtWork({ id, plugins, mcp = {} }: Pick<Agent, 'id' | 'plugins' | 'mcp'>, pattern: string, notAtWork: NotAtWork[], known: boolean): void {
+  const [plugin = ''] = pattern.split(':');
+  const mayBeAny = !known && !Object.hasOwn(mcp, plugin);
+  const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.includes(plugin) || (mayBeAny && ids.length === 0)));
+  if (!cause) return;
+  const problem = `"${pattern}" matches no tool, since a plugin of the agent is not at work`;
+  throw failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem, fix: cause.problem });
+}
+
+const MOST_NAMES = 60;
+
+/** Full ids for an error text; of very many the first. */
+export function namesOf(tools: RegisteredTool[]): string {
+  if (tools.length === 0) return 'none';
+  const names = tools.slice(0, MOST_NAMES).map((tool) => tool.id);
+  return tools.length <= MOST_NAMES ? names.join(', ') : `${names.join(', ')} and ${tools.length - MOST_NAMES} more`;
+}
+
+function refuseCollisions(plugins: Plugin[]): void {
+  const seen = new Map<string, Plugin>();
+  for (const plugin of plugins) {
+    const first = seen.get(plugin.id);
+    if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: nameOf(first), second: nameOf(plugin) });
+    seen.set(plugin.id, plugin);
+  }
+}
+
+function nameOf(plugin: Plugin): string {
+  const about = plugin.description ? `, "${plugin.description}"` : '';
+  return `${plugin.id} ${plugin.version} (${plugin.tools.map((tool) => tool.id).join(', ')}${about})`;
+}
+
+function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
+  return plugin.tools.map((tool) => {
+    // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
+    const ownAffair = plugin.dialect === 'mcp' || plugin.dialect === 'nekro';
+    const fields = ownAffair ? [] : identityFieldsOf(tool.parameters);
+    const dropped = ownAffair ? [] : [...fields, ...unnamedFieldsOf(tool.parameters)];
+    const parameters = withoutFields(tool.parameters, fields);
+    const argumentProblems = compile(plugin.id, tool.id, 'parameters', parameters);
+    const resultProblems = tool.resultSchema && compile(plugin.id, tool.id, 'result', tool.resultSchema);
+    const accept = (input: JsonObject) => withoutKeys(input, dropped);
+    return {
+      ...tool,
+      id: `${plugin.id}:${tool.id}`,
+      alias: aliasOf(plugin.id, tool.id),
+      pluginId: plugin.id,
+      pluginVersion: plugin.version,
+      environment: variablesOf(plugin, tool),
+      parameters,
+      requireApproval: tool.requireApproval ?? plugin.requireApproval,
+      accept,
+      problemsOf: (input) => argumentProblems(isObject(input) ? accept(input) : input),
+      resultProblemsOf: resultProblems ?? (() => []),
+      compiled: async () => {
+        await argumentProblems.compiled();
+        await resultProblems?.compiled();
+      },
+      execute: (input, context) => tool.execute({ ...input, ...identityOf(fields, context) }, context),
+    };
+  });
+}
+
+function variablesOf({ environment }: Plugin, { permissions: { env = [] } }: Tool): string[] {
+  return [...new Set([...environment.filter(({ byPermission }) => !byPermission).map(({ name }) => name), ...env])];
+}
+
+function indexAliases(tools: RegisteredTool[]): Map<string, string> {
+  const byAlias = new Map<string, string>();
+  for (const tool of tools) {
+    const first = byAlias.get(tool.alias);
+    if (first !== undefined) throw failure('PLUGIN_COLLISION', { id: tool.alias, first, second: tool.id });
+    byAlias.set(tool.alias, tool.id);
+  }
+  return byAlias;
+}
+
+function unknownPattern({ id, mcp = {} }: Pick<Agent, 'id' | 'mcp'>, pattern: string, tools: RegisteredTool[]): Error {
+  const [plugin = ''] = pattern.split(':');
+  const fix = Object.hasOwn(mcp, plugin)
+    ? `Its MCP server "${plugin}" cannot be used: "longshore plugins show mcp:${plugin}" says why`
+    : `Known: ${namesOf(tools)}. Name one of them, or add the plugin that provides it to "plugins"`;
+  return failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem: `"${pattern}" matches no tool`, fix });
+}

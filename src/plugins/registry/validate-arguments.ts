@@ -1,0 +1,127 @@
+import { failure } from '../../contracts/errors.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
+import { firstOf } from '../schemas/compile-schema.ts';
+import { compileWithAjv, createJudge, type Evaluate } from '../schemas/compile-with-ajv.ts';
+import { dialectOf, type Dialect } from '../schemas/dialect.ts';
+import { estimate, weigh, type Estimate } from '../schemas/estimate.ts';
+import type { Ending, Task } from '../schemas/lane.ts';
+import { createLoopBudget } from '../schemas/loop-budget.ts';
+import { pathOfPattern } from '../schemas/path-of-pattern.ts';
+import { createValidators, type Validators } from '../schemas/validators.ts';
+import { reasonOf } from '../schemas/words.ts';
+
+/**
+ * Problems of a value, each naming its path. They are there at once where the schema and the value are so small and plain that this takes the event loop no time to
+ * speak of; else they come from a thread with a time limit.
+ */
+export interface Check {
+  (value: Json): string[] | Promise<string[]>;
+  /** Throws PLUGIN_INVALID when the schema turns out to be wrong; most are compiled by then already. */
+  compiled(): Promise<void>;
+}
+
+export type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => Check;
+type Part = 'parameters' | 'result' | 'configuration';
+
+/** Evaluations and comparisons, each far below a microsecond, that a check in the event loop may need at most. */
+const MOST_WORK = 100_000;
+const MOST_NODES = 10_000;
+/** Parts of a schema that is compiled in the event loop at all; that takes about 20 microseconds for each. */
+const MOST_PARTS = 300;
+
+/** All compilers share them, so that their number is bounded for the process and not for each. */
+const shared = { validators: createValidators(), budget: createLoopBudget() };
+let keys = 0;
+
+/**
+ * Makes a compiler of tools' JSON Schemas (draft 4 to 2020-12) to checks of arguments and results.
+ * The compiler throws PLUGIN_INVALID when a schema itself is wrong, where that can be seen at once; `compiled` of the check does in any case.
+ */
+export function createCompiler({ validators = shared.validators } = {}): Compile {
+  const judge = createJudge();
+  // A plugin's schemas come back when it is checked, set to work and configured.
+  const known = new WeakMap<JsonObject, Check>();
+  const compile: Compile = (pluginId, toolId, part, { $schema, ...schema }) => {
+    const unusable = (why: string, cause?: Error) => invalid(pluginId, toolId, part, why, cause);
+    const estimated = orThrow(() => estimate(schema), unusable);
+    const dialect = dialectOf({ ...schema, ...($schema !== undefined && { $schema }) }, estimated.hasTuples);
+    const source = { schema, dialect, estimated };
+    const inThread = checkInThread(validators, pluginId, source, unusable);
+    if (!isPlain(source)) return inThread;
+    return checkInLoop(source, () => orThrow(() => (judge(schema, dialect), compileWithAjv(schema, dialect)), unusable), inThread);
+  };
+  return (pluginId, toolId, part, schema) => {
+    const check = known.get(schema) ?? compile(pluginId, toolId, part, schema);
+    known.set(schema, check);
+    return check;
+  };
+}
+
+interface Source {
+  schema: JsonObject;
+  dialect: Dialect;
+  estimated: Estimate;
+}
+
+function isPlain({ dialect, estimated: { needsExact, size, parts, patterns } }: Source): boolean {
+  return !needsExact && dialect !== 'draft-04' && Math.max(size, parts) <= MOST_PARTS && patterns < Infinity;
+}
+
+/** Compiles at once where the loop can spare the time, else when it first can; what is too much for it goes to the thread. */
+function checkInLoop({ estimated }: Source, make: () => Evaluate, inThread: Check): Check {
+  let evaluate = shared.budget.spend(estimated.parts) ? make() : undefined;
+  const check = (value: Json) => {
+    const weight = weigh(value, MOST_NODES);
+    if ('hostile' in weight) return [weight.hostile];
+    if (workOf(estimated, weight) > MOST_WORK) return inThread(value);
+    if (!evaluate && shared.budget.spend(estimated.parts)) evaluate = make();
+    return evaluate ? firstOf(evaluate(value)) : inThread(value);
+  };
+  return Object.assign(check, { compiled: async () => (evaluate ? undefined : inThread.compiled()) });
+}
+
+function workOf({ parts, patterns, pairs }: Estimate, { nodes, characters }: { nodes: number; characters: number }): number {
+  return parts * nodes + patterns * characters ** 2 + pairs * nodes ** 2;
+}
+
+function checkInThread(validators: Validators, owner: string, { schema, dialect, estimated: { needsExact } }: Source, unusable: (why: string) => Error): Check {
+  const task: Task = { key: (keys += 1), toCompile: { schema, dialect, needsExact } };
+  const tooMuch = ({ overrun, pattern }: Extract<Ending, { overrun: string }>) => {
+    const path = pattern === undefined ? undefined : pathOfPattern(schema, pattern);
+    return pattern === undefined ? `its schema ${overrun}` : `the pattern ${JSON.stringify(pattern)} of its schema${path ? ` (at ${path})` : ''} ${overrun}`;
+  };
+  const check = async (value: Json) => {
+    const ending = await validators.run(owner, { ...task, value });
+    if ('problems' in ending) return ending.problems;
+    if ('unusable' in ending) return [`/: cannot be checked, since its schema is not a valid JSON Schema (${ending.unusable})`];
+    return [`/: cannot be checked: ${tooMuch(ending)}. Give a smaller value, or simplify the schema in the plugin`];
+  };
+  const compiled = async () => {
+    const ending = await validators.run(owner, task);
+    if ('unusable' in ending) throw unusable(ending.unusable);
+    if ('overrun' in ending) throw unusable(tooMuch(ending));
+  };
+  return Object.assign(check, { compiled });
+}
+
+function orThrow<Result>(work: () => Result, unusable: (why: string, cause: Error) => Error): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw unusable(reasonOf(error as Error), error as Error);
+  }
+}
+
+function invalid(pluginId: string, toolId: string, part: Part, why: string, cause?: Error): Error {
+  const which = {
+    parameters: `the parameters of tool "${toolId}" are`,
+    result: `the resultSchema of tool "${toolId}" is`,
+    configuration: 'its configSchema is',
+  };
+  const problem = `${which[part]} not a valid JSON Schema (${why})`;
+  return failure(
+    'PLUGIN_INVALID',
+    { plugin: JSON.stringify(pluginId), problem, fix: 'Correct the schema; drafts 4, 6, 7, 2019-09 and 2020-12 are known' },
+    cause,
+  );
+}

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import type { ContainerCreateOptions } from 'dockerode';
+import { failure } from '../../../contracts/errors.ts';
+import type { ContainerSpec } from './container-options.ts';
+import { checkpointsOf } from './checkpoints.ts';
+import type { ContainerState, OwnedThing } from './engine.ts';
+import { engineStatus, ignoring, mapEngineError, mapped } from './errors.ts';
+import { LABEL } from './labels.ts';
+
+const STOP_SECONDS = 2;
+const MOVE_ATTEMPTS = 10;
+/** How long another caller's create or remove may take to show: ten seconds. */
+const RACE_ATTEMPTS = 200;
+const RACE_PAUSE_MS = 50;
+
+export interface Created {
+  id: string;
+  /** Made by this very call: nobody else can say so of this container. */
+  isNew: boolean;
+}
+
+/** A container that is defined elsewhere, or the one of that name and those labels that is there already. */
+export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 'image' | 'labels'>, options: ContainerCreateOptions): Promise<Created> {
+  const action = `create container ${spec.name}`;
+  for (let attempt = 0; attempt < RACE_ATTEMPTS; attempt += 1) {
+    const made = await tryCreate(docker, spec, options, action);
+    if (made !== undefined) return { id: made, isNew: true };
+    const existing = await inspect(docker, spec.name);
+    if (existing !== undefined) {
+      const isOurs = Object.entries(spec.labels).every(([label, value]) => existing.labels[label] === value);
+      if (!isOurs) throw failure('DOCKER_FAILED', { action, problem: 'the name is taken by a container that is not of this sandbox' });
+      return { id: existing.id, isNew: false };
+    }
+    // The engine has given the name away, but shows the container only when somebody's create is through.
+    await sleep(RACE_PAUSE_MS);
+  }
+  throw failure('DOCKER_FAILED', { action, problem: 'its name is taken by something that cannot be seen' });
+}
+
+/** The new container's id; undefined when the name is taken. */
+async function tryCreate(docker: Docker, spec: { image: string }, options: ContainerCreateOptions, action: string): Promise<string | undefined> {
+  try {
+    return (await docker.createContainer(options)).id;
+  } catch (error) {
+    if (engineStatus(error) === 409) return undefined;
+    throw mapEngineError(error, action, spec.image);
+  }
+}
+
+export async function inspect(docker: Docker, container: string): Promise<ContainerState | undefined> {
+  return mapped(`inspect container ${container}`, async () => {
+    try {
+      return await describe(docker, (await docker.getContainer(container).inspect()) as Inspected);
+    } catch (error) {
+      if (engineStatus(error) === 404) return undefined;
+      throw error;
+    }
+  });
+}
+
+/** Commands that the engine has running in the container are null when there are none. */
+type Inspected = Omit<Docker.ContainerInspectInfo, 'ExecIDs'> & { ExecIDs: string[] | null };
+
+async function describe(docker: Docker, { Id, State, Config, HostConfig, ExecIDs }: Inspected): Promise<ContainerState> {
+  const runtime = HostConfig.Runtime === 'runsc' ? 'runsc' : 'runc';
+  const status = statusOf(State);
+  const checkpoint = (status === 'ended' || status === 'created') && runtime === 'runsc' ? (await checkpointsOf(docker, Id))[0] : undefined;
+  const holder = /^container:(.+)$/.exec(HostConfig.NetworkMode ?? '')?.[1];
+  return {
+    id: Id,
+    ...(checkpoint === undefined ? { status } : { status: 'hibernated', checkpoint }),
+    exitCode: State.ExitCode,
+    outOfMemory: State.OOMKilled,
+    labels: Config.Labels,
+    runtime,
+    ...(holder !== undefined && { holder }),
+    execs: ExecIDs?.length ?? 0,
+  };
+}
+
+function statusOf(state: Docker.ContainerInspectInfo['State']): 'created' | 'running' | 'paused' | 'ended' {
+  if (state.Paused) return 'paused';
+  if (state.Running) return 'running';
+  return state.Status === 'created' ? 'created' : 'ended';
+}
+
+/**
+ * Engines word and number "it is so already" differently from version to version, so a refusal is judged by what the container does now.
+ * It may do the opposite again by then, because somebody else has changed it in between; so the verb gets a few attempts.
+ */
+export async function move(docker: Docker, name: string, verb: 'start' | 'pause' | 'unpause', goal: ContainerState['status'][]): Promise<boolean> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await docker.getContainer(name)[verb]();
+      return true;
+    } catch (error) {
+      if (engineStatus(error) === 304) return true;
+      if (engineStatus(error) === undefined) throw mapEngineError(error, `${verb} container ${name}`);
+      const now = await inspect(docker, name);
+      if (now !== undefined && goal.includes(now.status)) return true;
+      if (now === undefined || (verb !== 'start' && !isUp(now))) return false;
+      if (verb === 'start' || attempt === MOVE_ATTEMPTS) throw mapEngineError(error, `${verb} container ${name}`);
+    }
+  }
+}
+
+function isUp({ status }: ContainerState): boolean {
+  return status === 'running' || status === 'paused';
+}
+
+export async function removeContainer(docker: Docker, container: string): Promise<void> {
+  await ignoring([404, 409], `remove container ${container}`, () => docker.getContainer(container).remove({ force: true, v: false }));
+  // 409: somebody else is removing it; done when it is gone.
+  for (let attempt = 0; (await inspect(docker, container)) !== undefined; attempt += 1) {
+    if (attempt === RACE_ATTEMPTS) throw failure('DOCKER_FAILED', { action: `remove container ${container}`, problem: 'it is still there' });
+    await sleep(RACE_PAUSE_MS);
+  }
+}
+
+/** False when the container runs; done as well when it is not there. */
+export async function removeEnded(docker: Docker, container: string): Promise<boolean> {
+  return mapped(`remove container ${container}`, async () => {
+    try {
+      await docker.getContainer(container).remove({ force: false, v: false });
+    } catch (error) {
+      const now = await inspect(docker, container);
+      if (now !== undefined && !isUp(now)) throw error;
+      return now === undefined;
+    }
+    return true;
+  });
+}
+
+export async function stop(docker: Docker, container: string): Promise<void> {
+  await ignoring([304, 404], `stop container ${container}`, () => docker.getContainer(container).stop({ t: STOP_SECONDS }));
+}
+
+export async function containersOf(docker: Docker, installation: string): Promise<OwnedThing[]> {
+  return mapped('list containers', async () => {
+    const found = await docker.listContainers({ all: true, filters: { label: [`${LABEL.installation}=${installation}`] } });
+    return found.map(({ Id, Names, Labels, Created, HostConfig, State }) => ({
+      name: Names[0]?.slice(1) ?? Id,
+      id: Id,
+      isRunning: State === 'running',
+      sandboxId: Labels[LABEL.sandbox] ?? '',
+      joins: HostConfig.NetworkMode.startsWith('container:'),
+      ...(Labels[LABEL.role] !== undefined && { role: Labels[LABEL.role] }),
+      createdAtMs: Created * 1000,
+    }));
+  });
+}

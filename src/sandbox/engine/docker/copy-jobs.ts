@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type Docker from 'dockerode';
+import { failure } from '../../../contracts/errors.ts';
+import { attachRaw } from './attach.ts';
+import { Bridge } from './bridge.ts';
+import { mapEngineError, mapped } from './errors.ts';
+import { PAGES } from './checkpoints.ts';
+import { copyScript, packScript, unpackScript, type PlaceKind } from './copy-scripts.ts';
+import { LABEL } from './labels.ts';
+import { SECURITY_OPTIONS } from './seccomp/profile.ts';
+
+/** Where bytes are on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
+export type Place = { volume: string } | { container: string; checkpoint: string };
+
+export interface CopyJobs {
+  /** Copies everything between two places, as it is; the bytes never leave the engine. */
+  copy(from: Place, to: Place): Promise<void>;
+  /** A gzipped tar stream of a place. It ends only when all is packed, and fails otherwise; whoever stops reading ends the job. */
+  pack(from: Place): Readable;
+  /** Unpacks such a stream. */
+  unpack(content: Readable, to: Place): Promise<void>;
+}
+
+export interface CopyJobOptions {
+  /** For calls that may be silent for as long as a copy takes. */
+  docker: Docker;
+  image: string;
+  installation: string;
+  /** The engine's own directory, which has the checkpoints. */
+  dataDirectory: () => Promise<string>;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/**
+ * Copies run in short-lived containers, fenced like sandboxes and without a network, that see the two places and nothing else of the host. What guests
+ * have made is read and unpacked there only. A checkpoint is in the engine's own directory, so such a job mounts the checkpoints of that one container.
+ */
+export function createCopyJobs(options: CopyJobOptions): CopyJobs {
+  return {
+    copy: (from, to) => withJob(options, { script: copyScript(kindOf(from), kindOf(to)), from, to }, (job) => job.finish()),
+    pack: (from) => packed(options, from),
+    unpack: (content, to) =>
+      withJob(options, { script: unpackScript(kindOf(to)), to, input: true }, async (job) => {
+        // A job that ends early breaks the stream; why it ended says more.
+        await pipeline(content, job.stream).catch(async (error: unknown) => {
+          if ((error as NodeJS.ErrnoException).syscall !== undefined) await job.finish();
+          throw error;
+        });
+        await job.finish();
+      }),
+  };
+}
+
+function packed(options: CopyJobOptions, from: Place): Readable {
+  return Readable.from(packing(options, from), { objectMode: false });
+}
+
+async function* packing(options: CopyJobOptions, from: Place): AsyncGenerator<Buffer> {
+  const job = await startJob(options, { script: packScript(kindOf(from)), from });
+  try {
+    yield* job.stream as AsyncIterable<Buffer>;
+    await job.finish();
+  } finally {
+    await job.remove();
+  }
+}
+
+interface JobSpec {
+  script: string;
+  from?: Place;
+  to?: Place;
+  input?: boolean;
+}
+interface Job {
+  stream: Bridge;
+  /** Waits for its end; fails when that was no success. */
+  finish(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+async function withJob(options: CopyJobOptions, spec: JobSpec, work: (job: Job) => Promise<void>): Promise<void> {
+  const job = await startJob(options, spec);
+  try {
+    job.stream.resume();
+    await work(job);
+  } finally {
+    await job.remove();
+  }
+}
+
+async function startJob(options: CopyJobOptions, spec: JobSpec): Promise<Job> {
+  const action = `copy ${spec.from ? describe(spec.from) : 'an archive'} to ${spec.to ? describe(spec.to) : 'an archive'}`;
+  const container = await createJob(options, spec).catch((error: unknown) => {
+    throw mapEngineError(error, action, options.image);
+  });
+  const remove = () => mapped(action, () => container.remove({ force: true }));
+  try {
+    return await mapped(action, async () => {
+      const stream = new Bridge(await attachRaw(container, { stdin: spec.input === true }), 'content');
+      await container.start();
+      return { stream, remove, finish: () => mapped(action, () => finish(container, stream, action)) };
+    });
+  } catch (error) {
+    await remove().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function finish(container: Docker.Container, stream: Bridge, action: string): Promise<void> {
+  const { StatusCode } = (await container.wait()) as { StatusCode: number };
+  if (StatusCode !== 0) throw failure('DOCKER_FAILED', { action, problem: `the copy ended with ${StatusCode}: ${stream.errorText.trim() || 'no message'}` });
+}
+
+async function createJob(
+  { docker, image, installation, dataDirectory }: CopyJobOptions,
+  { script, from, to, input = false }: JobSpec,
+): Promise<Docker.Container> {
+  const places = [...(from ? [{ place: from, at: '/from' }] : []), ...(to ? [{ place: to, at: '/to' }] : [])];
+  const containers = `${await dataDirectory()}/containers`;
+  const hasCheckpoint = places.some(({ place }) => 'checkpoint' in place);
+  return docker.createContainer({
+    name: `copy.${installation}-${randomBytes(6).toString('hex')}`,
+    Image: image,
+    Labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' },
+    User: '0:0',
+    Cmd: ['sh', '-c', script, 'sh', from ? pathOf(from, '/from') : '', to ? pathOf(to, '/to') : '', to ? pagesOf(to, containers) : ''],
+    OpenStdin: input,
+    StdinOnce: input,
+    HostConfig: {
+      NetworkMode: 'none',
+      ReadonlyRootfs: true,
+      CapDrop: ['ALL'],
+      // Guests' files are of several owners; those of a checkpoint are root's own.
+      CapAdd: hasCheckpoint ? [] : ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'],
+      SecurityOpt: [...SECURITY_OPTIONS],
+      PidsLimit: 64,
+      Memory: 512 * MEBIBYTE,
+      MemorySwap: 512 * MEBIBYTE,
+      // Its output is what is packed.
+      LogConfig: { Type: 'none', Config: {} },
+      Binds: places.flatMap(({ place, at }) =>
+        'checkpoint' in place ? [`${containers}/${place.container}/checkpoints:${at}${at === '/from' ? ':ro' : ''}`] : [],
+      ),
+      Mounts: places.flatMap(({ place, at }) =>
+        'volume' in place
+          ? [
+              {
+                Type: 'volume' as const,
+                Source: place.volume,
+                Target: at,
+                ReadOnly: at === '/from',
+                VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig: { Name: 'local', Options: {} } },
+              },
+            ]
+          : [],
+      ),
+    },
+  });
+}
+
+function pathOf(place: Place, at: string): string {
+  return 'checkpoint' in place ? `${at}/${place.checkpoint}` : at;
+}
+
+/** Where a checkpoint's pages are for the engine. */
+function pagesOf(place: Place, containers: string): string {
+  return 'checkpoint' in place ? `${containers}/${place.container}/checkpoints/${place.checkpoint}${PAGES}/pages.img` : '';
+}
+
+function kindOf(place: Place): PlaceKind {
+  return 'checkpoint' in place ? 'checkpoint' : 'volume';
+}
+
+function describe(place: Place): string {
+  return 'checkpoint' in place ? `checkpoint ${place.checkpoint} of container ${place.container.slice(0, 12)}` : `volume ${place.volume}`;
+}

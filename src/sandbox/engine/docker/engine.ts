@@ -1,0 +1,254 @@
+import { Agent } from 'node:http';
+import { inspect as utilInspect } from 'node:util';
+import type { Duplex } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import Docker from 'dockerode';
+import { failure } from '../../../contracts/errors.ts';
+import { Bridge } from './bridge.ts';
+import { containerOptions, helperOptions, type ContainerSpec } from './container-options.ts';
+import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restore } from './checkpoints.ts';
+import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
+import { attach } from './attach.ts';
+import { createCopyJobs, type CopyJobs } from './copy-jobs.ts';
+import { engineStatus, ignoring, mapped } from './errors.ts';
+import { askGvisorProgram, type GvisorProgram } from './gvisor-program.ts';
+import { imageId, newestTemplateImage } from './images.ts';
+import { usageOf, volumeSizes, type ContainerUsage } from './usage.ts';
+import { createVolume, hasQuotas, removeVolume, volumeExists, volumesOf } from './volumes.ts';
+
+/** A call to the engine that says nothing for so long has failed. Milliseconds. */
+const CALL_TIMEOUT_MS = 60_000;
+/** The same for calls that move the memory of a sandbox. */
+const MEMORY_TIMEOUT_MS = 300_000;
+/** Retries until the supervisor listens: for one second, every 10 ms; ends 0.1 s after either side has closed. */
+const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'];
+
+const STANDARD_SOCKET = 'unix:///var/run/docker.sock';
+
+/** Only root's own: a guest may run a socat as well. */
+const END_BRIDGES = ['sh', '-c', 'for p in /proc/[0-9]*; do read -r n <$p/comm && [ "$n" = socat ] && [ -O $p ] && kill -9 ${p#/proc/}; done 2>/dev/null; :'];
+
+export interface ContainerState {
+  id: string;
+  /** `hibernated`: it does not run and has a checkpoint. `ended` covers everything else that has run and runs no more. */
+  status: 'created' | 'running' | 'paused' | 'hibernated' | 'ended';
+  /** The newest checkpoint of a hibernated container. */
+  checkpoint?: string;
+  /** Absent where nobody saw its end. */
+  exitCode?: number;
+  outOfMemory: boolean;
+  labels: Record<string, string>;
+  runtime: 'runc' | 'runsc';
+  /** Id of the container whose network namespace it joins. */
+  holder?: string;
+  /** Commands that the engine itself runs in it: bridges. */
+  execs: number;
+}
+export interface OwnedThing {
+  name: string;
+  /** Of a container. */
+  id?: string;
+  sandboxId: string;
+  /** Of a volume that belongs to a snapshot. */
+  snapshotId?: string;
+  isRunning?: boolean;
+  /** Whether it joins the network namespace of another. */
+  joins?: boolean;
+  /** Of what is no sandbox, or was made by a copy. */
+  role?: string;
+  createdAtMs: number;
+}
+
+/** What Longshore asks of a Docker engine. All methods may be repeated: a state that is there already is success. Errors are of the table. */
+export interface Engine {
+  /** Makes the container, or takes over the one that an earlier attempt made. Returns its id. */
+  create(spec: ContainerSpec): Promise<string>;
+  /**
+   * The same for one that is about to be started, with the first stream to its supervisor, which is answered once it runs. Only who has made the container
+   * gets that stream: two could not share it.
+   */
+  createAttached(spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }>;
+  /** The same for a container of one of our other purposes. */
+  createHelper(spec: HelperSpec): Promise<string>;
+  inspect(container: string): Promise<ContainerState | undefined>;
+  /** These three return false when the container is not there or has ended. */
+  start(container: string): Promise<boolean>;
+  pause(container: string): Promise<boolean>;
+  unpause(container: string): Promise<boolean>;
+  /** TERM, then KILL after two seconds; done when it has ended or is not there. */
+  stop(container: string): Promise<void>;
+  removeContainer(container: string): Promise<void>;
+  /** Removes a container unless it runs; false when it does. */
+  removeEnded(container: string): Promise<boolean>;
+  rename(container: string, name: string): Promise<void>;
+  /** Puts a running or paused container to disk; it ends by that, or goes on as it was. Takes seconds where there is much memory. */
+  checkpoint(container: string, name: string, then?: 'end' | 'go-on'): Promise<void>;
+  /** Starts an ended container from a checkpoint, which stays. */
+  restore(container: string, name: string): Promise<void>;
+  /** Names of our checkpoints, the newest first. */
+  checkpointsOf(container: string): Promise<string[]>;
+  removeCheckpoint(container: string, name: string): Promise<void>;
+  /** Removes memory that no checkpoint of the container needs any more. */
+  removeLoosePages(container: string): Promise<void>;
+  /** Copies of volumes and checkpoints, made by containers of an installation. */
+  copyJobs(installation: string, image: string): CopyJobs;
+  /** Ends all bridges to the container's supervisor, of other workers too. */
+  endBridges(container: string): Promise<void>;
+  /** Done as well when it is there. */
+  createVolume(volume: string, labels: Record<string, string>, limitMb?: number): Promise<void>;
+  /** Whether its storage keeps volumes to a size. */
+  hasQuotas(): Promise<boolean>;
+  volumeExists(volume: string): Promise<boolean>;
+  /** False when a container uses it. */
+  removeVolume(volume: string): Promise<boolean>;
+  /** A fresh byte stream to the supervisor of a running container; undefined when the container does not run. */
+  openBridge(container: string): Promise<Duplex | undefined>;
+  containersOf(installation: string): Promise<OwnedThing[]>;
+  volumesOf(installation: string): Promise<OwnedThing[]>;
+  /** Undefined when there is no such image. */
+  imageId(image: string): Promise<string | undefined>;
+  /** Name of the image of a template that was made last. */
+  newestTemplateImage(template: string): Promise<string | undefined>;
+  processorCount(): Promise<number>;
+  facts(): Promise<EngineFacts>;
+  /** Undefined when it has no runtime `runsc`, or does not tell which program that is. */
+  gvisorProgram(): Promise<GvisorProgram | undefined>;
+  /** Undefined when the container does not run, or the engine cannot tell. */
+  usage(container: string): Promise<ContainerUsage | undefined>;
+  /** Bytes by the names of volumes; one whose size is not known is left out. */
+  volumeSizes(installation: string): Promise<Map<string, number>>;
+}
+
+export interface EngineFacts {
+  /** Of the engine, not of the machine. */
+  id: string;
+  runtimes: string[];
+  dataDirectory: string;
+  /** Whether it filters system calls. */
+  seccomp: boolean;
+}
+export type HelperSpec = Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>;
+
+/** @param host as in `DOCKER_HOST`: `unix:///path` or `tcp://host:port`; the usual socket when absent. */
+export function createEngine(host: string | undefined): Engine {
+  // Streams may be silent for hours; calls may not.
+  const calls = new Docker({ ...address(host), timeout: CALL_TIMEOUT_MS });
+  const slow = new Docker({ ...address(host), timeout: MEMORY_TIMEOUT_MS });
+  const streams = new Docker(address(host));
+
+  return {
+    create: async (spec) => (await create(calls, spec, containerOptions(spec))).id,
+    async createAttached(spec) {
+      const { id, isNew } = await create(calls, spec, containerOptions(spec));
+      const stream = isNew && spec.runtime.name === 'runc' ? await attach(streams, id) : undefined;
+      return { id, ...(stream && { stream }) };
+    },
+    createHelper: async (spec) => (await create(calls, spec, helperOptions(spec))).id,
+    inspect: (container) => inspect(calls, container),
+    start: (container) => move(calls, container, 'start', ['running', 'paused']),
+    pause: (container) => move(calls, container, 'pause', ['paused']),
+    unpause: (container) => move(calls, container, 'unpause', ['running']),
+    stop: (container) => stop(calls, container),
+    removeEnded: (container) => removeEnded(calls, container),
+    rename: (container, name) => mapped(`rename container ${container}`, () => calls.getContainer(container).rename({ name })),
+    checkpoint: (container, name, then = 'end') => checkpoint(slow, container, name, then),
+    restore: (container, name) => restore(slow, container, name),
+    checkpointsOf: (container) => checkpointsOf(calls, container),
+    removeCheckpoint: (container, name) => removeCheckpoint(calls, container, name),
+    removeLoosePages: (container) => removeLoosePages(calls, container),
+    copyJobs: (installation, image) =>
+      createCopyJobs({ docker: streams, installation, image, dataDirectory: async () => (await engineFacts(calls)).dataDirectory }),
+    endBridges: (container) => runInside(calls, container, END_BRIDGES),
+    removeContainer: (container) => removeContainer(calls, container),
+    createVolume: (volume, labels, limitMb) => createVolume(calls, volume, labels, limitMb),
+    hasQuotas: once(() => hasQuotas(calls)),
+    volumeExists: (volume) => volumeExists(calls, volume),
+    removeVolume: (volume) => removeVolume(calls, volume),
+    openBridge: (container) => openBridge(calls, streams, container),
+    containersOf: (installation) => containersOf(calls, installation),
+    volumesOf: (installation) => volumesOf(calls, installation),
+    imageId: (image) => imageId(calls, image),
+    newestTemplateImage: (template) => newestTemplateImage(calls, template),
+    processorCount: once(() => mapped('tell its number of processors', async () => Number((await calls.info()).NCPU))),
+    facts: () => engineFacts(calls),
+    gvisorProgram: () => gvisorProgram(calls, host),
+    usage: (container) => usageOf(calls, container),
+    volumeSizes: (installation) => volumeSizes(calls, installation),
+  };
+}
+
+/** Asks for something that does not change; an answer that failed is asked for again. */
+function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let answer: Promise<Answer> | undefined;
+  return () =>
+    (answer ??= ask().catch((error: unknown) => {
+      answer = undefined;
+      throw error;
+    }));
+}
+
+async function engineFacts(docker: Docker): Promise<EngineFacts> {
+  return mapped('tell about itself', async () => {
+    const info = await docker.info();
+    const seccomp = ((info.SecurityOptions ?? []) as string[]).some((option) => option.split(',').includes('name=seccomp'));
+    return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir), seccomp };
+  });
+}
+
+async function gvisorProgram(docker: Docker, host: string | undefined): Promise<GvisorProgram | undefined> {
+  const { Runtimes } = await mapped('tell about its runtimes', () => docker.info() as Promise<{ Runtimes?: Record<string, { path?: string }> }>);
+  const path = Runtimes?.['runsc']?.path;
+  return path === undefined || path === '' ? undefined : askGvisorProgram(path, new URL(host ?? STANDARD_SOCKET).protocol === 'unix:');
+}
+
+/**
+ * dockerode renders its options as text for every request, agent and sockets included. A socket opened within an activity refers to the
+ * activity's context, so that text would be of everything the worker holds, and take seconds.
+ */
+class TerseAgent extends Agent {
+  [utilInspect.custom](): string {
+    return 'Agent';
+  }
+}
+
+/** All parts are given, so that dockerode takes none from the environment. */
+export function address(host: string | undefined): Docker.DockerOptions & { agent: Agent } {
+  const agent = new TerseAgent({ keepAlive: false });
+  const url = new URL(host ?? STANDARD_SOCKET);
+  if (url.protocol === 'unix:') return { protocol: 'http', socketPath: url.pathname, host: undefined, agent };
+  if (url.protocol === 'tcp:' || url.protocol === 'http:') return { protocol: 'http', host: url.hostname, port: url.port || '2375', agent };
+  throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix: 'Use unix:///path or tcp://host:port' });
+}
+
+/** Runs a program as root and waits for its end; done as well when the container does not run. */
+async function runInside(docker: Docker, container: string, command: string[]): Promise<void> {
+  await ignoring([404, 409], `run a command in container ${container}`, async () => {
+    const exec = await docker.getContainer(container).exec({ Cmd: command, User: '0:0', WorkingDir: '/', AttachStdout: true, AttachStderr: true, Tty: false });
+    const output = await exec.start({ Detach: false, Tty: false });
+    output.resume();
+    await finished(output).catch(() => undefined);
+  });
+}
+
+async function openBridge(calls: Docker, streams: Docker, container: string): Promise<Duplex | undefined> {
+  return mapped(`reach the supervisor of container ${container}`, async () => {
+    try {
+      const exec = await calls.getContainer(container).exec({
+        Cmd: BRIDGE_COMMAND,
+        User: '0:0',
+        WorkingDir: '/',
+        AttachStdin: true,
+        AttachStdout: true,
+        AttachStderr: true,
+        Tty: false,
+      });
+      // Without `stdin`: with it, dockerode never ends a request that the engine refuses, and its socket stays open for ever.
+      const socket = await streams.getExec(exec.id).start({ hijack: true, Detach: false, Tty: false });
+      return new Bridge(socket);
+    } catch (error) {
+      const status = engineStatus(error);
+      if (status === 404 || status === 409) return undefined;
+      throw error;
+    }
+  });
+}

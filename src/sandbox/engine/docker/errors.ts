@@ -1,0 +1,57 @@
+import { failure, isFailure, type LongshoreError } from '../../../contracts/errors.ts';
+
+/** What dockerode rejects with: an HTTP status, or the code of a socket error. */
+interface DockerodeError {
+  message?: string;
+  code?: string;
+  statusCode?: number;
+  json?: { message?: string };
+}
+
+const SOCKET_ERRORS = new Set([
+  'ENOENT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EACCES',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+
+/** HTTP status of an engine's refusal; undefined for any other error. */
+export function engineStatus(error: unknown): number | undefined {
+  return (error as DockerodeError | undefined)?.statusCode;
+}
+
+/** The one place where an error of the engine becomes one of the table. `action` completes "refused to …". */
+export function mapEngineError(error: unknown, action: string, image?: string): LongshoreError {
+  if (isFailure(error)) return error;
+  const { code, statusCode, json, message } = (error ?? {}) as DockerodeError;
+  const problem = (json?.message ?? message ?? String(error)).trim();
+  if (statusCode === undefined && code !== undefined && SOCKET_ERRORS.has(code)) return failure('DOCKER_UNAVAILABLE', { problem }, error);
+  if (image !== undefined && statusCode === 404) return failure('IMAGE_NOT_FOUND', { image }, error);
+  return failure('DOCKER_FAILED', { action, problem }, error);
+}
+
+/** Runs calls to the engine; what fails is an error of the table. */
+export async function mapped<T>(action: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw mapEngineError(error, action);
+  }
+}
+
+/** As `mapped`, where the engine's refusals with these statuses are success. */
+export async function ignoring(statuses: number[], action: string, call: () => Promise<unknown>): Promise<void> {
+  await mapped(action, async () => {
+    try {
+      await call();
+    } catch (error) {
+      if (!statuses.includes(engineStatus(error) ?? 0)) throw error;
+    }
+  });
+}

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeWhole } from '../../../platform/place-whole.ts';
+import { guestDirectory, guestUser, makeGuestHome, removeGuestFiles } from './guest-user.ts';
+import type { ProcessIdentity } from './processes.ts';
+
+/** What is kept of a sandbox's container: here the supervisor's place in the file system and the process that it is. */
+export interface Place {
+  /** Of this container, not of its name: `<name>@<random>`. */
+  id: string;
+  name: string;
+  directory: string;
+  volumeName: string;
+  labels: Record<string, string>;
+  createdAtMs: number;
+}
+export interface Started extends ProcessIdentity {
+  /** ISO 8601. */
+  startedAt: string;
+}
+interface Volume {
+  labels: Record<string, string>;
+  createdAtMs: number;
+}
+
+/** The directories of the local backend: `containers/<name>` and `volumes/<name>`, which outlives the former. */
+export interface Directories {
+  makePlace(spec: Pick<Place, 'name' | 'volumeName' | 'labels'>): Promise<Place>;
+  /** By name or id. */
+  place(container: string): Promise<Place | undefined>;
+  places(): Promise<Place[]>;
+  removePlace(place: Place): Promise<void>;
+  started(place: Place): Promise<Started | undefined>;
+  noteStart(place: Place, started: Started): Promise<void>;
+  volumeDirectory(volume: string): string;
+  volume(volume: string): Promise<Volume | undefined>;
+  volumes(): Promise<(Volume & { name: string })[]>;
+  removeVolume(volume: string): Promise<void>;
+}
+
+export function createDirectories(root: string): Directories {
+  const [containers, volumes, waste] = [join(root, 'containers'), join(root, 'volumes'), join(root, 'waste')];
+  const place: Directories['place'] = async (container) => {
+    const [name = ''] = container.split('@');
+    const directory = join(containers, name);
+    const kept = await readJson<Omit<Place, 'directory'>>(join(directory, 'container.json'));
+    return kept && (container === name || container === kept.id) ? { ...kept, directory } : undefined;
+  };
+  const volumeDirectory: Directories['volumeDirectory'] = (name) => join(guestDirectory(root), 'volumes', name);
+  const volume: Directories['volume'] = (name) => readJson<Volume>(join(volumes, name, 'volume.json'));
+  return {
+    place,
+    async makePlace({ name, volumeName, labels }) {
+      await makeWhole(join(volumes, volumeName), waste, { 'volume.json': { labels, createdAtMs: Date.now() } });
+      await makeGuestHome(volumeDirectory(volumeName), await guestUser(volumeName));
+      const made = { id: `${name}@${randomBytes(6).toString('hex')}`, name, volumeName, labels, createdAtMs: Date.now() };
+      await makeWhole(join(containers, name), waste, { 'container.json': made });
+      return (await place(name)) ?? { ...made, directory: join(containers, name) };
+    },
+    places: async () => (await Promise.all((await names(containers)).map(place))).filter((found) => found !== undefined),
+    removePlace: ({ directory }) => removeWhole(directory, waste),
+    started: ({ directory }) => readJson<Started>(join(directory, 'supervisor.json')),
+    noteStart: ({ directory }, started) => writeWhole(join(directory, 'supervisor.json'), JSON.stringify(started)),
+    volumeDirectory,
+    volume,
+    async volumes() {
+      const found = await Promise.all((await names(volumes)).map(async (name) => ({ name, kept: await volume(name) })));
+      return found.flatMap(({ name, kept }) => (kept ? [{ name, ...kept }] : []));
+    },
+    async removeVolume(name) {
+      await removeGuestFiles(volumeDirectory(name));
+      await removeWhole(join(volumes, name), waste);
+    },
+  };
+}
+
+/** Appears with its files or not at all; one that is there already stays. */
+async function makeWhole(directory: string, waste: string, files: Record<string, object>): Promise<void> {
+  if (await isThere(directory)) return;
+  const draft = join(waste, randomBytes(8).toString('hex'));
+  await mkdir(draft, { recursive: true });
+  for (const [name, content] of Object.entries(files)) await writeFile(join(draft, name), JSON.stringify(content));
+  await mkdir(join(directory, '..'), { recursive: true });
+  try {
+    await rename(draft, directory);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    if (!(await isThere(directory))) throw error;
+  }
+}
+
+/** Gone at once, whatever a removal of many files takes or is cut off by. */
+async function removeWhole(directory: string, waste: string): Promise<void> {
+  const gone = join(waste, randomBytes(8).toString('hex'));
+  await mkdir(waste, { recursive: true });
+  try {
+    await rename(directory, gone);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  await rm(gone, { recursive: true, force: true, maxRetries: 3 });
+}
+
+async function readJson<T>(file: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as T;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+async function names(directory: string): Promise<string[]> {
+  return readdir(directory).catch(() => []);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

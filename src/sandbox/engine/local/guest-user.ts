@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { userInfo } from 'node:os';
+import { failure } from '../../../contracts/errors.ts';
+import { isReachable } from '../../../setup/postgres-files.ts';
+import { mustRun } from '../../../platform/run-command.ts';
+import { ensureOwnDirectory } from '../../../platform/own-path.ts';
+
+/** Who the processes of a sandbox are. */
+export interface GuestUser {
+  uid: number;
+  gid: number;
+}
+
+/** For root alone: its home directory is closed to the users that it gives to sandboxes. */
+const PUBLIC_PLACE = '/var/lib/longshore';
+const LONGSHORE = fileURLToPath(new URL('../../supervisor', import.meta.url));
+/** Far from the accounts of a machine; and where user namespaces leave fewer, among those of services that are made up as well. */
+const RANGES = [
+  { first: 1_100_000_000, count: 800_000_000 },
+  { first: 61_184, count: 4336 },
+];
+
+/** Where the files of guests are: below `root`, or where the users of root's guests can reach them. */
+export function guestDirectory(root: string): string {
+  if (!isRoot()) return root;
+  return join(PUBLIC_PLACE, `local-${createHash('sha256').update(root).digest('hex').slice(0, 12)}`);
+}
+
+/** This user, or for root an unprivileged one that each volume has for itself. */
+export async function guestUser(volume: string): Promise<GuestUser> {
+  const { uid, gid } = userInfo();
+  if (uid !== 0) return { uid, gid };
+  // Lines of: first inside, first outside, how many.
+  const mapped = (await readFile('/proc/self/uid_map', 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const range = RANGES.find(({ first, count }) => mapped.some(([from = 0, , size = 0]) => from <= first && first + count <= from + size));
+  if (!range)
+    throw failure('CONFIG_INVALID', {
+      name: 'LONGSHORE_SANDBOX_BACKEND',
+      problem: 'this is root of a user namespace without unprivileged users, and "local" runs no commands as root',
+      fix: 'Run Longshore as another user, or use "docker"',
+    });
+  const id = range.first + (createHash('sha256').update(volume).digest().readUInt32BE(0) % range.count);
+  return { uid: id, gid: id };
+}
+
+/** Makes the directory of a volume, with a home that belongs to its guest. What root's guests left there, when they were root, becomes theirs. */
+export async function makeGuestHome(directory: string, { uid, gid }: GuestUser): Promise<string> {
+  const home = join(directory, 'home');
+  if (!isRoot()) {
+    await mkdir(home, { recursive: true });
+    return home;
+  }
+  if (!(await isReachable(LONGSHORE)))
+    throw failure('CONFIG_INVALID', {
+      name: 'LONGSHORE_SANDBOX_BACKEND',
+      problem: `"local" runs no commands as root, and other users cannot reach Longshore's own files in ${LONGSHORE}`,
+      fix: 'Run Longshore as another user, install it where all users can read it, or use "docker"',
+    });
+  await ensureOwnDirectory(PUBLIC_PLACE);
+  await chmod(PUBLIC_PLACE, 0o755);
+  await mkdir(directory, { recursive: true, mode: 0o755 });
+  await mkdir(home, { recursive: true, mode: 0o755 });
+  if ((await stat(home)).uid === uid) return home;
+  await mustRun('Giving a sandbox its files', 'chown', ['-R', '-h', '-P', `${uid}:${gid}`, home], { fix: `Look at ${home}` });
+  return home;
+}
+
+export async function removeGuestFiles(directory: string): Promise<void> {
+  if (isRoot()) await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+}
+
+function isRoot(): boolean {
+  return process.geteuid?.() === 0;
+}

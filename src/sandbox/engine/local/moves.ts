@@ -1,0 +1,71 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { withLock } from '../../../platform/lock.ts';
+import type { Engine } from '../docker/engine.ts';
+import type { Directories, Place, Started } from './directories.ts';
+import { inspectPlace } from './inspect-place.ts';
+import { continueAll, killAll, signal, stateOf, stopAll } from './processes.ts';
+import { codeDirectory, methodsSocket, startSupervisor } from './supervisor.ts';
+
+const STOP_POLLS = 200;
+const POLL_MS = 10;
+
+interface MoveParts {
+  directories: Directories;
+  root: string;
+  searchPath: string;
+}
+
+/** What changes the state of a place; one change at a time, also between the workers of this machine. */
+export function createMoves({ directories, root, searchPath }: MoveParts): Pick<Engine, 'start' | 'pause' | 'unpause' | 'stop' | 'removeContainer'> {
+  const locked = <T>(name: string, work: () => Promise<T>) => withLock(join(root, 'locks', name), work);
+  const isUp = async (container: string) => ['running', 'paused'].includes((await inspectPlace(directories, container))?.status ?? '');
+  /** Runs `work` on a place whose processes live, unless somebody else is at it, and then after him. */
+  const whenUp = async (container: string, work: (found: Place) => Promise<void>): Promise<boolean> => {
+    const found = await directories.place(container);
+    if (!found) return false;
+    return locked(found.name, async () => {
+      if (!(await isUp(found.id))) return false;
+      await work(found);
+      return true;
+    });
+  };
+
+  return {
+    async start(container) {
+      const found = await directories.place(container);
+      if (!found) return false;
+      return locked(found.name, async () => {
+        if (!(await directories.place(found.id))) return false;
+        if (!(await isUp(found.id))) await startSupervisor(directories, found, searchPath);
+        return true;
+      });
+    },
+    pause: (container) => whenUp(container, (found) => stopAll(found.directory)),
+    unpause: (container) => whenUp(container, (found) => continueAll(found.directory)),
+    async stop(container) {
+      await whenUp(container, async (found) => {
+        const started = await directories.started(found);
+        await continueAll(found.directory);
+        if (started) await terminate(started);
+        await killAll(found.directory);
+      });
+    },
+    async removeContainer(container) {
+      const found = await directories.place(container);
+      if (!found) return;
+      await locked(found.name, async () => {
+        if (!(await directories.place(found.id))) return;
+        await killAll(found.directory);
+        for (const path of [codeDirectory(found), methodsSocket(found)]) await rm(path, { recursive: true, force: true });
+        await directories.removePlace(found);
+      });
+    },
+  };
+}
+
+async function terminate(started: Started): Promise<void> {
+  signal(started.pid, 'SIGTERM');
+  for (let poll = 0; poll < STOP_POLLS && (await stateOf(started)) !== 'gone'; poll += 1) await sleep(POLL_MS);
+}

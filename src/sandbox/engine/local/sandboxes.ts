@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { readEnvironment, type Config } from '../../../platform/config.ts';
+import { failure } from '../../../contracts/errors.ts';
+import { createDockerSandboxes, type DockerSandboxesOptions } from '../../lifecycle/sandboxes.ts';
+import type { Sandboxes } from '../../api/sandbox.ts';
+import { createLocalEngine } from './engine.ts';
+
+export interface LocalSandboxesOptions extends Omit<DockerSandboxesOptions, 'config' | 'engine' | 'terms'> {
+  config: DockerSandboxesOptions['config'] & Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_LOCAL_IN_PRODUCTION' | 'NODE_ENV'>;
+}
+
+export const LOCAL_WARNING =
+  'the sandbox backend "local" is for development only: commands of the model run on this machine as this user (for root, as an unprivileged user of their own), with its files, its network and no limits';
+
+const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
+
+/** Sandboxes without containers. Says at every start what that means; refuses production unless forced. */
+export function createLocalSandboxes({ config, log, ...options }: LocalSandboxesOptions): Sandboxes {
+  if (config.NODE_ENV === 'production' && config.LONGSHORE_LOCAL_IN_PRODUCTION !== 'yes') {
+    throw failure('CONFIG_INVALID', {
+      name: 'LONGSHORE_SANDBOX_BACKEND',
+      problem: `"local" fences nothing off, and NODE_ENV is "production"`,
+      fix: 'Use "docker", or force it with LONGSHORE_LOCAL_IN_PRODUCTION=yes',
+    });
+  }
+  const root = join(config.LONGSHORE_HOME, 'local', config.LONGSHORE_INSTALLATION);
+  log.warn({ root }, LOCAL_WARNING);
+  return createDockerSandboxes({
+    ...options,
+    log,
+    engine: createLocalEngine({ root, searchPath: readEnvironment('PATH') ?? DEFAULT_PATH }),
+    terms: { watchDisk: false },
+    // Rows tell a host by its id, and an engine must not judge the sandboxes of another.
+    config: { ...config, LONGSHORE_HOST_ID: localHostId(config.LONGSHORE_HOST_ID) },
+  });
+}
+
+function localHostId(hostId: string): string {
+  return `${hostId}/local`;
+}

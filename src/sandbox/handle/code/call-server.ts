@@ -1,0 +1,127 @@
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import { freeExec } from '../../../contracts/call-ids.ts';
+import type { ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
+import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../../api/sandbox.ts';
+import { createServerReader } from './server-reader.ts';
+import { serverExec, serverOfExec } from './server-names.ts';
+import { exitOf } from '../commands/exit-of.ts';
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+/** Above what a server's keeper lets through, with the progress it tells. */
+const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
+/** Of what a server writes to its stderr, in all its life. */
+const SERVER_OUTPUT_BYTES = 1024 * 1024;
+const START_ATTEMPTS = 5;
+const NAME = /^[a-z][a-z0-9-]{0,39}$/;
+
+/**
+ * A server is an exec that lives on, and so is known to whatever worker comes; a request is an exec of its own, made once, journalled and re-attached
+ * like any command, whose answer is its output.
+ */
+export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<SandboxHandle, 'callServer' | 'serverMark' | 'endServers'> {
+  return {
+    async callServer(server, request, options = {}) {
+      const execId = options.execId ?? freeExec();
+      // Whatever became of its server: a request that was made is only followed.
+      if (!(await find(connection, execId))) await ensureServer(connection, server, options.onRestart);
+      return follow(connection, { sandboxId, execId, name: server.name, request, options });
+    },
+    async serverMark(name) {
+      const keeper = await find(connection, serverExec(name));
+      if (keeper?.state !== 'running') return undefined;
+      // All that a keeper writes there is that the tools may be others.
+      return keeper.stdoutBytes === 0 ? '' : `${keeper.startedAt} ${keeper.stdoutBytes}`;
+    },
+    async endServers(except) {
+      const running = (await connection.list()).filter(({ state }) => state === 'running').map(({ execId }) => serverOfExec(execId));
+      const names = running.filter((name) => name !== undefined && !except.includes(name)) as string[];
+      // Not forgotten: whoever starts one again is to learn that it had ended.
+      await Promise.all(names.map((name) => connection.signal(serverExec(name), 'SIGKILL')));
+      return names;
+    },
+  };
+}
+
+interface Following {
+  sandboxId: string;
+  execId: string;
+  name: string;
+  request: ServerRequest;
+  options: ServerRequestOptions;
+}
+
+async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, asStarted = false } = options;
+  let restart: string | undefined;
+  const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
+  const spec: ExecSpec = {
+    execId,
+    run: { program: 'mcp-call', argv: [name, request.method] },
+    cwd: '.',
+    env: {},
+    timeoutMs,
+    maxOutputBytes: MAX_OUTPUT_BYTES,
+    stdin: 'open',
+  };
+  const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
+  const running = asStarted ? connection.attach(execId, following) : connection.run(spec, following);
+  // The line before it ends what an earlier worker may have been cut off in.
+  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...request })}\n`), { end: true });
+  given.catch(() => undefined);
+  const exit = exitOf(await running, sandboxId, `"${execId}" was running`);
+  if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };
+  if (restart !== undefined) await onRestart?.(restart);
+  return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
+}
+
+async function find(connection: WorkingConnection, execId: string): Promise<ExecRecord | undefined> {
+  try {
+    return await connection.info(execId);
+  } catch (error) {
+    if (isFailure(error, 'EXEC_NOT_FOUND')) return undefined;
+    throw error;
+  }
+}
+
+/** Starts what keeps the server unless it runs. One that has ended, or was started in another way, gives its name to the next. */
+async function ensureServer(connection: WorkingConnection, server: SandboxServer, onRestart: ServerRequestOptions['onRestart']): Promise<void> {
+  const { name, command, args, env, directory = '.' } = server;
+  if (!NAME.test(name)) {
+    const fix = 'Use a lower-case letter, then letters, digits and -, 40 at most';
+    throw failure('INVALID_ARGUMENT', { what: 'name', problem: `${JSON.stringify(name)} is no name of a server`, fix });
+  }
+  const execId = serverExec(name);
+  const run: ExecSpec['run'] = { program: 'mcp', argv: [name, command, ...args] };
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
+    const why = await start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
+    if (why === undefined) return;
+    // Told before it is done: whoever dies in between leaves it to be told again.
+    if (attempt === 0) await onRestart?.(why);
+    await remove(connection, execId);
+  }
+  throw failure('EXEC_FAILED', { problem: `the MCP server "${name}" ends as soon as it is started; run its program with a command to see why` });
+}
+
+/** Undefined when it runs, else why it does not. */
+async function start(connection: WorkingConnection, spec: ExecSpec): Promise<string | undefined> {
+  try {
+    const { state } = await connection.start(spec);
+    if (state === 'running') return undefined;
+    return state === 'lost' ? 'the processes of its sandbox had ended' : 'it had ended';
+  } catch (error) {
+    if (isFailure(error, 'EXEC_MISMATCH')) return 'its definition has changed';
+    throw error;
+  }
+}
+
+/** Ends what is left of a server, and forgets it. */
+async function remove(connection: WorkingConnection, execId: string): Promise<void> {
+  try {
+    await connection.signal(execId, 'SIGKILL');
+    await connection.attach(execId, { previewBytes: 0 });
+    await connection.forget(execId);
+  } catch (error) {
+    // Somebody else was faster, or what the server had started is still on its way out.
+    if (!isFailure(error, 'EXEC_NOT_FOUND') && !isFailure(error, 'INVALID_ARGUMENT')) throw error;
+  }
+}

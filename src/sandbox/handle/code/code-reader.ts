@@ -1,0 +1,128 @@
+import { isObject, type Json } from '../../../contracts/json.ts';
+import { tryParseForeign } from '../../../contracts/foreign-json.ts';
+import { PROTOCOL } from '../../protocol/protocol.ts';
+import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/sandbox.ts';
+
+/** Of text, as much is kept of the head of each stream as of its tail. */
+const { keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = PROTOCOL.code;
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+export interface CodeReader {
+  push(chunk: Buffer): void;
+  end(): Pick<CodeResult, 'stdout' | 'stderr' | 'truncated' | 'leftOut' | 'values' | 'executionCount'> & {
+    ended: { error?: NonNullable<CodeResult['error']> } | undefined;
+  };
+}
+
+/** Reads the lines of an interpreter, which the guest may have forged: what is not as it should be is left out. Memory and time are bounded. */
+export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}): CodeReader {
+  const streams = { stdout: createText(), stderr: createText() };
+  const values: CodeValue[] = [];
+  let valueSize = 0;
+  let truncated = false;
+  const leftOut = { values: 0, bytes: 0 };
+  let executionCount: number | undefined;
+  let ended: { error?: NonNullable<CodeResult['error']> } | undefined;
+
+  const takeValue = (data: Json | undefined, size: number): void => {
+    if (!isObject(data)) return;
+    valueSize += size;
+    if (values.length < MAX_VALUES && valueSize <= MAX_VALUE_SIZE) {
+      values.push(data);
+      onResult?.(data);
+    } else leftOut.values += 1;
+  };
+  const take = (line: Buffer): void => {
+    const message = tryParseForeign(line.toString());
+    if (message === undefined) leftOut.bytes += line.length;
+    if (!isObject(message)) return;
+    switch (message['type']) {
+      case 'started':
+        executionCount = typeof message['count'] === 'number' ? message['count'] : undefined;
+        return;
+      case 'stdout':
+      case 'stderr': {
+        const text = textOf(message['text']);
+        streams[message['type']].add(text);
+        onOutput?.(message['type'], text);
+        return;
+      }
+      case 'result':
+        return takeValue(message['data'], line.length);
+      case 'ended':
+        ended = toEnd(message['error']);
+        if (message['cut'] === true) truncated = true;
+        if (typeof message['untold'] === 'number') leftOut.bytes += message['untold'];
+        return;
+      default:
+    }
+  };
+  return {
+    push: createLineSplitter(take, (bytes) => (leftOut.bytes += bytes)),
+    end() {
+      const { stdout, stderr } = streams;
+      return {
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        truncated: truncated || stdout.isCut() || stderr.isCut() || leftOut.values + leftOut.bytes > 0,
+        ...(leftOut.values + leftOut.bytes > 0 && { leftOut }),
+        values,
+        ...(executionCount !== undefined && { executionCount }),
+        ended,
+      };
+    },
+  };
+}
+
+function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: (bytes: number) => void): (chunk: Buffer) => void {
+  let pending: Buffer[] = [];
+  let pendingBytes = 0;
+  let counted = 0;
+  return (chunk) => {
+    let rest = chunk;
+    for (let newline = rest.indexOf(10); newline >= 0; newline = rest.indexOf(10)) {
+      onLine(Buffer.concat([...pending, rest.subarray(0, newline)]));
+      pending = [];
+      pendingBytes = 0;
+      counted = 0;
+      rest = rest.subarray(newline + 1);
+    }
+    if (rest.length === 0) return;
+    pendingBytes += rest.length;
+    if (pendingBytes <= MAX_LINE_BYTES) {
+      pending.push(rest);
+    } else {
+      // No interpreter of ours tells so much in one line.
+      onTooLong(counted === 0 ? pendingBytes : rest.length);
+      counted = pendingBytes;
+      pending = [];
+    }
+  };
+}
+
+function createText(): { add(text: string): void; text(): string; isCut(): boolean } {
+  let head = '';
+  let tail = '';
+  let left = 0;
+  return {
+    add(text) {
+      const room = KEPT_TEXT - head.length;
+      head += text.slice(0, Math.max(0, room));
+      tail += text.slice(Math.max(0, room));
+      if (tail.length <= 2 * KEPT_TEXT) return;
+      left += tail.length - KEPT_TEXT;
+      tail = tail.slice(-KEPT_TEXT);
+    },
+    text: () => (left === 0 ? head + tail : `${head}\n… ${left} characters left out …\n${tail}`),
+    isCut: () => left > 0,
+  };
+}
+
+function toEnd(error: Json | undefined): { error?: NonNullable<CodeResult['error']> } {
+  if (!isObject(error)) return {};
+  return { error: { type: textOf(error['type']), message: textOf(error['message']), traceback: textOf(error['traceback']) } };
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

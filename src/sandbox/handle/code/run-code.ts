@@ -1,0 +1,242 @@
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import { freeExec } from '../../../contracts/call-ids.ts';
+import { asUser } from '../../protocol/as-user.ts';
+import { toPreview } from '../../protocol/to-preview.ts';
+import type { ExecEnd, ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
+import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../../api/sandbox.ts';
+import { createCodeReader, type CodeReader } from './code-reader.ts';
+import { toRun } from '../commands/command-words.ts';
+import { contextExec, contextInfo, contextName, programOf } from './context-names.ts';
+import { followCalls } from '../commands/follow-calls.ts';
+import { exitOf, type Exit } from '../commands/exit-of.ts';
+
+type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+/** Above what the interpreters tell at most, so that the end is never cut off. */
+const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
+/** Of a context's own process, whose output nobody reads. */
+const CONTEXT_OUTPUT_BYTES = 1024 * 1024;
+/** Of what an interpreter says when it cannot work. */
+const PROBLEM_BYTES = 2000;
+const START_ATTEMPTS = 5;
+const START_POLL_MS = 20;
+
+/**
+ * A piece of code is an exec of its own, so that it is run once, journalled and re-attached like any command. One with a context only
+ * brings the code to the context's process, which is an exec, too.
+ */
+export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
+  const runOnce = async (code: string, options: RunCodeOptions, execId: string): Promise<CodeResult> => {
+    const { language } = options;
+    const started = {
+      execId,
+      cwd: options.cwd ?? '.',
+      ...asUser(options.user),
+      env: options.env ?? {},
+      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      ...(options.onMethodCall && { methods: true }),
+    };
+    const context = contextOf(options);
+    if (!context && language === 'bash') return runBash(connection, sandboxId, started, code, options);
+    if (context && !options.asStarted) await ensureContext(connection, context);
+    const run: ExecSpec['run'] = context ? { program: 'call', argv: [contextName(context)] } : { program: programOf(language) };
+    const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
+    return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
+  };
+  return {
+    async runCode(code, given: RunCodeOptions) {
+      const execId = given.execId ?? freeExec();
+      return interruptible(connection, execId, given, (options) => runOnce(code, options, execId));
+    },
+    async interruptCode(context) {
+      try {
+        return await connection.signal(contextExec(context), 'SIGINT');
+      } catch (error) {
+        if (isFailure(error, 'EXEC_NOT_FOUND')) return false;
+        throw error;
+      }
+    },
+    async codeContexts() {
+      return (await connection.list()).flatMap((exec) => (exec.state === 'running' ? (contextInfo(exec) ?? []) : []));
+    },
+    async restartCode(context) {
+      const execId = contextExec(context);
+      try {
+        await connection.signal(execId, 'SIGKILL');
+        await connection.attach(execId, { previewBytes: 0 });
+        await forgetEnded(connection, execId);
+      } catch (error) {
+        if (!isFailure(error, 'EXEC_NOT_FOUND')) throw error;
+      }
+    },
+  };
+}
+
+/** Ends the code when the signal is aborted, unless it is to run on: it would keep its context from the next piece. */
+async function interruptible(
+  connection: WorkingConnection,
+  execId: string,
+  options: RunCodeOptions,
+  run: (options: RunCodeOptions) => Promise<CodeResult>,
+): Promise<CodeResult> {
+  const { signal, onAbort = 'interrupt' } = options;
+  if (signal === undefined || onAbort === 'detach') return run(options);
+  const interrupted = failure('INTERRUPTED', { callId: execId });
+  if (signal.aborted) throw interrupted;
+  // The code follows its signal with grace, and its context is killed where it does not.
+  let isOver = false;
+  const onSignal = () => void endOnceThere(connection, execId, () => isOver).catch(() => undefined);
+  signal.addEventListener('abort', onSignal, { once: true });
+  try {
+    const { signal: _signal, ...rest } = options;
+    const result = await run(rest);
+    if (signal.aborted && (result.status === 'interrupted' || result.status === 'gone')) throw interrupted;
+    return result;
+  } finally {
+    isOver = true;
+    signal.removeEventListener('abort', onSignal);
+  }
+}
+
+/** It may still be on its way to the sandbox. */
+async function endOnceThere(connection: WorkingConnection, execId: string, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    try {
+      await connection.signal(execId, 'SIGTERM');
+      return;
+    } catch (error) {
+      if (!isFailure(error, 'EXEC_NOT_FOUND')) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, START_POLL_MS));
+  }
+}
+
+function contextOf({ language, contextId, user }: RunCodeOptions): CodeContext | undefined {
+  return contextId === undefined ? undefined : { language, contextId, ...asUser(user) };
+}
+
+/** What a context is told; a process of its own has it from its start. */
+function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<string, string> } {
+  return { ...(cwd !== undefined && { cwd }), ...(env && { env }) };
+}
+
+async function runInterpreted(connection: WorkingConnection, sandboxId: string, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
+  const reader = createCodeReader(options);
+  const following = { previewBytes: PROBLEM_BYTES, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
+  const started = options.asStarted ? connection.attach(spec.execId, following) : connection.run(spec, following);
+  const running = followCalls(connection, spec.execId, options, started);
+  // The program may end without having read its input, and whoever lets go stops feeding it.
+  const fed = connection.input(spec.execId, Buffer.from(`${JSON.stringify(request)}\n`), { end: true });
+  fed.catch(() => undefined);
+  const end = await running;
+  const exit = exitOf(end, sandboxId, `"${spec.execId}" was running`);
+  return toResult(reader, exit, end.stderr.head + end.stderr.tail, { execId: spec.execId, contextId: options.contextId });
+}
+
+function toResult(reader: CodeReader, exit: Exit, problem: string, { execId, contextId }: { execId: string; contextId: string | undefined }): CodeResult {
+  const { ended, executionCount, ...told } = reader.end();
+  const gone = ended === undefined;
+  const error = ended?.error ?? (gone && exit.status === 'exited' ? { type: 'Gone', message: 'the process of the code ended', traceback: problem } : undefined);
+  return {
+    execId,
+    ...(contextId !== undefined && { contextId }),
+    status: statusOf(exit, gone, error?.type),
+    ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
+    ...told,
+    ...(error && { error }),
+    ...(executionCount !== undefined && { executionCount }),
+    durationMs: exit.durationMs,
+  };
+}
+
+function statusOf(exit: Exit, gone: boolean, errorType: string | undefined): CodeResult['status'] {
+  if (exit.status === 'timeout' || exit.status === 'concluded') return exit.status;
+  if (exit.status === 'killed') return gone && exit.signal === 'SIGKILL' ? 'gone' : 'interrupted';
+  if (gone) return 'gone';
+  if (errorType === 'KeyboardInterrupt' || errorType === 'Interrupted') return 'interrupted';
+  return errorType === undefined ? 'finished' : 'failed';
+}
+
+async function runBash(
+  connection: WorkingConnection,
+  sandboxId: string,
+  started: Pick<ExecSpec, 'execId' | 'cwd' | 'user' | 'env' | 'timeoutMs' | 'methods'>,
+  code: string,
+  options: RunCodeOptions,
+): Promise<CodeResult> {
+  const { execId } = started;
+  const following = {
+    previewBytes: 65_536,
+    ...(options.onOutput && {
+      onStdout: (chunk: Buffer) => options.onOutput?.('stdout', chunk.toString()),
+      onStderr: (chunk: Buffer) => options.onOutput?.('stderr', chunk.toString()),
+    }),
+    ...(options.signal && { signal: options.signal }),
+  };
+  const spec: ExecSpec = { ...started, run: toRun(code), maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' };
+  const running = options.asStarted ? connection.attach(execId, following) : connection.run(spec, following);
+  const end = await followCalls(connection, execId, options, running);
+  return resultOfBash(execId, exitOf(end, sandboxId, `"${execId}" was running`), end);
+}
+
+function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
+  const stdout = toPreview(end.stdout, exit.stdoutBytes, exit.stdoutKept);
+  const stderr = toPreview(end.stderr, exit.stderrBytes, exit.stderrKept);
+  const failed = exit.status === 'exited' && exit.exitCode !== 0;
+  const status =
+    exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
+  return {
+    execId,
+    status,
+    stdout: stdout.text,
+    stderr: stderr.text,
+    truncated: stdout.truncated || stderr.truncated,
+    ...(stdout.truncated && { stdoutPath: stdout.path }),
+    ...(stderr.truncated && { stderrPath: stderr.path }),
+    values: [],
+    ...(failed && { error: { type: 'ExitCode', message: `exit code ${exit.exitCode}`, traceback: end.stderr.tail || end.stderr.head } }),
+    ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
+    durationMs: exit.durationMs,
+  };
+}
+
+/** Starts the context's process unless it runs; one that has ended gives its name to the next. */
+async function ensureContext(connection: WorkingConnection, context: CodeContext): Promise<void> {
+  const spec: ExecSpec = {
+    execId: contextExec(context),
+    run: { program: programOf(context.language), argv: [contextName(context)] },
+    cwd: '.',
+    ...asUser(context.user),
+    env: {},
+    timeoutMs: 0,
+    maxOutputBytes: CONTEXT_OUTPUT_BYTES,
+    stdin: 'empty',
+  };
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
+    if ((await startContext(connection, spec)).state === 'running') return;
+    await forgetEnded(connection, spec.execId);
+  }
+  throw failure('EXEC_FAILED', { problem: `the context "${context.contextId}" ends as soon as it is started; run the code without a contextId to see why` });
+}
+
+/** One that runs with other secrets of its sandbox goes on with those it has: its variables are worth more. */
+async function startContext(connection: WorkingConnection, spec: ExecSpec): Promise<ExecRecord> {
+  try {
+    return await connection.start(spec);
+  } catch (error) {
+    if (isFailure(error, 'EXEC_MISMATCH')) return connection.info(spec.execId);
+    throw error;
+  }
+}
+
+async function forgetEnded(connection: WorkingConnection, execId: string): Promise<void> {
+  try {
+    await connection.forget(execId);
+  } catch (error) {
+    // Somebody else was faster, or what the context had started is still on its way out.
+    if (isFailure(error, 'EXEC_NOT_FOUND')) return;
+    if (!isFailure(error, 'INVALID_ARGUMENT')) throw error;
+    await connection.signal(execId, 'SIGKILL');
+  }
+}

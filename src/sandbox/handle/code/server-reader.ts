@@ -1,0 +1,65 @@
+import type { Json, JsonObject } from '../../../contracts/json.ts';
+import { excessOf, tryParseForeign } from '../../../contracts/foreign-json.ts';
+import { cutMiddle } from '../../../contracts/visible-text.ts';
+import type { ServerAnswer } from '../../api/sandbox.ts';
+
+/** JSON-RPC's code of an internal error. */
+const TOO_MUCH = -32_603;
+
+export interface ServerReader {
+  push(chunk: Buffer): void;
+  /** The last word about the request; undefined where it is missing. */
+  answer(): ServerAnswer | undefined;
+}
+
+/** Reads what a request's client was told, which the guest may have forged: what is not as it should be is left out. The exec's own limit bounds it. */
+export function createServerReader({ onProgress, onRestart }: { onProgress?: (line: string) => void; onRestart?: (why: string) => void }): ServerReader {
+  let pending: Buffer[] = [];
+  let answer: ServerAnswer | undefined;
+  const take = (line: Buffer): void => {
+    const text = line.toString();
+    const excess = excessOf(text);
+    if (excess !== undefined) answer = { outcome: 'refused', code: TOO_MUCH, message: `its answer ${excess}` };
+    const told = asObject(tryParseForeign(text));
+    if (told['type'] === 'progress') onProgress?.(cutMiddle(textOf(told['text']), 200));
+    else if (told['type'] === 'restarted') onRestart?.(`it had ended (${cutMiddle(textOf(told['why']), 500)})`);
+    else answer = toAnswer(told) ?? answer;
+  };
+  return {
+    push(chunk) {
+      let rest = chunk;
+      for (let newline = rest.indexOf(10); newline >= 0; newline = rest.indexOf(10)) {
+        take(Buffer.concat([...pending, rest.subarray(0, newline)]));
+        pending = [];
+        rest = rest.subarray(newline + 1);
+      }
+      if (rest.length > 0) pending.push(rest);
+    },
+    answer: () => answer,
+  };
+}
+
+function toAnswer(told: JsonObject): ServerAnswer | undefined {
+  switch (told['type']) {
+    case 'answer': {
+      const { name, version } = asObject(told['server']);
+      return { outcome: 'answered', result: asObject(told['result']), server: { name: textOf(name), version: textOf(version) } };
+    }
+    case 'error':
+      return { outcome: 'refused', code: typeof told['code'] === 'number' ? told['code'] : 0, message: textOf(told['message']) };
+    case 'failed':
+      return { outcome: 'absent', why: textOf(told['why']) };
+    case 'gone':
+      return { outcome: 'gone', why: textOf(told['why']) };
+    default:
+      return undefined;
+  }
+}
+
+function asObject(value: Json | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import type { ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
+
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 500;
+/** As the supervisor says it; what else keeps a command from starting is an error. */
+const FULL = /^\d+ commands run already$/;
+
+/** The same connection, on which commands that are too many at once for a sandbox wait until others have ended; the first that waits is the first to try again. */
+export function whenThereIsRoom(connection: WorkingConnection): WorkingConnection {
+  /** Resolved when the command was started, or failed to. By the ids of those that wait. */
+  const waiting = new Map<string, Promise<void>>();
+  let last = Promise.resolve();
+
+  /** Starts it in its turn. Whoever follows it attaches to it afterwards: the same id twice is one command. */
+  const startInTurn = async (spec: ExecSpec, signal: AbortSignal | undefined): Promise<void> => {
+    const before = last;
+    let pass: () => void = () => undefined;
+    const passed = new Promise<void>((resolve) => (pass = resolve));
+    last = before.then(() => passed);
+    waiting.set(spec.execId, passed);
+    try {
+      await unlessAborted(before, spec.execId, signal);
+      await startWhenPossible(connection, spec, signal);
+    } finally {
+      waiting.delete(spec.execId);
+      pass();
+    }
+  };
+  const begin = async <T>(spec: ExecSpec, ask: () => Promise<T>, signal?: AbortSignal): Promise<T> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isFull(error)) throw error;
+    }
+    await startInTurn(spec, signal);
+    return ask();
+  };
+  /** What is sent right behind a command that has to wait finds none. */
+  const behind = async <T>(execId: string, ask: () => Promise<T>): Promise<T> => {
+    try {
+      return await ask();
+    } catch (error) {
+      const passed = waiting.get(execId);
+      if (passed === undefined || !isFailure(error, 'EXEC_NOT_FOUND')) throw error;
+      await passed;
+      return ask();
+    }
+  };
+  return {
+    ...connection,
+    run: (spec, follow) => begin(spec, () => connection.run(spec, follow), follow.signal),
+    start: (spec) => begin(spec, () => connection.start(spec)),
+    input: (execId, bytes, options) => behind(execId, () => connection.input(execId, bytes, options)),
+    calls: (execId, options) => behind(execId, () => connection.calls(execId, options)),
+  };
+}
+
+async function startWhenPossible(connection: WorkingConnection, spec: ExecSpec, signal: AbortSignal | undefined): Promise<void> {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    await sleep(pause, undefined, signal && { signal }).catch(() => undefined);
+    if (signal?.aborted === true) throw neverBegun(spec.execId);
+    try {
+      await connection.start(spec);
+      return;
+    } catch (error) {
+      if (!isFull(error)) throw error;
+    }
+  }
+}
+
+async function unlessAborted(wait: Promise<void>, execId: string, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return wait;
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => (onAbort = () => reject(neverBegun(execId))));
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal.aborted) onAbort();
+    await Promise.race([wait, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** There is nothing to let go of. */
+function neverBegun(execId: string): Error {
+  return failure('INTERRUPTED', { callId: execId });
+}
+
+function isFull(error: unknown): boolean {
+  return isFailure(error, 'EXEC_FAILED') && FULL.test(String(error.values['problem']));
+}

@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto';
+import { posix } from 'node:path';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import type { WorkingConnection } from '../../protocol/supervisor-connection.ts';
+import type { FileEdit, FileInfo, FileToWrite, WriteFileOptions } from '../../api/files.ts';
+import type { SandboxHandle } from '../../api/sandbox.ts';
+import { editText } from './edit-text.ts';
+import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
+import { collectPieces, PIECE_BYTES } from './pieces.ts';
+
+/** A file read without a limit may be this long; a longer one is an error, never cut in silence. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const DEFAULT_MAX_ENTRIES = 10_000;
+const MOST_ENTRIES = 100_000;
+/** Each attempt that is in vain means that another one has written. */
+const EDIT_ATTEMPTS = 100;
+const READ_ATTEMPTS = 20;
+const WRITTEN_AT_ONCE = 8;
+
+/** What is left of content when it was parsed. */
+type Parsed = string | Uint8Array | AsyncIterable<Uint8Array>;
+
+type FileOperations = Pick<
+  SandboxHandle,
+  | 'readFile'
+  | 'readFileStream'
+  | 'writeFile'
+  | 'writeFiles'
+  | 'editFile'
+  | 'listFiles'
+  | 'glob'
+  | 'fileExists'
+  | 'fileInfo'
+  | 'removeFile'
+  | 'createDirectory'
+  | 'rename'
+>;
+
+/** All about single files, over a connection. */
+export function createFileOperations(connection: WorkingConnection): FileOperations {
+  return {
+    readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as SandboxHandle['readFile'],
+    readFileStream: (path, options) => readPieces(connection, path, options),
+    writeFile: (path, data: Parsed, options) => writeFile(connection, path, data, options),
+    writeFiles: (all) => writeFiles(connection, all),
+    editFile: (path, edit) => editFile(connection, path, edit),
+    async listFiles(path, { recursive = false, maxEntries, pattern } = {}) {
+      const asked = maxEntries ?? DEFAULT_MAX_ENTRIES;
+      const { files, truncated } = await connection.listFiles(path, { recursive, maxEntries: asked, ...(pattern !== undefined && { pattern }) });
+      // Whoever names a number has asked for no more than that.
+      if (!truncated || maxEntries !== undefined) return files;
+      const problem = `has more than ${asked} entries; narrow it with a pattern, list its directories one by one, or take up to ${MOST_ENTRIES} with maxEntries`;
+      throw failure('FILE_FAILED', { path, problem });
+    },
+    async glob(pattern, { cwd = '.', hidden = false, maxEntries = DEFAULT_MAX_ENTRIES } = {}) {
+      const { paths, truncated } = await connection.glob(pattern, { path: cwd, hidden, maxEntries });
+      if (truncated)
+        throw failure('FILE_FAILED', {
+          path: pattern,
+          problem: `more than ${maxEntries} paths fit; narrow the pattern, or take up to ${MOST_ENTRIES} with maxEntries`,
+        });
+      return paths.toSorted();
+    },
+    fileExists: async (path) => (await connection.fileInfo(path)) !== undefined,
+    fileInfo: (path) => fileInfo(connection, path),
+    removeFile: (path, { recursive = false } = {}) => connection.removeFile(path, { recursive }),
+    createDirectory: (path, { parents = true } = {}) => connection.createDirectory(path, { parents }),
+    rename: (from, to) => rename(connection, from, to),
+  };
+}
+
+async function readWhole(connection: WorkingConnection, path: string, options: { maxBytes?: number; encoding?: string } = {}): Promise<Buffer | string> {
+  const { maxBytes, encoding } = options;
+  const { bytes, size } = await readSettled(connection, path, maxBytes ?? MAX_FILE_BYTES);
+  if (maxBytes === undefined && size > bytes.length) {
+    throw failure('FILE_FAILED', { path, problem: `it has ${size} bytes, more than ${MAX_FILE_BYTES}; read a part of it with maxBytes, or as a stream` });
+  }
+  return encoding === undefined ? bytes : decodeText(bytes, encoding, path);
+}
+
+/** Reads a file as it was at one moment: one that is written in place meanwhile is read again. */
+async function readSettled(connection: WorkingConnection, path: string, maxBytes: number): ReturnType<WorkingConnection['readFile']> {
+  for (let attempt = 1; ; attempt += 1) {
+    const read = await connection.readFile(path, maxBytes);
+    // Supervisors of earlier images tell a change only by the size.
+    if (read.version !== '' && read.bytes.length === Math.min(read.size, maxBytes)) return read;
+    if (attempt === READ_ATTEMPTS) throw failure('FILE_CHANGED', { path, problem: `it was being written each of the ${READ_ATTEMPTS} times that it was read` });
+    await new Promise((resolve) => setTimeout(resolve, attempt));
+  }
+}
+
+/**
+ * Each piece is a request of its own: a stream that nobody reads holds nothing open, and a sandbox may rest between two pieces. The next piece is asked for
+ * while this one is used.
+ */
+async function* readPieces(connection: WorkingConnection, path: string, options: { offset?: number; maxBytes?: number } = {}): AsyncGenerator<Buffer> {
+  let offset = options.offset ?? 0;
+  const end = offset + (options.maxBytes ?? Number.MAX_SAFE_INTEGER - offset);
+  const ask = () => {
+    const asked = connection.readFile(path, Math.min(PIECE_BYTES, end - offset), offset);
+    // Whoever stops reading does not hear of it.
+    asked.catch(() => undefined);
+    return asked;
+  };
+  let first: string | undefined;
+  for (let next = offset < end ? ask() : undefined; next !== undefined;) {
+    const { bytes, size, version } = await next;
+    first ??= version;
+    if (version === '' || version !== first) throw failure('FILE_CHANGED', { path, problem: `it was written while it was read, at byte ${offset}` });
+    offset += bytes.length;
+    next = bytes.length > 0 && offset < Math.min(size, end) ? ask() : undefined;
+    if (bytes.length > 0) yield bytes;
+  }
+}
+
+async function writeFile(
+  connection: WorkingConnection,
+  path: string,
+  data: string | Uint8Array | AsyncIterable<Uint8Array>,
+  { mode, encoding = 'utf-8', createDirectories: parents = true }: WriteFileOptions = {},
+): Promise<void> {
+  const options = { parents, ...(mode !== undefined && { mode }) };
+  if (typeof data === 'string') return connection.writeFile(path, encodeText(data, encoding), options);
+  if (data instanceof Uint8Array) return connection.writeFile(path, data, options);
+  return writePieces(connection, path, data, options);
+}
+
+async function writeFiles(connection: WorkingConnection, files: FileToWrite[]): Promise<void> {
+  const failures: unknown[] = [];
+  const waiting = files.values();
+  const work = async () => {
+    // Shared by all: each takes the next.
+    for (const { path, data, ...options } of waiting) {
+      await writeFile(connection, path, data as Parsed, options).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: WRITTEN_AT_ONCE }, work));
+  if (failures.length > 0) throw failures[0];
+}
+
+async function writePieces(
+  connection: WorkingConnection,
+  path: string,
+  source: AsyncIterable<Uint8Array>,
+  { parents, ...options }: { parents: boolean; mode?: number },
+): Promise<void> {
+  const uploadId = randomBytes(8).toString('hex');
+  let size = 0;
+  let last: Promise<void> | undefined;
+  try {
+    for await (const piece of collectPieces(source, PIECE_BYTES)) {
+      const before = last;
+      last = connection.writePart(path, uploadId, piece, { offset: size, parents });
+      last.catch(() => undefined);
+      size += piece.byteLength;
+      // The first makes the file; of the others two are on their way at a time.
+      await (before ?? last);
+    }
+    await (last ?? connection.writePart(path, uploadId, Buffer.alloc(0), { offset: 0, parents }));
+    await connection.commitParts(path, uploadId, { size, ...options });
+  } catch (error) {
+    // What stopped the upload may stop this, too; the error to tell is the first.
+    await last?.catch(() => undefined);
+    await connection.dropParts(path, uploadId).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Reads, changes and writes; what somebody else wrote in between is never overwritten. */
+async function editFile(connection: WorkingConnection, path: string, edit: { oldText: string; newText: string }): Promise<FileEdit> {
+  if (edit.oldText === '') {
+    const exists = () => failure('FILE_FAILED', { path, problem: 'is there already; give the text to replace' });
+    if ((await connection.fileInfo(path)) !== undefined) throw exists();
+    await connection.writeFile(path, Buffer.from(edit.newText), { expected: '' }).catch((error: unknown) => {
+      throw isFailure(error, 'FILE_CHANGED') ? exists() : error;
+    });
+    return { change: 'created', line: 1 };
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    const { bytes, size, version } = await readSettled(connection, path, MAX_FILE_BYTES);
+    if (size > bytes.length)
+      throw failure('FILE_FAILED', {
+        path,
+        problem: `it has ${size} bytes, more than can be edited (${MAX_FILE_BYTES}); change it with a command, such as sed`,
+      });
+    const edited = editText(bytes, edit, path);
+    try {
+      await connection.writeFile(path, edited.bytes, { expected: version });
+      return edited.edit;
+    } catch (error) {
+      if (attempt === EDIT_ATTEMPTS || !isFailure(error, 'FILE_CHANGED')) throw error;
+    }
+  }
+}
+
+/** Of the two paths, an error of the kernel does not say which is missing. */
+async function rename(connection: WorkingConnection, from: string, to: string): Promise<void> {
+  try {
+    await connection.rename(from, to);
+  } catch (error) {
+    if (!isFailure(error, 'FILE_NOT_FOUND') || (await connection.fileInfo(from)) === undefined) throw error;
+    const directory = posix.dirname(to);
+    throw failure('FILE_FAILED', { path: to, problem: `its directory ${directory} is not there; make it with createDirectory("${directory}")` }, error);
+  }
+}
+
+async function fileInfo(connection: WorkingConnection, path: string): Promise<FileInfo | undefined> {
+  const info = await connection.fileInfo(path);
+  if (info?.type !== 'file') return info;
+  try {
+    const { bytes, size } = await connection.readFile(path, DETECTION_BYTES);
+    return { ...info, encoding: detectEncoding(bytes, size <= bytes.length) };
+  } catch (error) {
+    // Not readable, or gone just now.
+    if (isFailure(error, 'FILE_FAILED') || isFailure(error, 'FILE_NOT_FOUND')) return info;
+    throw error;
+  }
+}

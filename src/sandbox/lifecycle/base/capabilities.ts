@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import { isFailure } from '../../../contracts/errors.ts';
+import type { SandboxCapabilities } from '../../../contracts/host-facts.ts';
+import { checkpointName } from '../../engine/docker/checkpoints.ts';
+import type { DockerContext } from './context.ts';
+import type { Engine } from '../../engine/docker/engine.ts';
+import { LABEL } from '../../engine/docker/labels.ts';
+import { pastCheckpoint } from './past-checkpoint.ts';
+import { retried } from '../../../platform/retried.ts';
+
+type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'log'>;
+
+/** Answers once per engine: what an engine can do changes with its start, and then its id is asked anew by the next process. */
+export function createCapabilities(context: Needed): () => Promise<SandboxCapabilities> {
+  const known = new Map<string, Promise<SandboxCapabilities>>();
+  return async () => {
+    const { id, runtimes } = await context.engine.facts();
+    if (!runtimes.includes('runsc')) return { gvisor: false, checkpoint: false, problem: 'the engine has no runtime named runsc' };
+    const found = known.get(id) ?? probe(context);
+    known.set(id, found);
+    // An engine that could not be asked is asked again.
+    found.catch(() => known.delete(id));
+    return found;
+  };
+}
+
+/** Puts a tiny container to disk and wakes it. Version numbers tell too little: it depends on the engine, the runtime, their settings and the kernel together. */
+async function probe(context: Needed): Promise<SandboxCapabilities> {
+  const { engine, installation, standardImage, log } = context;
+  const name = `probe.${installation}-${randomBytes(4).toString('hex')}`;
+  const labels = { [LABEL.installation]: installation, [LABEL.role]: 'probe' };
+  let gvisor = false;
+  let stage: Stage | undefined;
+  try {
+    // A holder of its own, so that a look at a host leaves nothing behind.
+    const holder = await engine.createHelper({ name: `${name}.holder`, image: standardImage, labels, runtime: { name: 'runc' } });
+    await engine.start(holder);
+    const container = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runsc', holder } });
+    stage = 'run a container';
+    gvisor = await engine.start(container);
+    stage = 'put a container to disk and wake it';
+    await engine.checkpoint(container, checkpointName(0));
+    // The engine notices the end a moment later; asked before, it takes the container for one that runs, and restores nothing.
+    await pastCheckpoint(context, { containerName: name, generation: 0 });
+    await retried(() => engine.restore(container, checkpointName(0)), { log, what: 'the first try at waking from a checkpoint' });
+    if ((await engine.inspect(container))?.status === 'running') return { gvisor, checkpoint: true };
+    return { gvisor, checkpoint: false, problem: await explain(engine, stage, 'a container that was restored from its checkpoint ended at once') };
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    log.info({ gvisor, problem: error.message }, 'this engine cannot hibernate sandboxes');
+    return { gvisor, checkpoint: false, problem: await explain(engine, stage, `the engine refused to ${error.values['action']}: ${error.values['problem']}`) };
+  } finally {
+    for (const container of [name, `${name}.holder`]) {
+      await engine.removeContainer(container).catch((error: unknown) => log.warn({ container, err: error }, 'a probe is left to the reaper'));
+    }
+  }
+}
+
+/** What gVisor was to do; until then whatever fails is not its fault. */
+type Stage = 'run a container' | 'put a container to disk and wake it';
+
+/** The engine's words name neither the program nor a way out. */
+async function explain(engine: Engine, stage: Stage | undefined, words: string): Promise<string> {
+  const program = stage && (await engine.gvisorProgram());
+  if (!program) return words;
+  const { path, version, isOurs } = program;
+  const cannot = `runsc${version === undefined ? '' : ` ${version}`} at ${path} cannot ${stage} (${words})`;
+  return isOurs ? cannot : `${cannot}; \`longshore setup --gvisor\` installs one that can`;
+}

@@ -1,0 +1,22 @@
+import type { SandboxTier } from '../../../contracts/conversation.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
+import { describeDeath } from './describe-loss.ts';
+
+const TIERS = { running: 'running', paused: 'frozen', hibernated: 'hibernated', created: 'as the row says', ended: undefined } as const;
+
+/**
+ * Where a sandbox is. A container that has died makes its row `lost`; one that is frozen or thawed against its row is told as it is,
+ * and the row left alone: somebody may be between the two steps of a change.
+ */
+export async function checkTier(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
+  return untilSettled(sandboxId, async () => {
+    const row = await ownRow(context, sandboxId);
+    if (row.state !== 'running' && row.state !== 'frozen' && row.state !== 'hibernated') return tierOf(row.state);
+    const container = await context.engine.inspect(row.containerName);
+    const tier = container && TIERS[container.status];
+    if (tier === 'as the row says') return row.state;
+    if (tier !== undefined) return tier;
+    const changed = await context.rows.change(sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
+    return changed === undefined ? undefined : 'lost';
+  });
+}

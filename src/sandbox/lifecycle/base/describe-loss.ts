@@ -1,0 +1,54 @@
+import { contextOfExec } from '../../handle/code/context-names.ts';
+import { isServerExec } from '../../handle/code/server-names.ts';
+import type { ContainerState } from '../../engine/docker/engine.ts';
+
+/** How a container that nobody stopped came to its end, in words for the model and the operator. */
+export function describeDeath(state: ContainerState | undefined): string {
+  if (state === undefined) return 'its container is gone';
+  if (state.outOfMemory) return 'its container ran out of memory and was ended';
+  return `its container ended by itself${state.exitCode === undefined ? '' : ` (exit code ${state.exitCode})`}`;
+}
+
+export interface LostExec {
+  execId: string;
+  command: string;
+}
+
+const NAMED = 10;
+const COMMAND_CHARACTERS = 120;
+
+/** What was lost, as a paragraph; `undefined` when nothing was. */
+export function describeLoss(loss: {
+  cause: string;
+  filesLost: boolean;
+  /** When the snapshot was made whose files it has instead. */ filesOf?: string;
+  execs: LostExec[];
+  expected: boolean;
+}): string | undefined {
+  const { cause, filesLost, filesOf, expected } = loss;
+  // They are started again when they are called, and tell it themselves.
+  const execs = loss.execs.filter(({ execId }) => !isServerExec(execId));
+  if (expected && !filesLost && execs.length === 0) return undefined;
+  const instead = filesOf === undefined ? 'it starts empty' : `it starts with those of its snapshot of ${filesOf}`;
+  const files = filesLost ? `Its files are gone as well; ${instead}.` : 'The files under /home are kept; /tmp is empty.';
+  return `The sandbox was started anew: ${cause}. ${files} ${describeExecs(execs)}`;
+}
+
+function describeExecs(execs: LostExec[]): string {
+  const contexts = execs.flatMap(({ execId }) => contextOfExec(execId) ?? []);
+  const commands = execs.filter(({ execId }) => contextOfExec(execId) === undefined);
+  const variables = contexts.length === 0 ? '' : ` Code contexts whose variables are gone: ${listed(contexts)}.`;
+  if (commands.length === 0) return `No command was cut off without a result.${variables}`;
+  const named = commands.map(({ execId, command }) => `\`${shorten(command)}\` (${execId})`);
+  return `Cut off while running, with unknown effect, and not run again: ${listed(named)}.${variables}`;
+}
+
+function listed(names: string[]): string {
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  return names.slice(0, NAMED).join(', ') + more;
+}
+
+function shorten(command: string): string {
+  const line = command.replaceAll(/\s+/g, ' ').trim();
+  return line.length > COMMAND_CHARACTERS ? `${line.slice(0, COMMAND_CHARACTERS)}… (${line.length - COMMAND_CHARACTERS} more characters)` : line;
+}

@@ -1,0 +1,65 @@
+import { isFailure } from '../../../contracts/errors.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { DockerContext } from './context.ts';
+import { describeLoss, type LostExec } from './describe-loss.ts';
+import { pause } from '../../../common/pause.ts';
+
+/** How often the row is read while a new supervisor does not answer. Milliseconds. */
+const CHANGE_POLL_MS = 500;
+
+/**
+ * Asks the new supervisor's journal which commands died with the old container. Undefined when the row was changed meanwhile: another worker was faster, and
+ * may have frozen it since.
+ */
+export async function findLoss(
+  context: DockerContext,
+  row: SandboxRow,
+  loss: { cause: string; filesLost: boolean; filesOf?: string; expected: boolean },
+): Promise<{ lost?: string } | undefined> {
+  const execs = await unlessChanged(context, row, askForLoss(context, row)).catch(async (error: unknown) => {
+    await stopAgain(context, row);
+    throw error;
+  });
+  if (execs === undefined) return undefined;
+  const lost = describeLoss({ ...loss, execs });
+  return lost === undefined ? {} : { lost };
+}
+
+/** What the engine refused may be due to another caller, who has removed or changed the sandbox meanwhile. */
+export async function wasChanged({ rows }: DockerContext, { sandboxId, generation }: SandboxRow): Promise<boolean> {
+  return (await rows.get(sandboxId))?.generation !== generation;
+}
+
+/** The first try may share a connection with operations that fail just now, since their container has ended. */
+async function askForLoss({ connections }: DockerContext, row: SandboxRow): Promise<LostExec[]> {
+  try {
+    return await connections.lostExecs(row);
+  } catch (error) {
+    if (!isFailure(error, 'SANDBOX_LOST') && !isFailure(error, 'SANDBOX_UNREACHABLE')) throw error;
+    connections.closeUnlessUsed(row.sandboxId);
+    return connections.lostExecs(row);
+  }
+}
+
+async function unlessChanged<T>(context: DockerContext, row: SandboxRow, answer: Promise<T>): Promise<T | undefined> {
+  for (;;) {
+    const first = await Promise.race([answer.then((value) => ({ value })), pause(CHANGE_POLL_MS)]);
+    if (first !== undefined) return first.value;
+    if (!(await wasChanged(context, row))) continue;
+    answer.catch(() => undefined);
+    return undefined;
+  }
+}
+
+/** A container that was started for a row which still says that it does not run would run unnoticed from now on. */
+async function stopAgain(context: DockerContext, row: SandboxRow): Promise<void> {
+  const { engine, log } = context;
+  try {
+    if (await wasChanged(context, row)) return;
+    await engine.stop(row.containerName);
+    // Another worker may have settled it as running at the same time.
+    if (await wasChanged(context, row)) await engine.start(row.containerName);
+  } catch (error) {
+    log.warn({ sandboxId: row.sandboxId, err: error }, 'a container that was started in vain may still run');
+  }
+}

@@ -1,0 +1,38 @@
+import { failure } from '../../../contracts/errors.ts';
+import type { DockerContext } from './context.ts';
+import { LABEL } from '../../engine/docker/labels.ts';
+
+export const HOLDER_ROLE = 'network-holder';
+
+/**
+ * The one container of this host and installation whose network namespace, with nothing in it, all gVisor containers join: current engines cannot
+ * restore a container that has a namespace of its own. Makes or starts it when need be. Returns its id.
+ */
+export async function ensureHolder({ engine, installation, standardImage }: Pick<DockerContext, 'engine' | 'installation' | 'standardImage'>): Promise<string> {
+  const name = nameOf(installation);
+  const found = await engine.inspect(name);
+  if (found?.status === 'running') return found.id;
+  const labels = { [LABEL.installation]: installation, [LABEL.role]: HOLDER_ROLE };
+  const id = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runc' } });
+  if (found?.status === 'paused') await engine.unpause(id);
+  else if (!(await engine.start(id))) throw failure('DOCKER_FAILED', { action: `start container ${name}`, problem: 'somebody has removed it just now' });
+  return id;
+}
+
+/**
+ * Removes the holder when no container joins it any more: a process that ends may be its last user. One that is removed while another process is about to
+ * join it is made anew there. Fails silently, since the reaper comes by again.
+ */
+export async function removeIdleHolder({ engine, installation, log }: Pick<DockerContext, 'engine' | 'installation' | 'log'>): Promise<void> {
+  try {
+    const holder = await engine.inspect(nameOf(installation));
+    if (holder === undefined || (await engine.containersOf(installation)).some(({ joins }) => joins)) return;
+    await engine.removeContainer(holder.id);
+  } catch (error) {
+    log.debug({ err: error }, 'the network holder of gVisor sandboxes could not be looked at');
+  }
+}
+
+function nameOf(installation: string): string {
+  return `holder.${installation}`;
+}

@@ -1,0 +1,55 @@
+import type { Duplex } from 'node:stream';
+import { failure } from '../../../contracts/errors.ts';
+import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
+import type { Store } from '../../../store/store.ts';
+import { applyRow } from './apply-row.ts';
+import { describeDeath } from './describe-loss.ts';
+import type { ContainerState, Engine } from '../../engine/docker/engine.ts';
+import { pause } from '../../../common/pause.ts';
+
+export type Target = Pick<SandboxRow, 'sandboxId' | 'containerName'>;
+
+export interface OpenStreamDeps {
+  engine: Engine;
+  rows: Store['sandboxes'];
+}
+
+const RESTING: ReadonlySet<ContainerState['status']> = new Set(['paused', 'hibernated']);
+const FROZEN_POLL_MS = { first: 50, longest: 1000 };
+
+/**
+ * A stream to the supervisor of a container that should run. A frozen container is thawed only when its row says that it runs; otherwise this
+ * waits until somebody wakes it, or `closing` aborts; so it does while the sandbox is frozen or hibernated by its row. Fails with `SANDBOX_LOST` when the container does not run any more.
+ */
+export async function openStream(deps: OpenStreamDeps, target: Target, closing: AbortSignal): Promise<Duplex> {
+  for (let delay = FROZEN_POLL_MS.first; ; delay = Math.min(delay * 2, FROZEN_POLL_MS.longest)) {
+    // A bridge into a container that is being put to disk or copied would keep it from that.
+    const state = (await deps.rows.get(target.sandboxId))?.state;
+    const resting = state === 'hibernated' || state === 'frozen';
+    const stream = resting ? undefined : await deps.engine.openBridge(target.containerName);
+    if (closing.aborted) {
+      stream?.destroy();
+      throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'the connection was closed' });
+    }
+    if (stream !== undefined) return stream;
+    if (resting || (await findObstacle(deps, target)) === 'frozen') await pause(delay, closing);
+  }
+}
+
+/** Why there is no way in: the sandbox is frozen as it should be; or something that is over now. */
+async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: Target): Promise<'frozen' | 'passed'> {
+  const container = await engine.inspect(containerName);
+  const state = (await rows.get(sandboxId))?.state;
+  if (state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+  if (container?.status === 'running') return 'passed';
+  if (container === undefined || !RESTING.has(container.status) || state === 'stopped' || state === 'lost') throw lost(sandboxId, state, container);
+  // The worker that put it to disk sees that another had woken it meanwhile, and wakes it again.
+  if (state !== 'running' || container.status === 'hibernated') return 'frozen';
+  await applyRow({ engine, rows }, sandboxId);
+  return 'passed';
+}
+
+function lost(sandboxId: string, state: SandboxState | undefined, container: ContainerState | undefined): Error {
+  const problem = state === 'stopped' ? 'it was stopped' : state === 'archived' ? 'it was archived' : describeDeath(container);
+  return failure('SANDBOX_LOST', { sandboxId, problem });
+}

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import { failure } from '../../../contracts/errors.ts';
+import { makeId } from '../../../contracts/ids.ts';
+import { cleanUp } from '../../../platform/clean-up.ts';
+import type { DockerContext } from '../base/context.ts';
+import { removeSnapshot } from '../remove/remove-snapshot.ts';
+import { restore } from './restore.ts';
+import { takeSnapshot } from './snapshot.ts';
+import { undo } from '../remove/undo.ts';
+import { showValue } from '../../../common/show-value.ts';
+
+const MOST = 32;
+
+/** The source stands still for one copy only; the forks are copied from that, all or none. */
+export async function fork(context: DockerContext, sandboxId: string, count: number, expiry: { ttlMs?: number } = {}): Promise<string[]> {
+  if (!Number.isInteger(count) || count < 1 || count > MOST) {
+    throw failure('INVALID_ARGUMENT', { what: 'count', problem: showValue(count), fix: `Use a whole number from 1 to ${MOST}` });
+  }
+  const source = await context.inTurn(sandboxId, () => takeSnapshot(context, sandboxId));
+  const forks: string[] = [];
+  try {
+    while (forks.length < count) {
+      const forkId = makeId('sbx', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
+      await restore(context, source, { sandboxId: forkId, tenantId: source.tenantId, ...expiry });
+      forks.push(forkId);
+    }
+    return forks;
+  } catch (error) {
+    for (const forkId of forks) await undo(context, forkId);
+    throw error;
+  } finally {
+    const about = { log: context.log, what: 'the copy that forks were made of', snapshotId: source.snapshotId };
+    await cleanUp(() => removeSnapshot(context, source.snapshotId), about);
+  }
+}

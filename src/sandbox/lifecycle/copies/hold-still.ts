@@ -1,0 +1,71 @@
+import { failure } from '../../../contracts/errors.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import { bringUp } from '../rest/bring-up.ts';
+import { canCopyMemory } from '../base/can-copy-memory.ts';
+import { ownRow, type DockerContext } from '../base/context.ts';
+import type { ContainerState } from '../../engine/docker/engine.ts';
+import { endBridges } from '../base/end-bridges.ts';
+import { freeze } from '../rest/freeze.ts';
+import { pastCheckpoint } from '../base/past-checkpoint.ts';
+
+/** A sandbox of which nothing changes for now. */
+export interface Still {
+  row: SandboxRow;
+  /** Absent when it is stopped and its container was removed. */
+  container?: ContainerState;
+  /** Whether its memory can be copied as well. */
+  hasMemory: boolean;
+}
+
+/**
+ * Brings a sandbox to a moment at which it can be copied: one that runs is frozen, any other is left as it rests. Undefined when somebody changes
+ * it meanwhile. Nobody is kept from waking it: whoever copies has to ask `isStill` afterwards.
+ */
+export async function holdStill(context: DockerContext, sandboxId: string): Promise<Still | undefined> {
+  const row = await ownRow(context, sandboxId);
+  switch (row.state) {
+    case 'destroyed':
+      throw failure('SANDBOX_DESTROYED', { sandboxId });
+    case 'creating':
+    case 'lost':
+      throw failure('SANDBOX_LOST', { sandboxId, problem: 'there is nothing to copy; open it first' });
+    case 'archived':
+      await bringUp(context, sandboxId, 'wake');
+      return undefined;
+    case 'hibernated': {
+      const container = await pastCheckpoint(context, row);
+      if (container?.status === 'hibernated') return { row, container, hasMemory: await canCopyMemory(context) };
+      await bringUp(context, sandboxId, 'wake');
+      return undefined;
+    }
+    case 'stopped': {
+      const container = await context.engine.inspect(row.containerName);
+      return { row, hasMemory: false, ...(container !== undefined && { container }) };
+    }
+    default:
+      return (await freeze(context, sandboxId, 'pause')) === 'frozen' ? holdFrozen(context, sandboxId) : undefined;
+  }
+}
+
+/** Nobody opens a bridge while the row says frozen; those that are there already would be in the way of a checkpoint. */
+async function holdFrozen(context: DockerContext, sandboxId: string): Promise<Still | undefined> {
+  const { engine } = context;
+  const row = await ownRow(context, sandboxId);
+  const before = await engine.inspect(row.containerName);
+  if (row.state !== 'frozen' || before === undefined) return undefined;
+  const hasMemory = before.runtime === 'runsc' && (await canCopyMemory(context));
+  if (hasMemory && before.execs > 0) {
+    await engine.unpause(before.id);
+    await endBridges(context, sandboxId, before.id);
+    await engine.pause(before.id);
+  }
+  const container = await engine.inspect(before.id);
+  if (container?.status !== 'paused') return undefined;
+  return { row, container, hasMemory: hasMemory && container.execs === 0 };
+}
+
+/** Whether nothing has changed since it was held. The container is asked as well: it is woken before its row says so. */
+export async function isStill({ engine, rows }: DockerContext, { row, container }: Still): Promise<boolean> {
+  const now = await engine.inspect(row.containerName);
+  return now?.status === container?.status && now?.id === container?.id && (await rows.get(row.sandboxId))?.generation === row.generation;
+}

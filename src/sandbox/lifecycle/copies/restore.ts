@@ -1,0 +1,69 @@
+import { failure } from '../../../contracts/errors.ts';
+import type { SnapshotRow } from '../../../store/sandbox-rows.ts';
+import type { Store } from '../../../store/store.ts';
+import type { SandboxOwner } from '../../api/sandbox.ts';
+import { specOf } from '../make/new-container.ts';
+import { canCopyMemory } from '../base/can-copy-memory.ts';
+import type { DockerContext } from '../base/context.ts';
+import type { Place } from '../../engine/docker/copy-jobs.ts';
+import { containerNameOf } from '../../engine/docker/labels.ts';
+import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
+
+type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName'>;
+
+/**
+ * Makes a sandbox of a snapshot: `hibernated` when its processes came along, else `stopped`. It gets a row only when all its files are there, so nobody
+ * opens half of it.
+ */
+export async function restore(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
+  const { rows, jobs, hostId, installation, log } = context;
+  const { sandboxId, tenantId, conversationId, ttlMs } = owner;
+  const { snapshotId, volumeName, memoryVolume, options } = snapshot;
+  if (snapshot.tenantId !== tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+  if (snapshot.hostId !== hostId) throw failure('SNAPSHOT_ELSEWHERE', { snapshotId, host: snapshot.hostId, here: hostId });
+  if ((await rows.get(sandboxId)) !== undefined) throw taken(sandboxId);
+  const row = {
+    sandboxId,
+    tenantId,
+    hostId,
+    options,
+    containerName: containerNameOf(installation, sandboxId),
+    ...(conversationId !== undefined && { conversationId }),
+    ...(ttlMs !== undefined && { ttlMs }),
+  };
+  const specFor = (volume: string) => specOf(context, { ...row, volumeName: volume }, 'runsc');
+  const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
+  const laidOut = await layOut(context, row, {
+    files: (to) => jobs.copy({ volume: volumeName }, to),
+    ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: Place) => jobs.copy({ volume: memoryVolume }, to) } }),
+  });
+  try {
+    await addRow(context, row, laidOut);
+  } catch (error) {
+    await takeBack(context, sandboxId, laidOut);
+    throw error;
+  }
+  log.info({ sandboxId, snapshotId, memory: laidOut.containerId !== undefined }, 'snapshot restored');
+}
+
+async function addRow({ rows }: DockerContext, row: NewRow, { volumeName, containerId }: LaidOut): Promise<void> {
+  const made = await rows.ensure({ ...row, state: 'stopped', volumeName });
+  if (made.volumeName !== volumeName) throw taken(row.sandboxId);
+  if (containerId !== undefined) await rows.change(row.sandboxId, made.generation, { state: 'hibernated', containerId });
+}
+
+/** A row that names this volume is of this call, whether or not its answer has arrived. */
+async function takeBack(context: DockerContext, sandboxId: string, laidOut: LaidOut): Promise<void> {
+  const { rows, log } = context;
+  try {
+    const row = await rows.get(sandboxId);
+    if (row?.volumeName === laidOut.volumeName) await rows.withdraw(sandboxId, row.generation);
+  } catch (error) {
+    log.warn({ sandboxId, err: error }, 'the row of a refused restore could not be removed');
+  }
+  await discard(context, laidOut);
+}
+
+function taken(sandboxId: string): Error {
+  return failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: `there is a sandbox "${sandboxId}" already`, fix: 'Restore into one with a new id' });
+}

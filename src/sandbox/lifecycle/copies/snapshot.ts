@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import { makeId } from '../../../contracts/ids.ts';
+import type { SnapshotRow } from '../../../store/sandbox-rows.ts';
+import type { SnapshotInfo } from '../../api/snapshots.ts';
+import { bringUp } from '../rest/bring-up.ts';
+import { cleanUp } from '../../../platform/clean-up.ts';
+import { ownRow, type DockerContext } from '../base/context.ts';
+import { holdStill, isStill, type Still } from './hold-still.ts';
+import { LABEL, memoryVolumeOf, snapshotVolumeOf } from '../../engine/docker/labels.ts';
+import { removeSnapshot } from '../remove/remove-snapshot.ts';
+
+/** Copies begun anew because somebody woke the sandbox in the middle. */
+const ATTEMPTS = 5;
+const SNAPSHOT_NAME = /^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,99}$/u;
+
+export async function snapshot(context: DockerContext, sandboxId: string, { name }: { name?: string }): Promise<SnapshotInfo> {
+  if (name !== undefined && !SNAPSHOT_NAME.test(name)) {
+    throw failure('INVALID_ARGUMENT', { what: 'name', problem: JSON.stringify(name), fix: 'Use up to 100 letters, digits, spaces, "_", "." and "-"' });
+  }
+  await makeRoom(context, sandboxId);
+  const made = await takeSnapshot(context, sandboxId, name);
+  const finished = await unlessRefused(context, made.snapshotId, () => context.snapshots.finish(made.snapshotId, made.memoryVolume));
+  if (finished === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId: made.snapshotId });
+  context.log.info({ sandboxId, snapshotId: made.snapshotId, memory: made.memoryVolume !== undefined }, 'snapshot made');
+  return toInfo(finished);
+}
+
+/** A snapshot that is not listed yet. Its row is there before its volumes, so that the reaper knows whose they are. */
+export async function takeSnapshot(context: DockerContext, sandboxId: string, name?: string): Promise<SnapshotRow> {
+  const { snapshots, installation, hostId } = context;
+  const wasRunning = (await ownRow(context, sandboxId)).state === 'running';
+  const snapshotId = makeId('snap', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
+  const { tenantId, options } = await ownRow(context, sandboxId);
+  const volumeName = snapshotVolumeOf(installation, snapshotId);
+  const row = { snapshotId, sandboxId, tenantId, ...(name !== undefined && { name }), hostId, volumeName, options };
+  return unlessRefused(context, snapshotId, async () => {
+    const isNew = await snapshots.insert(row);
+    if (!isNew)
+      throw failure('INVALID_ARGUMENT', {
+        what: 'name',
+        problem: `the sandbox has a snapshot "${name}" already`,
+        fix: 'Use another name, or remove that one first',
+      });
+    const memoryVolume = await copyAndWake(context, { sandboxId, snapshotId, wasRunning });
+    const made = await snapshots.get(snapshotId);
+    if (made === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+    return { ...made, ...(memoryVolume !== undefined && { memoryVolume }) };
+  });
+}
+
+/** A snapshot of which one step was refused is removed. */
+async function unlessRefused<T>(context: DockerContext, snapshotId: string, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    await cleanUp(() => removeSnapshot(context, snapshotId), { log: context.log, what: 'half a snapshot', snapshotId });
+    throw error;
+  }
+}
+
+async function copyAndWake(
+  context: DockerContext,
+  { sandboxId, snapshotId, wasRunning }: { sandboxId: string; snapshotId: string; wasRunning: boolean },
+): Promise<string | undefined> {
+  try {
+    return await copySandbox(context, sandboxId, snapshotId);
+  } finally {
+    const row = await context.rows.get(sandboxId);
+    if (wasRunning && row?.state === 'frozen') await bringUp(context, sandboxId, 'wake');
+  }
+}
+
+/** Copies files and memory of one moment. Returns the volume with the memory, if it was to be had. */
+async function copySandbox(context: DockerContext, sandboxId: string, snapshotId: string): Promise<string | undefined> {
+  const { engine, installation } = context;
+  const volume = snapshotVolumeOf(installation, snapshotId);
+  for (let count = 0; count < ATTEMPTS; count += 1) {
+    const still = await holdStill(context, sandboxId);
+    if (still === undefined) continue;
+    await engine.removeVolume(volume);
+    await engine.createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
+    const memoryVolume = await copyMemory(context, still, snapshotId);
+    await context.jobs.copy({ volume: still.row.volumeName }, { volume });
+    if (await isStill(context, still)) return memoryVolume;
+  }
+  throw failure('SANDBOX_CONFLICT', { sandboxId });
+}
+
+/** A checkpoint of a frozen sandbox is made for this; a hibernated one has its own. Without one the snapshot is of the files alone. */
+async function copyMemory(context: DockerContext, { row, container, hasMemory }: Still, snapshotId: string): Promise<string | undefined> {
+  const { engine, installation, jobs, log } = context;
+  if (!hasMemory || container === undefined) return undefined;
+  const volume = memoryVolumeOf(installation, snapshotId);
+  // Not of those names that count as resting on disk, should a crash leave it here.
+  const own = container.checkpoint === undefined ? `copy-${snapshotId}` : undefined;
+  try {
+    await engine.removeVolume(volume);
+    await engine.createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
+    if (own !== undefined) await engine.checkpoint(container.id, own, 'go-on');
+    await jobs.copy({ container: container.id, checkpoint: container.checkpoint ?? `copy-${snapshotId}` }, { volume });
+    return volume;
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    log.warn({ sandboxId: row.sandboxId, problem: error.message }, 'a snapshot could not take the processes along');
+    await engine.removeVolume(volume);
+    return undefined;
+  } finally {
+    if (own !== undefined) await engine.removeCheckpoint(container.id, own).catch(() => undefined);
+  }
+}
+
+/** Those without a name make room, the oldest first; a person has to choose among the others. */
+async function makeRoom(context: DockerContext, sandboxId: string): Promise<void> {
+  const { snapshots, snapshotLimit, hostId } = context;
+  const all = (await snapshots.list({ sandboxId })).filter(({ ready }) => ready);
+  const removable = all.filter((row) => row.name === undefined && row.hostId === hostId);
+  const surplus = all.length + 1 - snapshotLimit;
+  if (surplus > removable.length) throw failure('SNAPSHOT_LIMIT', { sandboxId, limit: snapshotLimit });
+  for (const { snapshotId } of removable.slice(0, Math.max(0, surplus))) await removeSnapshot(context, snapshotId);
+}
+
+export function toInfo({ snapshotId, sandboxId, tenantId, name, memoryVolume, hostId, createdAt }: SnapshotRow): SnapshotInfo {
+  return { snapshotId, sandboxId, tenantId, ...(name !== undefined && { name }), memory: memoryVolume !== undefined, hostId, createdAt };
+}

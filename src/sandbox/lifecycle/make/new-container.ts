@@ -1,0 +1,90 @@
+import type { Duplex } from 'node:stream';
+import type { SandboxOptions } from '../../../contracts/agent.ts';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { ContainerSpec } from '../../engine/docker/container-options.ts';
+import type { DockerContext } from '../base/context.ts';
+import { diskLimit, volumeLimit } from '../../engine/docker/disk-limit.ts';
+import { ensureHolder } from '../base/holder.ts';
+import { sandboxLabels, templateLabels } from '../../engine/docker/labels.ts';
+
+const DEFAULT_MEMORY_MB = 1024;
+const DEFAULT_CPUS = 2;
+const DEFAULT_PIDS = 256;
+
+/** Makes and starts a container, also of a warm sandbox, before it has a conversation. Returns its id; undefined when somebody has removed it since. */
+export async function startNew(context: DockerContext, row: SandboxRow): Promise<string | undefined> {
+  const { engine, connections } = context;
+  const { id, stream } = await createContainer(context, row);
+  // Ahead of the start: what is to be known by then is read while the engine is busy, and the supervisor finds its first message when it is up.
+  if (stream !== undefined) connections.begin(row, stream);
+  let isUp = false;
+  try {
+    isUp = await engine.start(id);
+  } finally {
+    if (!isUp && stream !== undefined) connections.close(row.sandboxId);
+  }
+  return isUp ? id : undefined;
+}
+
+async function createContainer(context: DockerContext, row: SandboxRow): Promise<{ id: string; stream?: Duplex }> {
+  const spec = await specOf(context, row, await runtimeFor(context, row.options));
+  try {
+    return await createFrom(context, row, spec);
+  } catch (error) {
+    // Another process has removed the holder, whose last user it was, before there was a container that joins it.
+    if (spec.runtime.name === 'runc' || (await context.engine.inspect(spec.runtime.holder)) !== undefined) throw error;
+    return createFrom(context, row, await specOf(context, row, spec.runtime.name));
+  }
+}
+
+async function createFrom(context: DockerContext, row: SandboxRow, spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }> {
+  const { template } = row.options as SandboxOptions;
+  try {
+    return await context.engine.createAttached(spec);
+  } catch (error) {
+    if (template === undefined || !isFailure(error, 'IMAGE_NOT_FOUND')) throw error;
+    // A sandbox may rest for longer than the image that it was made from is kept; its files go on in a newer one. A fresh one is what was asked for.
+    const newer = row.state === 'creating' ? undefined : await context.engine.newestTemplateImage(template);
+    if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
+    context.log.warn({ sandboxId: row.sandboxId, image: spec.image, newer }, 'a sandbox goes on in a newer image of its template');
+    return context.engine.createAttached({ ...spec, image: newer });
+  }
+}
+
+/** The runtime that options come to on this host. */
+export async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
+  const wished = runtime ?? (hibernateAfterMs > 0 ? 'auto' : 'runc');
+  if (wished !== 'auto') return wished;
+  return (await capabilities()).checkpoint ? 'runsc' : 'runc';
+}
+
+/** The definition of a sandbox's container. */
+export async function specOf(
+  context: DockerContext,
+  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'volumeName' | 'options' | 'pool'>,
+  runtime: 'runc' | 'runsc',
+): Promise<ContainerSpec> {
+  const { engine, installation, standardImage } = context;
+  const options = row.options as SandboxOptions;
+  await context.checkBound();
+  const volumeMb = await volumeLimit(engine, options);
+  return {
+    name: row.containerName,
+    image: options.image ?? standardImage,
+    volumeName: row.volumeName,
+    ...(volumeMb !== undefined && { volumeMb }),
+    ...(diskLimit(options) > 0 && { fileMb: diskLimit(options) }),
+    // A container from a pool was labelled before it had a conversation.
+    labels: {
+      ...templateLabels(options.labels),
+      ...sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
+    },
+    memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
+    // Engines refuse more processors than the machine has.
+    cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),
+    pids: options.pids ?? DEFAULT_PIDS,
+    readOnlyRoot: options.readOnlyRoot ?? true,
+    runtime: runtime === 'runc' ? { name: 'runc' } : { name: 'runsc', holder: await ensureHolder(context) },
+  };
+}

@@ -1,0 +1,12 @@
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { DockerContext } from '../base/context.ts';
+import { layOut, type LaidOut } from './lay-out.ts';
+
+/** A volume with the files of the newest snapshot that this host has of a sandbox, for one whose own volume is gone; undefined when there is none. */
+export async function newestFiles(context: DockerContext, row: SandboxRow): Promise<(LaidOut & { madeAt: string }) | undefined> {
+  const { snapshots, hostId, jobs } = context;
+  const found = (await snapshots.list({ sandboxId: row.sandboxId, hostId })).findLast(({ ready }) => ready);
+  if (found === undefined) return undefined;
+  const laidOut = await layOut(context, row, { files: (to) => jobs.copy({ volume: found.volumeName }, to) });
+  return { ...laidOut, madeAt: found.createdAt };
+}

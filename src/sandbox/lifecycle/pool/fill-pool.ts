@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { WarmPool } from '../../../contracts/host-facts.ts';
+import { startNew } from '../make/new-container.ts';
+import type { DockerContext } from '../base/context.ts';
+import { destroy } from '../remove/destroy.ts';
+import { containerNameOf, volumeNameOf } from '../../engine/docker/labels.ts';
+import { answers } from './answers.ts';
+import { retire } from './drain-pools.ts';
+
+const ANSWER_MS = 10_000;
+
+/**
+ * Brings a pool to its size: removes what has died, then makes what is missing. Any number of workers of a host may do it at once. The slots bound them,
+ * and whatever one of them has left half made the next one finishes.
+ */
+export async function fillPool(context: DockerContext, { options, size }: WarmPool, key: string, signal: AbortSignal): Promise<void> {
+  const { poolRows, pools, hostId, installation } = context;
+  for (const row of await poolRows.list(hostId, key)) {
+    if (row.state === 'warm' && !(await isHealthy(context, row))) await retire(context, row, 'it does not answer');
+  }
+  const taken = new Set((await poolRows.list(hostId, key)).map(({ pool }) => pool?.slot));
+  for (let slot = 1; slot <= size; slot += 1) {
+    if (taken.has(slot)) continue;
+    const sandboxId = `sbx_warm_${randomBytes(8).toString('hex')}`;
+    const names = { containerName: containerNameOf(installation, sandboxId), volumeName: volumeNameOf(installation, sandboxId) };
+    await poolRows.add({ sandboxId, hostId, ...names, options: { ...options } }, { key, slot });
+  }
+  for (const row of await poolRows.list(hostId, key)) {
+    if (signal.aborted) return;
+    if (row.state === 'creating') await build(context, row);
+  }
+  pools.met.set(
+    key,
+    (await poolRows.list(hostId, key)).map(({ sandboxId }) => sandboxId),
+  );
+}
+
+async function isHealthy(context: DockerContext, row: SandboxRow): Promise<boolean> {
+  const container = await context.engine.inspect(row.containerName);
+  // The answer also keeps this process's connection to it open, over which it is handed out.
+  return container?.status === 'running' && (await answers(context, row, ANSWER_MS));
+}
+
+async function build(context: DockerContext, row: SandboxRow): Promise<void> {
+  const { rows, log } = context;
+  const containerId = await startNew(context, row);
+  if (containerId === undefined || !(await answers(context, row, ANSWER_MS))) {
+    await retire(context, row, 'it did not start');
+    return;
+  }
+  if (await rows.change(row.sandboxId, row.generation, { state: 'warm', containerId })) {
+    log.info({ sandboxId: row.sandboxId }, 'sandbox is warm');
+  } else if ((await rows.get(row.sandboxId))?.state === 'destroyed') {
+    // Retired while its container was being made: whoever did that may have found nothing to remove yet.
+    await destroy(context, row.sandboxId);
+  }
+}

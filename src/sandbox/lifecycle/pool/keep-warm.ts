@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import type { WarmPool } from '../../../contracts/host-facts.ts';
+import type { DockerContext } from '../base/context.ts';
+import { drainPools } from './drain-pools.ts';
+import { fillPool } from './fill-pool.ts';
+import { keyOf } from './key-of.ts';
+
+/** Shorter than connections without work stay open. Milliseconds. */
+const ROUND_EVERY_MS = 15_000;
+/** A worker that says nothing for so long keeps nothing any more. Milliseconds. */
+const OWNED_FOR_MS = 60_000;
+
+/** Fills pools now, after each claim and from time to time, one round after the other, until it is disposed. A failed round is told and left to the next. */
+export function keepWarm(context: DockerContext, wanted: WarmPool[]): AsyncDisposable {
+  const { pools, poolRows, log } = context;
+  const ownerId = randomBytes(8).toString('hex');
+  const stopped = new AbortController();
+  let waiting: Promise<void> | undefined;
+  let running: Promise<void> = Promise.resolve();
+
+  /** Claims in quick succession share the next round. */
+  const fill = () => {
+    waiting ??= running.then(() => {
+      waiting = undefined;
+      running = stopped.signal.aborted ? Promise.resolve() : round(context, wanted, ownerId, stopped.signal);
+      return running;
+    });
+  };
+  pools.claimed = fill;
+  fill();
+  const timer = setInterval(fill, ROUND_EVERY_MS).unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      stopped.abort();
+      await waiting;
+      await running;
+      pools.claimed = () => undefined;
+      pools.clear();
+      try {
+        await poolRows.leave(ownerId, { butFor: [] });
+        await drainPools(context);
+      } catch (error) {
+        log.warn({ err: error }, 'warm sandboxes are left to the reaper');
+      }
+    },
+  };
+}
+
+async function round(context: DockerContext, wanted: WarmPool[], ownerId: string, signal: AbortSignal): Promise<void> {
+  const { poolRows, hostId, standardImage, log } = context;
+  try {
+    const kept: { pool: WarmPool; key: string }[] = [];
+    for (const pool of wanted) {
+      const key = await keyOf(context, pool.options);
+      if (key === undefined) {
+        log.warn({ pool: pool.name, image: pool.options.image ?? standardImage }, 'a pool cannot be filled: its image is not on this machine');
+        continue;
+      }
+      await poolRows.own({ ownerId, hostId, key, size: pool.size, forMs: OWNED_FOR_MS });
+      context.pools.set(pool.options, key);
+      kept.push({ pool, key });
+    }
+    await poolRows.leave(ownerId, { butFor: kept.map(({ key }) => key) });
+    await drainPools(context);
+    for (const { pool, key } of kept) await fillPool(context, pool, key, signal);
+  } catch (error) {
+    log.warn({ err: error }, 'warm sandboxes could not be made');
+  }
+}

@@ -1,0 +1,30 @@
+import { failure } from '../../../contracts/errors.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { DockerContext } from '../base/context.ts';
+import { LABEL, spareNameOf } from '../../engine/docker/labels.ts';
+import { pause } from '../../../common/pause.ts';
+import { retried } from '../../../platform/retried.ts';
+
+const REMOVE_ATTEMPTS = 100;
+const REMOVE_PAUSE_MS = 100;
+
+/** Removes container and volume of a sandbox that no row offers any more, and closes the connection to it. A container of that name that is not the sandbox's stays. */
+export async function removeContents(
+  { engine, connections, log }: Pick<DockerContext, 'engine' | 'connections' | 'log'>,
+  { sandboxId, containerName, containerId, volumeName }: Pick<SandboxRow, 'sandboxId' | 'containerName' | 'containerId' | 'volumeName'>,
+): Promise<void> {
+  connections.close(sandboxId);
+  for (let attempt = 0; ; attempt += 1) {
+    for (const name of [containerName, spareNameOf(containerName)]) {
+      const found = await engine.inspect(name);
+      // Engines refuse for a moment what is about to end.
+      if (found?.labels[LABEL.sandbox] === sandboxId) await retried(() => engine.removeContainer(found.id), { log, what: `removing ${sandboxId}` });
+    }
+    if (await engine.removeVolume(volumeName)) return;
+    // One that was brought back, and has not got the sandbox's name yet.
+    if (containerId !== undefined) await engine.removeContainer(containerId);
+    // A container that somebody was just creating has taken the volume.
+    if (attempt === REMOVE_ATTEMPTS) throw failure('SANDBOX_CONFLICT', { sandboxId });
+    await pause(REMOVE_PAUSE_MS);
+  }
+}

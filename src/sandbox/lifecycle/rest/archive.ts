@@ -1,0 +1,89 @@
+import type { SandboxTier } from '../../../contracts/conversation.ts';
+import { failure } from '../../../contracts/errors.ts';
+import type { SandboxArchive, SandboxRow } from '../../../store/sandbox-rows.ts';
+import { canCopyMemory } from '../base/can-copy-memory.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import type { ContainerState } from '../../engine/docker/engine.ts';
+import { hibernate } from './hibernate.ts';
+import { spareNameOf } from '../../engine/docker/labels.ts';
+import { pastCheckpoint } from '../base/past-checkpoint.ts';
+import { removeBlobs } from '../remove/remove-blobs.ts';
+import { stop } from './stop.ts';
+
+/**
+ * Packs a sandbox into the blob store and removes it from this host. It is removed only after its row has the whole archive; whoever wakes it before that
+ * keeps it here. Processes are taken along where they can be put to disk and copied; else they are ended, or the sandbox stays as it is.
+ */
+export async function archive(context: DockerContext, sandboxId: string, otherwise: 'stop' | 'stay'): Promise<SandboxTier> {
+  return untilSettled(sandboxId, async () => {
+    const row = await ownRow(context, sandboxId);
+    switch (row.state) {
+      case 'destroyed':
+        throw failure('SANDBOX_DESTROYED', { sandboxId });
+      case 'running':
+      case 'frozen': {
+        const tier = await hibernate(context, sandboxId, otherwise);
+        return tier === 'hibernated' || tier === 'stopped' ? undefined : tier;
+      }
+      case 'hibernated': {
+        const container = await pastCheckpoint(context, row);
+        if (container?.status === 'hibernated' && (await canCopyMemory(context))) return pack(context, row, container);
+        if (otherwise === 'stay') return 'hibernated';
+        await stop(context, sandboxId);
+        return undefined;
+      }
+      case 'stopped':
+        return pack(context, row, await context.engine.inspect(row.containerName));
+      default:
+        return tierOf(row.state);
+    }
+  });
+}
+
+async function pack(context: DockerContext, row: SandboxRow, container: ContainerState | undefined): Promise<SandboxTier> {
+  const { engine, connections, log } = context;
+  const { sandboxId, volumeName } = row;
+  if (!(await engine.volumeExists(volumeName))) return tierOf(row.state);
+  const packed = await putParts(context, row, container);
+  const archived = await toArchived(context, row, { container, packed });
+  if (archived === undefined) {
+    await removeBlobs(context, packed);
+    return tierOf((await ownRow(context, sandboxId)).state);
+  }
+  connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was archived' }));
+  if (container !== undefined) await engine.removeContainer(container.id);
+  await engine.removeContainer(spareNameOf(row.containerName));
+  await engine.removeVolume(volumeName);
+  log.info({ sandboxId, bytes: packed.files.bytes + (packed.memory?.bytes ?? 0), memory: packed.memory !== undefined }, 'sandbox archived');
+  return 'archived';
+}
+
+/** Undefined when the sandbox was changed meanwhile. */
+async function toArchived(
+  context: DockerContext,
+  { sandboxId, containerName, generation }: SandboxRow,
+  { container, packed }: { container: ContainerState | undefined; packed: SandboxArchive },
+): Promise<SandboxRow | undefined> {
+  const { engine, rows } = context;
+  try {
+    const now = await engine.inspect(containerName);
+    const isResting = now?.id === container?.id && now?.status === container?.status;
+    return isResting ? await rows.change(sandboxId, generation, { state: 'archived', archive: packed }) : undefined;
+  } catch (error) {
+    // Where the answer of the database is lost, the row may name the archive; while that cannot be read, the reaper of blobs decides.
+    if ((await rows.get(sandboxId))?.generation === generation) await removeBlobs(context, packed);
+    throw error;
+  }
+}
+
+async function putParts(context: DockerContext, { state, volumeName }: SandboxRow, container: ContainerState | undefined): Promise<SandboxArchive> {
+  const { blobs, jobs } = context;
+  const files = await blobs.put(jobs.pack({ volume: volumeName }));
+  if (state !== 'hibernated' || container?.checkpoint === undefined) return { files };
+  try {
+    return { files, memory: await blobs.put(jobs.pack({ container: container.id, checkpoint: container.checkpoint })) };
+  } catch (error) {
+    await removeBlobs(context, { files });
+    throw error;
+  }
+}

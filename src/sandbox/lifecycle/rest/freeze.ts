@@ -1,0 +1,53 @@
+import type { SandboxTier } from '../../../contracts/conversation.ts';
+import { failure } from '../../../contracts/errors.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { FreezeOptions } from '../../api/sandbox.ts';
+import { applyRow } from '../base/apply-row.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import { describeDeath } from '../base/describe-loss.ts';
+
+type Mode = NonNullable<FreezeOptions['mode']>;
+
+/**
+ * Freezes a running sandbox; one that rests deeper stays as it is. The row is set before the container is frozen,
+ * so that nobody takes the frozen container for one that should run.
+ */
+export async function freeze(context: DockerContext, sandboxId: string, mode: Mode): Promise<SandboxTier> {
+  return untilSettled(sandboxId, async () => {
+    const row = await ownRow(context, sandboxId);
+    const isPause = mode === 'pause';
+    switch (row.state) {
+      case 'destroyed':
+        throw failure('SANDBOX_DESTROYED', { sandboxId });
+      case 'frozen':
+        if (!isPause || row.paused === true) return pause(context, row);
+        return change(context, row, { paused: true });
+      case 'running':
+        // Work of other processes is not known here: they thaw it again.
+        if (!isPause && context.work.isUnderWay(sandboxId)) return 'running';
+        return change(context, row, { paused: isPause });
+      default:
+        return tierOf(row.state);
+    }
+  });
+}
+
+async function change(context: DockerContext, { sandboxId, generation }: SandboxRow, { paused }: { paused: boolean }): Promise<SandboxTier | undefined> {
+  const frozen = await context.rows.change(sandboxId, generation, { state: 'frozen', paused });
+  return frozen === undefined ? undefined : pause(context, frozen);
+}
+
+async function pause(context: DockerContext, row: SandboxRow): Promise<SandboxTier | undefined> {
+  const { engine, rows, connections, log } = context;
+  connections.closeUnlessUsed(row.sandboxId);
+  const applied = await applyRow(context, row.sandboxId);
+  if (applied === 'other') return undefined;
+  if (applied === 'gone') {
+    const lost = describeDeath(await engine.inspect(row.containerName));
+    await rows.change(row.sandboxId, row.generation, { state: 'lost', lost });
+    return undefined;
+  }
+  // `running` when somebody has woken it meanwhile: the later wish holds.
+  log.info({ sandboxId: row.sandboxId, tier: applied }, 'sandbox frozen');
+  return applied;
+}

@@ -1,0 +1,90 @@
+import type { SandboxTier } from '../../../contracts/conversation.ts';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
+import { bringUp } from './bring-up.ts';
+import { checkpointName } from '../../engine/docker/checkpoints.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import { describeDeath } from '../base/describe-loss.ts';
+import { endBridges } from '../base/end-bridges.ts';
+import type { ContainerState } from '../../engine/docker/engine.ts';
+import { pastCheckpoint } from '../base/past-checkpoint.ts';
+import { stop } from './stop.ts';
+
+const CHECKPOINT_ATTEMPTS = 3;
+const HAVE_PROCESSES: ReadonlySet<SandboxState> = new Set(['running', 'frozen', 'hibernated']);
+
+/**
+ * Puts a sandbox to disk with its processes. The row is set first: from then on nobody opens a bridge into the container, and whoever wants the
+ * sandbox waits or wakes it. What cannot be checkpointed is stopped, or left as it is.
+ */
+export async function hibernate(context: DockerContext, sandboxId: string, otherwise: 'stop' | 'stay'): Promise<SandboxTier> {
+  const settled = await untilSettled(sandboxId, () => attempt(context, sandboxId));
+  if (settled !== 'cannot') return settled;
+  if (otherwise === 'stop') return stop(context, sandboxId);
+  return tierOf((await ownRow(context, sandboxId)).state);
+}
+
+async function attempt(context: DockerContext, sandboxId: string): Promise<SandboxTier | 'cannot' | undefined> {
+  const { engine, rows } = context;
+  const row = await ownRow(context, sandboxId);
+  if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+  if (!HAVE_PROCESSES.has(row.state)) return tierOf(row.state);
+  const container = row.state === 'hibernated' ? await pastCheckpoint(context, row) : await engine.inspect(row.containerName);
+  if (row.state === 'hibernated' && container?.status === 'hibernated') return 'hibernated';
+  if (container === undefined || container.status === 'ended') {
+    await rows.change(sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
+    return undefined;
+  }
+  if (!(await canHibernate(context, sandboxId, container))) return 'cannot';
+  const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated' });
+  return resting && putToDisk(context, resting, container);
+}
+
+async function canHibernate({ capabilities, log }: DockerContext, sandboxId: string, { runtime }: ContainerState): Promise<boolean> {
+  if (runtime !== 'runsc') return false;
+  const { checkpoint, problem } = await capabilities();
+  if (!checkpoint) log.info({ sandboxId, problem }, 'this host cannot hibernate a sandbox');
+  return checkpoint;
+}
+
+async function putToDisk(context: DockerContext, row: SandboxRow, container: ContainerState): Promise<SandboxTier | 'cannot' | undefined> {
+  const { engine, rows, log } = context;
+  const { sandboxId } = row;
+  const name = checkpointName(row.generation);
+  for (let count = 1; ; count += 1) {
+    try {
+      // A frozen container cannot be asked to end its bridges; its processes run for the blink of an eye.
+      await engine.unpause(container.id);
+      await endBridges(context, sandboxId, container.id);
+      if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
+      await engine.checkpoint(container.id, name);
+      break;
+    } catch (error) {
+      if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+      log.warn({ sandboxId, problem: error.message }, 'a sandbox could not be put to disk');
+      const now = await engine.inspect(container.id);
+      if (now?.status === 'hibernated') break;
+      if (now?.status === 'ended' || now === undefined || count === CHECKPOINT_ATTEMPTS) return giveUp(context, row, now);
+    }
+  }
+  return settle(context, row, container);
+}
+
+/** Whoever has woken it while it was put to disk took its container for a running one; and older checkpoints are of no use any more. */
+async function settle(context: DockerContext, { sandboxId, generation }: SandboxRow, container: ContainerState): Promise<SandboxTier> {
+  const { engine, rows, log } = context;
+  // The engine notices the end a moment later, and only then nothing of the sandbox is in memory.
+  await pastCheckpoint(context, { containerName: container.id, generation });
+  const [, ...older] = await engine.checkpointsOf(container.id);
+  for (const name of older) await engine.removeCheckpoint(container.id, name);
+  const now = await rows.get(sandboxId);
+  if (now?.generation !== generation && (now?.state === 'running' || now?.state === 'frozen')) return (await bringUp(context, sandboxId, 'wake')).tier;
+  log.info({ sandboxId }, 'sandbox hibernated');
+  return now === undefined ? 'none' : tierOf(now.state);
+}
+
+async function giveUp({ rows }: DockerContext, { sandboxId, generation }: SandboxRow, container: ContainerState | undefined): Promise<'cannot' | undefined> {
+  const isUp = container?.status === 'running';
+  await rows.change(sandboxId, generation, isUp ? { state: 'running' } : { state: 'lost', lost: describeDeath(container) });
+  return isUp ? 'cannot' : undefined;
+}

@@ -1,0 +1,33 @@
+import type { SandboxTier } from '../../../contracts/conversation.ts';
+import { failure } from '../../../contracts/errors.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+
+/**
+ * Ends a sandbox's processes and keeps its files. The row is set first: a container that has ended while its row says `running`
+ * would be taken for a lost one.
+ */
+export async function stop(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
+  const { engine, rows, connections, log } = context;
+  let hasStopped = false;
+  return untilSettled(sandboxId, async () => {
+    const before = await ownRow(context, sandboxId);
+    if (before.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+    // One whose end another caller took for a loss, before this one could say that it was stopped.
+    const isOurs = before.state === 'lost' && hasStopped;
+    if (!isOurs && (before.state === 'creating' || before.state === 'lost' || before.state === 'archived')) return tierOf(before.state);
+    const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
+    if (row === undefined) return undefined;
+    connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was stopped' }));
+    await engine.stop(row.containerName);
+    hasStopped = true;
+    for (const name of await checkpointsIn(context, row.containerName)) await engine.removeCheckpoint(row.containerName, name);
+    // Somebody who woke it meanwhile took the container for a running one.
+    if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
+    log.info({ sandboxId }, 'sandbox stopped');
+    return 'stopped';
+  });
+}
+
+async function checkpointsIn({ engine }: DockerContext, container: string): Promise<string[]> {
+  return (await engine.inspect(container))?.status === 'hibernated' ? engine.checkpointsOf(container) : [];
+}

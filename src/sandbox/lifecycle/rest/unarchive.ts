@@ -1,0 +1,79 @@
+import { Readable } from 'node:stream';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import { Meter, type StoredBlob } from '../../../store/blobs/blob-store.ts';
+import type { SandboxChange, SandboxRow } from '../../../store/sandbox-rows.ts';
+import { canCopyMemory } from '../base/can-copy-memory.ts';
+import type { ContainerSpec } from '../../engine/docker/container-options.ts';
+import type { DockerContext } from '../base/context.ts';
+import type { Place } from '../../engine/docker/copy-jobs.ts';
+import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
+import { removeBlobs } from '../remove/remove-blobs.ts';
+
+/**
+ * Brings an archived sandbox to this host: then it is `hibernated` when its processes came along, `lost` when they could not, else `stopped`. The archive
+ * is removed only after the row has moved on. Returns why its processes are gone, if they are.
+ * @throws ARCHIVE_DAMAGED when a digest is not what was stored; nothing is changed then
+ */
+export async function unarchive(context: DockerContext, row: SandboxRow, specOf: (volumeName: string) => Promise<ContainerSpec>): Promise<string | undefined> {
+  const { rows, hostId, log } = context;
+  const { sandboxId, archive } = row;
+  if (archive === undefined) throw failure('INTERNAL', { problem: `sandbox ${sandboxId} is archived nowhere` });
+  await removeLeftover(context, row);
+  const { files, memory } = archive;
+  const takesMemory = memory !== undefined && (await canCopyMemory(context));
+  const parts = {
+    files: (to: Place) => bringBack(context, sandboxId, files, to),
+    ...(takesMemory && { memory: { specOf, copyTo: (to: Place) => bringBack(context, sandboxId, memory, to) } }),
+  };
+  const laidOut = await layOut(context, row, parts).catch(async (error: unknown) => {
+    // Somebody else has brought it back meanwhile, and removed what was being read.
+    if ((await rows.get(sandboxId))?.generation === row.generation) throw error;
+  });
+  if (laidOut === undefined) return undefined;
+  const change = { ...changeTo(laidOut, memory !== undefined), hostId, volumeName: laidOut.volumeName };
+  const changed = await rows.change(sandboxId, row.generation, change).catch(async (error: unknown) => {
+    if ((await rows.get(sandboxId))?.generation === row.generation) await discard(context, laidOut);
+    throw error;
+  });
+  if (changed === undefined) {
+    await discard(context, laidOut);
+    return undefined;
+  }
+  await removeBlobs(context, archive);
+  log.info({ sandboxId, state: change.state }, 'sandbox brought back from its archive');
+  return change.lost;
+}
+
+function changeTo({ containerId, problem = 'this host cannot wake them' }: LaidOut, hasMemory: boolean): Pick<SandboxChange, 'state' | 'containerId' | 'lost'> {
+  if (containerId !== undefined) return { state: 'hibernated', containerId };
+  return hasMemory ? { state: 'lost', lost: `it was archived with its processes, and ${problem}` } : { state: 'stopped' };
+}
+
+/** The container that a crash has left here after its sandbox was archived: it is on the old volume. */
+async function removeLeftover({ engine, rows }: DockerContext, { sandboxId, containerName, generation }: SandboxRow): Promise<void> {
+  const leftover = await engine.inspect(containerName);
+  // Of a row that is archived still, nobody has made a new one under that name.
+  if (leftover === undefined || (await rows.get(sandboxId))?.generation !== generation) return;
+  await engine.removeContainer(leftover.id);
+}
+
+async function bringBack({ blobs, jobs }: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: Place): Promise<void> {
+  const meter = new Meter();
+  const damaged = (problem: string) => failure('ARCHIVE_DAMAGED', { sandboxId, problem, blobId });
+  const content = Readable.from(meter.through(blobs.get(blobId)), { objectMode: false });
+  try {
+    await jobs.unpack(content, to);
+  } catch (error) {
+    if (isFailure(error, 'BLOB_NOT_FOUND')) throw damaged('it is not in the blob store');
+    // What is damaged may not let itself be unpacked either, and its digest says that better.
+    if (isFailure(error, 'DOCKER_FAILED') && (await digestOf(blobs.get(blobId))) !== sha256) throw damaged('its digest is another one');
+    throw error;
+  }
+  if (meter.sha256() !== sha256) throw damaged('its digest is another one');
+}
+
+async function digestOf(content: AsyncIterable<Buffer>): Promise<string> {
+  const meter = new Meter();
+  for await (const _chunk of meter.through(content));
+  return meter.sha256();
+}

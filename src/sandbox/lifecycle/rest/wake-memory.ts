@@ -1,0 +1,149 @@
+import type { Duplex } from 'node:stream';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import { connectSupervisor } from '../../protocol/connect-supervisor.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { Connections } from '../base/connections.ts';
+import type { DockerContext } from '../base/context.ts';
+import type { ContainerState } from '../../engine/docker/engine.ts';
+import { ensureHolder } from '../base/holder.ts';
+import { spareNameOf } from '../../engine/docker/labels.ts';
+import type { Target } from '../base/open-stream.ts';
+import { retried } from '../../../platform/retried.ts';
+import type { ContainerSpec } from '../../engine/docker/container-options.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+
+type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'> & { connections: Pick<Connections, 'greet'> };
+
+/** `awake`: its processes go on, in the container of that id. `failed`: no way of waking it worked; the checkpoint is still there. */
+export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'failed'; problem: string };
+
+/**
+ * Wakes a hibernated container: where it stands, again with growing pauses, and then in a fresh container on the same volume. The checkpoint is
+ * removed only after the woken supervisor has answered. Any number of callers may do this at once.
+ * @param specOf makes the definition of the fresh container
+ */
+export async function wakeMemory(context: Needed, row: Target, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
+  const { log } = context;
+  const { sandboxId, containerName } = row;
+  if (container.checkpoint === undefined) return { outcome: 'failed', problem: 'it has no checkpoint' };
+  const name = container.checkpoint;
+  try {
+    await ensureHolder(context);
+    await retried(() => startFrom(context, container.id, name), { log, what: `waking ${sandboxId}` });
+    return await confirmed(context, row, container.id, name);
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    if (!context.copyCheckpoints) return { outcome: 'failed', problem: String(error.values['problem']) };
+    log.warn({ sandboxId, problem: error.message }, 'a sandbox does not wake in its container, trying a fresh one');
+  }
+  try {
+    const containerId = await moveToFresh(context, container, { name, containerName, spec: await specOf() });
+    await retried(() => startFrom(context, containerId, name), { log, what: `waking ${sandboxId} in a fresh container` });
+    return await confirmed(context, row, containerId, name);
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    return { outcome: 'failed', problem: String(error.values['problem']) };
+  }
+}
+
+/** Another caller may have started it, and even removed the checkpoint: what counts is that it runs. */
+async function startFrom({ engine }: Needed, container: string, name: string): Promise<void> {
+  try {
+    await engine.restore(container, name);
+  } catch (error) {
+    if (!isUp(await engine.inspect(container))) throw error;
+  }
+}
+
+interface Move {
+  name: string;
+  containerName: string;
+  spec: ContainerSpec;
+}
+
+/**
+ * Moves a checkpoint to a new container, which takes the place of the old one. The old one goes before the new one is started, and only while it does not
+ * run: there is no moment at which both could. Returns the id of the container to wake: the old one, when somebody has woken it meanwhile.
+ */
+async function moveToFresh({ engine, installation, standardImage }: Needed, before: ContainerState, { name, containerName, spec }: Move): Promise<string> {
+  const spare = spareNameOf(containerName);
+  await engine.removeContainer(spare);
+  const fresh = await engine.create({ ...spec, name: spare });
+  try {
+    await engine.copyJobs(installation, standardImage).copy({ container: before.id, checkpoint: name }, { container: fresh, checkpoint: name });
+  } catch (error) {
+    await engine.removeContainer(fresh);
+    throw error;
+  }
+  if (!(await engine.removeEnded(before.id))) {
+    await engine.removeContainer(spare);
+    return before.id;
+  }
+  await engine.rename(fresh, containerName);
+  return fresh;
+}
+
+/**
+ * Finishes such a move where a crash has left it without the last step; false when there was nothing to finish. A container that was made
+ * of an archive or a snapshot waits under a name of its own until the row names it by its id.
+ */
+export async function finishMove(
+  { engine }: Pick<DockerContext, 'engine'>,
+  { containerName, containerId }: Pick<SandboxRow, 'containerName' | 'containerId'>,
+): Promise<boolean> {
+  if ((await engine.inspect(containerName)) !== undefined) return false;
+  const spare = (await engine.inspect(spareNameOf(containerName))) ?? (containerId === undefined ? undefined : await engine.inspect(containerId));
+  if (spare === undefined) return false;
+  try {
+    await engine.rename(spare.id, containerName);
+  } catch (error) {
+    // Somebody else was doing the same.
+    if ((await engine.inspect(containerName)) === undefined) throw error;
+  }
+  return true;
+}
+
+/** Once its processes have gone on, they must not be started from the same moment again: what they have done since would be done twice. */
+async function confirmed(context: Needed, target: Target, containerId: string, name: string): Promise<Woken> {
+  try {
+    await confirm(context, target, containerId, name);
+    return { outcome: 'awake', containerId };
+  } catch (error) {
+    if (!isFailure(error, 'DOCKER_FAILED')) throw error;
+    return { outcome: 'failed', problem: String(error.values['problem']) };
+  }
+}
+
+/** The first answer of the supervisor; then the checkpoint has done its work. */
+async function confirm({ engine, connections, log }: Needed, target: Target, container: string, name: string): Promise<void> {
+  const open = async () => {
+    const stream = await engine.openBridge(container);
+    if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });
+    return stream;
+  };
+  const answer = () => connections.greet(target, open) ?? askAlone(target.sandboxId, open, log);
+  await retried(() => answered(answer()), { log, what: `the first answer of ${target.sandboxId}` });
+  await engine.removeCheckpoint(container, name);
+}
+
+async function askAlone(sandboxId: string, openStream: () => Promise<Duplex>, log: Logger): Promise<void> {
+  const connection = connectSupervisor({ sandboxId, log, openStream });
+  try {
+    await connection.ping();
+  } finally {
+    connection.close();
+  }
+}
+
+async function answered(answer: Promise<void>): Promise<void> {
+  try {
+    await answer;
+  } catch (error) {
+    if (!isFailure(error, 'SANDBOX_UNREACHABLE')) throw error;
+    throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: String(error.values['problem']) }, error);
+  }
+}
+
+function isUp(state: ContainerState | undefined): boolean {
+  return state?.status === 'running' || state?.status === 'paused';
+}

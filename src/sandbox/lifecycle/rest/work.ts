@@ -1,0 +1,207 @@
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import type { SupervisorConnection } from '../../protocol/supervisor-connection.ts';
+import { bringUp } from './bring-up.ts';
+import type { DockerContext } from '../base/context.ts';
+import type { Target } from '../base/open-stream.ts';
+
+/** A sandbox that answers so soon is not frozen. Milliseconds. */
+const ANSWER_MS = 10;
+/** How often a sandbox with work in progress is checked, and at most how rarely while it does not answer. Milliseconds. */
+const CHECK_MS = { first: 500, longest: 4000 };
+/** Time for the answer to a check. Milliseconds. */
+const PING_MS = 250;
+/** Engine and database may be out of reach for so long before the work fails with their error. Milliseconds. */
+const PATIENCE_MS = 60_000;
+
+type Operation<T> = (connection: SupervisorConnection) => Promise<T>;
+
+/** The operations in progress of this process. Each finds its sandbox awake, and none waits for a sandbox that rests without a reason. */
+export interface Work {
+  /**
+   * Runs an operation whose caller waits for it, and wakes the sandbox for it first. While it lasts, a freeze that was not a pause is held off, or
+   * undone where another process has made it. It fails when the sandbox is stopped, lost or destroyed.
+   */
+  perform<T>(target: Target, operation: Operation<T>): Promise<T>;
+  /** The same for one that has nothing to do while the sandbox rests, such as a watch: it wakes the sandbox at first, and then follows it into any rest. */
+  observe<T>(target: Target, operation: Operation<T>): Promise<T>;
+  isUnderWay(sandboxId: string): boolean;
+}
+
+type Context = Pick<DockerContext, 'connections' | 'rows' | 'inTurn' | 'log'> & DockerContext;
+
+/** @param contextOf the context that this is a part of */
+export function createWork(contextOf: () => DockerContext): Work {
+  const sandboxes = new Map<string, AtWork>();
+  const enter = (target: Target): AtWork => {
+    const known = sandboxes.get(target.sandboxId);
+    if (known !== undefined) return known;
+    const made = new AtWork(contextOf(), target);
+    sandboxes.set(target.sandboxId, made);
+    return made;
+  };
+  const run = async <T>(target: Target, operation: Operation<T>, kind: 'work' | 'observer'): Promise<T> => {
+    const atWork = enter(target);
+    atWork.begin(kind);
+    try {
+      return await atWork.reach(operation);
+    } finally {
+      atWork.end(kind);
+      if (atWork.isIdle && sandboxes.get(target.sandboxId) === atWork) sandboxes.delete(target.sandboxId);
+    }
+  };
+  return {
+    perform: (target, operation) => run(target, operation, 'work'),
+    observe: (target, operation) => run(target, operation, 'observer'),
+    isUnderWay: (sandboxId) => sandboxes.get(sandboxId)?.isWorking === true,
+  };
+}
+
+/** One sandbox with operations in progress. */
+class AtWork {
+  readonly #context: Context;
+  readonly #target: Target;
+  readonly #count = { work: 0, observer: 0 };
+  #queuedWake: Promise<void> | undefined;
+  #runningWake: Promise<void> = Promise.resolve();
+  #checking: NodeJS.Timeout | undefined;
+  /** Grows when the checks of earlier work are over. */
+  #round = 0;
+  #failingSince: number | undefined;
+
+  constructor(context: Context, target: Target) {
+    this.#context = context;
+    this.#target = target;
+  }
+
+  get isWorking(): boolean {
+    return this.#count.work > 0;
+  }
+
+  get isIdle(): boolean {
+    return this.#count.work + this.#count.observer === 0;
+  }
+
+  begin(kind: 'work' | 'observer'): void {
+    this.#count[kind] += 1;
+    if (kind === 'work' && this.#count.work === 1) this.#checkLater(CHECK_MS.first);
+  }
+
+  end(kind: 'work' | 'observer'): void {
+    this.#count[kind] -= 1;
+    if (this.isWorking) return;
+    clearTimeout(this.#checking);
+    this.#round += 1;
+    this.#failingSince = undefined;
+  }
+
+  async reach<T>(operation: Operation<T>): Promise<T> {
+    const { connections, log } = this.#context;
+    const { sandboxId } = this.#target;
+    if (!connections.isOpen(sandboxId)) {
+      await this.#wake();
+      return connections.use(this.#target, operation);
+    }
+    // Over a live stream the operation is sent at once, and the row is read only when it is not answered soon: a frozen sandbox
+    // answers when it is thawed.
+    const look = () => void this.#wake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
+    const unanswered = setTimeout(look, ANSWER_MS);
+    try {
+      return await connections.use(this.#target, operation);
+    } finally {
+      clearTimeout(unanswered);
+    }
+  }
+
+  /** Any number of operations share one wake, but none shares one that began before it: that may have seen an older state. */
+  #wake(): Promise<void> {
+    this.#queuedWake ??= this.#runningWake
+      .catch(() => undefined)
+      .then(() => {
+        this.#queuedWake = undefined;
+        this.#runningWake = wake(this.#context, this.#target.sandboxId, () => !this.isIdle);
+        return this.#runningWake;
+      });
+    return this.#queuedWake;
+  }
+
+  #checkLater(delay: number): void {
+    const round = this.#round;
+    this.#checking = setTimeout(() => {
+      void this.#checkNow(delay, round);
+    }, delay);
+  }
+
+  async #checkNow(delay: number, round: number): Promise<void> {
+    const next = await this.#check(delay);
+    if (this.isWorking && this.#round === round) this.#checkLater(next);
+  }
+
+  /** Returns the delay until the next check. Never rejects: an error that will stay goes to the operations. */
+  async #check(delay: number): Promise<number> {
+    const { connections, log } = this.#context;
+    const { sandboxId } = this.#target;
+    if (await this.#isAnswering()) {
+      this.#failingSince = undefined;
+      return CHECK_MS.first;
+    }
+    try {
+      await keepAwake(this.#context, sandboxId, () => this.isWorking);
+      this.#failingSince = undefined;
+    } catch (error) {
+      this.#failingSince ??= performance.now();
+      log.debug({ sandboxId, err: error }, 'a sandbox with work in progress could not be kept awake');
+      const isOver = !isFailure(error) || !error.retryable || performance.now() - this.#failingSince > PATIENCE_MS;
+      if (isOver && this.isWorking) connections.close(sandboxId, error instanceof Error ? error : undefined);
+    }
+    return Math.min(delay * 2, CHECK_MS.longest);
+  }
+
+  async #isAnswering(): Promise<boolean> {
+    const { connections } = this.#context;
+    const { sandboxId } = this.#target;
+    if (!connections.isOpen(sandboxId)) return false;
+    const patience = new AbortController();
+    const timer = setTimeout(() => patience.abort(), PING_MS);
+    try {
+      return await connections.use(this.#target, (connection) => connection.isAnswering(CHECK_MS.first, patience.signal));
+    } catch {
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Wakes a resting sandbox for new work. One that runs by its row is left to the connection, which thaws or misses the container by itself. */
+async function wake(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
+  const row = await context.rows.get(sandboxId);
+  // An operation that is through is no reason to wake what was put to rest since.
+  if (row?.state === 'running' || !isWanted()) return;
+  await wakeInTurn(context, sandboxId, isWanted);
+}
+
+/** For work that goes on: thaws what was frozen without a pause, and fails when the sandbox has ended. Any other rest is waited for. */
+async function keepAwake(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
+  const row = await context.rows.get(sandboxId);
+  switch (row?.state) {
+    case undefined:
+      throw failure('SANDBOX_NOT_FOUND', { sandboxId });
+    case 'destroyed':
+      throw failure('SANDBOX_DESTROYED', { sandboxId });
+    case 'frozen':
+      return row.paused === true ? undefined : wakeInTurn(context, sandboxId, isWanted);
+    case 'running':
+    case 'lost':
+      // Its container may be frozen against the row, by a process that died in the middle of a change.
+      return wakeInTurn(context, sandboxId, isWanted);
+    default:
+      return undefined;
+  }
+}
+
+/** In turn: another operation of this process that copies or packs the sandbox is let finish. That may take longer than the wake is wanted. */
+async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
+  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUp(context, sandboxId, 'wake') : undefined));
+  if (woken !== undefined && woken.tier !== 'running')
+    throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
+}

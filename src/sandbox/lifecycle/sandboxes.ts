@@ -1,0 +1,223 @@
+import { createTurnsByKey } from '../../common/turns.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import { readEnvironment, type Config } from '../../platform/config.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import type { SandboxRow } from '../../store/sandbox-rows.ts';
+import type { Store } from '../../store/store.ts';
+import { resolveReferences } from '../api/references.ts';
+import type { OpenedSandbox, SandboxHandle, SandboxOwner, Sandboxes } from '../api/sandbox.ts';
+import { checkedHandle } from '../options/checked-handle.ts';
+import { withDefaults } from './with-defaults.ts';
+import { archive } from './rest/archive.ts';
+import { bringUp } from './rest/bring-up.ts';
+import { createCapabilities } from './base/capabilities.ts';
+import { createBoundCheck } from '../engine/docker/disk-bound.ts';
+import { checkTier } from './base/check-tier.ts';
+import { createConnections } from './base/connections.ts';
+import { untilSettled, type DockerContext } from './base/context.ts';
+import { destroy } from './remove/destroy.ts';
+import { createEngine, type Engine } from '../engine/docker/engine.ts';
+import { fork } from './copies/fork.ts';
+import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
+import { freeze } from './rest/freeze.ts';
+import { hibernate } from './rest/hibernate.ts';
+import { createWakingHandle } from './handle.ts';
+import { containerNameOf, volumeNameOf } from '../engine/docker/labels.ts';
+import { claimWarm } from './pool/claim-warm.ts';
+import { keepWarm } from './pool/keep-warm.ts';
+import { createKeptPools } from './base/kept-pools.ts';
+import { measure } from './measure.ts';
+import { removeIdleHolder } from './base/holder.ts';
+import { createOpeners } from './base/openers.ts';
+import { reap } from './reap/reap.ts';
+import { removeSnapshot } from './remove/remove-snapshot.ts';
+import { restore } from './copies/restore.ts';
+import { setEgress } from './set-egress.ts';
+import { snapshot, toInfo } from './copies/snapshot.ts';
+import { stop } from './rest/stop.ts';
+import { undo } from './remove/undo.ts';
+import { withdraw, withdrawUnseen } from './remove/withdraw.ts';
+import { createWork } from './rest/work.ts';
+
+export interface DockerSandboxesOptions {
+  config: Pick<
+    Config,
+    | 'DOCKER_HOST'
+    | 'LONGSHORE_INSTALLATION'
+    | 'LONGSHORE_HOST_ID'
+    | 'LONGSHORE_SANDBOX_IMAGE'
+    | 'LONGSHORE_COPY_CHECKPOINTS'
+    | 'LONGSHORE_SNAPSHOT_LIMIT'
+    | 'LONGSHORE_SNAPSHOT_DAYS'
+    | 'NODE_ENV'
+  > &
+    TermsOfOptions['config'];
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events'>;
+  log: Logger;
+  /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
+  reapGraceMs?: number;
+  /** Default: the engine of `DOCKER_HOST`. */
+  engine?: Engine;
+  role?: TermsOfOptions['role'];
+  terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
+}
+
+const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+const REAP_GRACE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
+export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxes {
+  const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {} } = options;
+  const engine = options.engine ?? createEngine(config.DOCKER_HOST);
+  const rows = store.sandboxes;
+  const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
+  const inTurn = createTurnsByKey();
+  const context: DockerContext = {
+    engine,
+    rows,
+    poolRows: store.pools,
+    pools: createKeptPools(),
+    snapshots: store.snapshots,
+    blobs: store.blobs,
+    jobs: engine.copyJobs(installation, standardImage),
+    connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
+    work: createWork(() => context),
+    openers: createOpeners(),
+    installation,
+    hostId: config.LONGSHORE_HOST_ID,
+    standardImage,
+    copyCheckpoints: config.LONGSHORE_COPY_CHECKPOINTS === 'yes',
+    capabilities: createCapabilities({ engine, installation, standardImage, log }),
+    checkBound: createBoundCheck(engine, terms.watchDisk === false ? undefined : config.NODE_ENV),
+    reapGraceMs,
+    snapshotLimit: config.LONGSHORE_SNAPSHOT_LIMIT,
+    snapshotMaxAgeMs: config.LONGSHORE_SNAPSHOT_DAYS * DAY_MS,
+    inTurn,
+    log,
+  };
+
+  return {
+    open: (owner, options) => open(context, owner, options),
+    restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),
+    snapshot: (sandboxId, { name } = {}) => inTurn(sandboxId, () => snapshot(context, sandboxId, { ...(name !== undefined && { name }) })),
+    async snapshots(filter = {}) {
+      return (await context.snapshots.list(filter)).filter(({ ready }) => ready).map(toInfo);
+    },
+    removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
+    fork: (sandboxId, count, expiry) => fork(context, sandboxId, count, expiry),
+    archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
+    freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
+    hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
+    wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
+    stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
+    destroy: (sandboxId) => destroyAs(role, context, sandboxId),
+    tier: (sandboxId) => checkTier(context, sandboxId),
+    setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
+    capabilities: () => context.capabilities(),
+    keepWarm: (pools) => keepWarm(context, pools),
+    reap: () => reap(context),
+    measure: (options) => measure(context, options),
+    [Symbol.asyncDispose]: () => dispose(context, role),
+  };
+}
+
+async function restoreAndOpen(context: DockerContext, snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox> {
+  checkId(owner.sandboxId);
+  const found = await context.snapshots.get(snapshotId);
+  if (!found?.ready) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+  await restore(context, found, owner);
+  try {
+    return await openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');
+  } catch (error) {
+    await undo(context, owner.sandboxId);
+    throw error;
+  }
+}
+
+async function destroyAs(role: 'worker' | 'visitor', context: DockerContext, sandboxId: string): Promise<void> {
+  await context.inTurn(sandboxId, () => destroy(context, sandboxId));
+  // A worker looks when it ends, and its reaper from time to time; a visitor may have removed the last sandbox that needs the holder.
+  if (role === 'visitor') await removeIdleHolder(context);
+}
+
+async function dispose(context: DockerContext, role: 'worker' | 'visitor'): Promise<void> {
+  await context.connections.closeAll();
+  if (role === 'worker') await removeIdleHolder(context);
+}
+
+async function open(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox> {
+  // Before anything is made: a secret that is missing is found without a container.
+  secretsOf(options);
+  return untilSettled(owner.sandboxId, async () => {
+    const warm = await claimWarm(context, owner, options);
+    if (warm?.state === 'running') return { handle: handleFor(context, warm, options) };
+    return openOrWithdraw(context, warm ?? (await ensureRow(context, owner, options)));
+  });
+}
+
+/** Undefined when another caller has withdrawn the row, since its own open was refused: then this one begins anew. */
+async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<OpenedSandbox | undefined> {
+  const opener = context.openers.enter(row.sandboxId);
+  try {
+    const opened = await openKnown(context, row);
+    opener.succeed();
+    return opened;
+  } catch (error) {
+    const isLast = opener.fail();
+    if (row.state !== 'creating') throw error;
+    if (isFailure(error, 'SANDBOX_NOT_FOUND')) return undefined;
+    if (isLast) await withdraw(context, row);
+    throw error;
+  }
+}
+
+/** @param cause why it has no processes, when that is known already */
+async function openKnown(context: DockerContext, { sandboxId, options }: Pick<SandboxRow, 'sandboxId' | 'options'>, cause?: string): Promise<OpenedSandbox> {
+  const { lost } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'open', cause));
+  // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
+  const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
+  await context.work.perform(target, (connection) => connection.ping());
+  return { handle: handleFor(context, target, options), ...(lost !== undefined && { lost }) };
+}
+
+function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): SandboxHandle {
+  return checkedHandle(withDefaults(createWakingHandle(context, row, secretsOf(options)), options));
+}
+
+function checkId(sandboxId: string): void {
+  if (SANDBOX_ID.test(sandboxId)) return;
+  throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
+}
+
+/** The sandbox's row: that of the owner, or of the sandbox that the conversation has already. */
+async function ensureRow(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow> {
+  const { rows, installation, hostId } = context;
+  const { sandboxId, conversationId, tenantId, ttlMs } = owner;
+  checkId(sandboxId);
+  const row = {
+    sandboxId,
+    ...(conversationId !== undefined && { conversationId }),
+    tenantId,
+    state: 'creating' as const,
+    hostId,
+    containerName: containerNameOf(installation, sandboxId),
+    volumeName: volumeNameOf(installation, sandboxId),
+    options: { ...options },
+    ...(ttlMs !== undefined && { ttlMs }),
+  };
+  try {
+    return await rows.ensure(row);
+  } catch (error) {
+    await withdrawUnseen(context, sandboxId);
+    throw error;
+  }
+}
+
+/** The values for the names of a sandbox's secrets; its row has references to this process's environment only. */
+function secretsOf({ secrets = {} }: SandboxOptions): Record<string, string> {
+  const resolved = resolveReferences(secrets, readEnvironment);
+  if ('values' in resolved) return resolved.values;
+  throw failure('CONFIG_INVALID', { name: resolved.missing, problem: 'it is not set, and a secret of the sandbox needs it', fix: 'Set it for the worker' });
+}

@@ -1,0 +1,26 @@
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import { OWN_USER } from '../protocol/as-user.ts';
+import type { SandboxHandle } from '../api/sandbox.ts';
+
+interface Place {
+  user?: string;
+  cwd?: string;
+  env?: Record<string, string>;
+}
+
+/** The same sandbox, in which commands, code and terminals have its environment, and those of its own user begin in its directory, unless they say otherwise. */
+export function withDefaults(handle: SandboxHandle, { workDirectory, env }: Pick<SandboxOptions, 'workDirectory' | 'env'>): SandboxHandle {
+  if (workDirectory === undefined && env === undefined) return handle;
+  const fill = <T extends Place>(options: T): T => ({
+    ...options,
+    ...(workDirectory !== undefined && (options.user ?? OWN_USER) === OWN_USER && { cwd: options.cwd ?? workDirectory }),
+    ...(env && { env: { ...env, ...options.env } }),
+  });
+  return {
+    ...handle,
+    run: (command, options = {}) => handle.run(command, fill(options)),
+    start: (command, options = {}) => handle.start(command, fill(options)),
+    openPty: (options) => handle.openPty(fill(options)),
+    runCode: (code, options) => handle.runCode(code, fill(options)),
+  };
+}

@@ -1,0 +1,49 @@
+import { checkDatabaseUrl, loadConfig, type Config } from '../platform/config.ts';
+import { createLogger, type Logger } from '../platform/log.ts';
+import { openStore } from '../store/open-store.ts';
+import { createSandboxes } from './backends.ts';
+import type { ControlParts } from './sandbox-control.ts';
+
+/** Where sandboxes are, and whose are meant. */
+export interface WhereOptions {
+  /** Default `default`. Those of another tenant are not found. */
+  tenantId?: string;
+  /** Default `LONGSHORE_SANDBOX_BACKEND`. */
+  backend?: string;
+  /** Default `DATABASE_URL`. */
+  databaseUrl?: string;
+  log?: Logger;
+}
+
+/** Database and engine, for as long as somebody works with them. */
+export interface OpenParts extends ControlParts, AsyncDisposable {
+  config: Config;
+  log: Logger;
+  tenantId: string;
+}
+
+/** @param role as for a backend: a visitor serves no way out */
+export async function openParts(options: WhereOptions, role: 'worker' | 'visitor'): Promise<OpenParts> {
+  const { tenantId = 'default', backend, databaseUrl } = options;
+  const config = withBackend(loadConfig(), backend);
+  const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'warn' });
+  const store = await openStore({ url: checkDatabaseUrl(config, databaseUrl ?? config.DATABASE_URL), log, poolSize: 2, blobs: config });
+  try {
+    const sandboxes = await createSandboxes({ config, store, log, role });
+    const dispose = async () => {
+      try {
+        await sandboxes[Symbol.asyncDispose]();
+      } finally {
+        await store[Symbol.asyncDispose]();
+      }
+    };
+    return { config, log, tenantId, store, sandboxes, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function withBackend(config: Config, backend: string | undefined): Config {
+  return backend === undefined ? config : { ...config, LONGSHORE_SANDBOX_BACKEND: backend };
+}

@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { failure } from '../contracts/errors.ts';
+import { readEnvironment, type Config } from '../platform/config.ts';
+import { ensureOwnDirectory } from '../platform/own-path.ts';
+import { ensureDockerEngine } from './docker-engine.ts';
+import { startPostgres } from './postgres.ts';
+import { ensureSandboxImage } from './sandbox-image.ts';
+import { ensureTemporalCli } from './temporal-cli.ts';
+import { startTogether } from './start-together.ts';
+import { startTemporal } from './temporal.ts';
+
+export interface DevStack extends AsyncDisposable {
+  config: Config;
+  /** Absent when Temporal is not ours. */
+  uiUrl?: string;
+}
+
+/** Where the servers are to listen on the loopback interface; one that is named here is started, whatever the environment says. */
+export interface DevPorts {
+  /** The UI's is 1000 above it. */
+  temporal?: number;
+  postgres?: number;
+}
+
+/** What is left to the environment when a port cannot be read from an address. */
+const DEFAULT_TEMPORAL_PORT = 7233;
+const DEFAULT_POSTGRES_PORT = 5433;
+/** The UI's port beside the server's, as Temporal itself has it. */
+const UI_PORT_OFFSET = 1000;
+
+/**
+ * Starts the servers of a development machine on the addresses of the configuration, with their data under `LONGSHORE_HOME`: a later start finds
+ * the conversations again. Servers that the environment names are used as they are.
+ */
+export async function startDevStack({ config, log, ports = {}, signal }: DevStackOptions): Promise<DevStack> {
+  const home = join(config.LONGSHORE_HOME, 'dev');
+  await ensureOwnDirectory(home);
+  const stops: (() => Promise<void>)[] = [];
+  const stop = () => stopAll(stops);
+  const started = await startTogether<[Started, Started, Started]>(signal, (ending) => [
+    temporal(config, { home, stops, log, port: ports.temporal, signal: ending }),
+    postgres(config, { home, stops, log, port: ports.postgres, signal: ending }),
+    sandboxes(config, log, ending),
+  ]).catch(async (error: unknown) => {
+    await stop();
+    if (!signal.aborted) throw error;
+    throw failure('SETUP_FAILED', { step: 'Starting the stack', problem: 'it was interrupted', fix: 'Start it again: longshore dev' });
+  });
+  const [orchestrator, database] = started;
+  return {
+    config: { ...config, TEMPORAL_ADDRESS: orchestrator.address ?? config.TEMPORAL_ADDRESS, DATABASE_URL: database.url ?? config.DATABASE_URL },
+    ...(orchestrator.uiUrl !== undefined && { uiUrl: orchestrator.uiUrl }),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+export interface DevStackOptions {
+  config: Config;
+  log: (line: string) => void;
+  ports?: DevPorts;
+  /** Ends what was started so far. */
+  signal: AbortSignal;
+}
+
+/** In reverse order, every one of them, though one before it could not be stopped. */
+export async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
+  const problems: unknown[] = [];
+  for (const step of stops.splice(0).toReversed()) await step().catch((error: unknown) => problems.push(error));
+  if (problems.length > 0) throw problems[0];
+}
+
+interface Started {
+  address?: string;
+  uiUrl?: string;
+  url?: string;
+}
+
+interface Start {
+  home: string;
+  stops: (() => Promise<void>)[];
+  port: number | undefined;
+  log: (line: string) => void;
+  signal: AbortSignal;
+}
+
+async function temporal(config: Config, { home, stops, port: wanted, log, signal }: Start): Promise<Started> {
+  if (wanted === undefined && readEnvironment('TEMPORAL_ADDRESS')) return {};
+  const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log, signal });
+  const port = wanted ?? (Number(config.TEMPORAL_ADDRESS.split(':').at(-1)) || DEFAULT_TEMPORAL_PORT);
+  const server = await startTemporal({
+    program,
+    port,
+    uiPort: port + UI_PORT_OFFSET,
+    databaseFile: join(home, 'temporal.sqlite'),
+    namespace: config.TEMPORAL_NAMESPACE,
+    stateDir: home,
+    signal,
+  });
+  stops.push(server.stop);
+  return { address: server.address, ...(server.uiUrl !== undefined && { uiUrl: server.uiUrl }) };
+}
+
+async function postgres(config: Config, { home, stops, port: wanted, log, signal }: Start): Promise<Started> {
+  if (wanted === undefined && readEnvironment('DATABASE_URL')) return {};
+  const port = wanted ?? (Number(new URL(config.DATABASE_URL).port) || DEFAULT_POSTGRES_PORT);
+  const server = await startPostgres({ dataDir: join(home, 'postgres'), port, home: config.LONGSHORE_HOME, log, signal });
+  stops.push(server.stop);
+  return { url: server.url };
+}
+
+async function sandboxes(config: Config, log: (line: string) => void, signal: AbortSignal): Promise<Started> {
+  if (config.LONGSHORE_SANDBOX_BACKEND !== 'docker') return {};
+  await ensureDockerEngine({ logFile: join(config.LONGSHORE_HOME, 'dockerd.log'), log, signal });
+  await ensureSandboxImage({ image: config.LONGSHORE_SANDBOX_IMAGE, log, signal });
+  return {};
+}

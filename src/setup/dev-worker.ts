@@ -1,0 +1,71 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../platform/config.ts';
+
+/** The worker's program, as source or as built, run as this process is run. */
+const PROGRAM = fileURLToPath(new URL(`../worker-main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
+const RESTART_DELAY_MS = 1_000;
+const BAD_CONFIGURATION = 2;
+
+export interface DevWorker {
+  /** Settles when the worker is stopped, or ends because its configuration is bad: with its exit code. */
+  ended: Promise<number>;
+  /** Lets the worker finish what it is at. */
+  stop(): void;
+}
+
+/**
+ * Keeps one worker process alive: a worker that is killed is started again, and goes on where the dead one was.
+ * @param onLogLine gets the lines of its log; without it they go where ours go
+ */
+export function startDevWorker(config: Config, log: (line: string) => void, onLogLine?: (line: string) => void): DevWorker {
+  let child: ChildProcess | undefined;
+  let stopping = false;
+  let cancelDelay = () => {};
+  // Should this process die of an error, its worker must not stay.
+  const killChild = () => child?.kill('SIGTERM');
+  process.once('exit', killChild);
+
+  const keepAlive = async () => {
+    for (;;) {
+      child = launch(config, onLogLine);
+      const code = await exitOf(child);
+      if (stopping || code === BAD_CONFIGURATION) return code;
+      log(`the worker ended (${code}); starting another`);
+      await new Promise<void>((resolve) => {
+        cancelDelay = resolve;
+        setTimeout(resolve, RESTART_DELAY_MS);
+      });
+      if (stopping) return 0;
+    }
+  };
+  return {
+    ended: keepAlive().finally(() => process.off('exit', killChild)),
+    stop() {
+      // Asked a second time, it does not wait for the worker's goodbye.
+      child?.kill(stopping ? 'SIGKILL' : 'SIGTERM');
+      stopping = true;
+      cancelDelay();
+    },
+  };
+}
+
+function launch(config: Config, onLogLine: ((line: string) => void) | undefined): ChildProcess {
+  const settings = Object.fromEntries(Object.entries(config).map(([name, value]) => [name, String(value)]));
+  // A process group of its own: Ctrl-C reaches us alone, and we stop things in our order.
+  const child = spawn(process.execPath, [...process.execArgv, PROGRAM], {
+    stdio: ['ignore', 'inherit', onLogLine ? 'pipe' : 'inherit'],
+    env: { ...process.env, ...settings },
+    detached: true,
+  });
+  if (onLogLine && child.stderr) createInterface({ input: child.stderr }).on('line', onLogLine);
+  return child;
+}
+
+function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(1));
+    child.once('exit', (code, signal) => resolve(code ?? (signal === 'SIGTERM' ? 0 : 1)));
+  });
+}

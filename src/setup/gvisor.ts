@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { writeWhole } from '../platform/place-whole.ts';
+import { failure } from '../contracts/errors.ts';
+import { ensureOwnDirectory } from '../platform/own-path.ts';
+import { installProgram } from './install-program.ts';
+import { installedMinor, SWITCHING_MINOR } from './go.ts';
+import { withLock } from '../platform/lock.ts';
+import { mustRun } from '../platform/run-command.ts';
+
+/** Of the module's branch for `go install`. What hibernation needs was measured with this one; distributions ship older ones that lose sandboxes. */
+const MODULE = 'gvisor.dev/gvisor/runsc@v0.0.0-20260701204157-69c2d17aea96';
+/**
+ * Without a network of the runtime's own: sandboxes have none, and restoring needs it so. And engines of different generations describe the same
+ * container differently in what means nothing, such as the version of the description: a sandbox that comes from another engine is restored all the same.
+ */
+export const RUNTIME_ARGUMENTS = ['--network=none', '--restore-spec-validation=warning'];
+export const ENGINE_SETTINGS = '/etc/docker/daemon.json';
+
+interface Settings {
+  experimental?: boolean;
+  runtimes?: Record<string, { path?: string; runtimeArgs?: string[] }>;
+  [key: string]: unknown;
+}
+
+export interface RunscOptions {
+  home: string;
+  log: (line: string) => void;
+  /** Puts the program into a directory. Default: builds it from its Go module. */
+  build?: (directory: string) => Promise<void>;
+}
+
+/**
+ * Builds gVisor's `runsc` from its Go module into `bin` of the home directory, unless the one of this version is there, unchanged since it was built. Engines
+ * run it as root, so the directory has to be this user's own. Returns its path and whether it was built.
+ */
+export async function ensureRunsc({ home, log, build = buildRunsc }: RunscOptions): Promise<{ program: string; built: boolean }> {
+  const program = join(home, 'bin', 'runsc');
+  await ensureOwnDirectory(home);
+  return withLock(join(home, 'runsc.lock'), async () => {
+    await ensureOwnDirectory(dirname(program));
+    const oddity = await oddityOf(program);
+    if (oddity === undefined) return { program, built: false };
+    if (oddity !== 'absent') log(`${program} ${oddity}, and is built again`);
+    log('building gVisor from its Go module (1 to 2 minutes, once)');
+    const directory = await mkdtemp(join(tmpdir(), 'longshore-go-'));
+    try {
+      await build(directory);
+      const built = join(directory, 'runsc');
+      // Before the program: one that has no digest yet is built again.
+      await writeFile(digestFileOf(program), `${await digestOf(built)} ${MODULE}\n`);
+      await installProgram(built, program);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+    return { program, built: true };
+  });
+}
+
+/** Why the program that is there is not the one that was built; undefined when it is. */
+async function oddityOf(program: string): Promise<string | undefined> {
+  if (!existsSync(program)) return 'absent';
+  const noted = (await readFile(digestFileOf(program), 'utf8').catch(() => '')).trim();
+  if (noted === '') return 'has no digest beside it';
+  const [digest, module] = noted.split(' ');
+  if (module !== MODULE) return 'is of another version';
+  return digest === (await digestOf(program)) ? undefined : 'is not what was built: its digest is another one';
+}
+
+function digestFileOf(program: string): string {
+  return `${program}.sha256`;
+}
+
+async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}
+
+async function buildRunsc(directory: string): Promise<void> {
+  if ((await installedMinor()) < SWITCHING_MINOR) {
+    const fix = 'Install Go 1.21 or newer (the Debian package golang-go of a current release, or from go.dev), and run this again';
+    throw failure('SETUP_FAILED', { step: 'Building gVisor', problem: 'Go is not installed, or too old to fetch the toolchain that gVisor asks for', fix });
+  }
+  await mustRun('Building gVisor', 'go', ['install', MODULE], {
+    env: {
+      CGO_ENABLED: '0',
+      GOTOOLCHAIN: 'auto',
+      GOBIN: directory,
+      GOMODCACHE: join(directory, 'modules'),
+      GOCACHE: join(directory, 'objects'),
+      GOFLAGS: '-modcacherw',
+    },
+    fix: 'The Go module proxy has to be reachable',
+  });
+}
+
+interface Runtime {
+  /** What the engine is to start. */
+  script: string;
+  /** What it starts in turn; engines that were set up before there was a script have it registered itself. */
+  program: string;
+}
+
+/** Registers `runsc` in the engine's settings and turns checkpoints on; everything else in the file stays. Returns whether the file had to be changed. */
+export async function registerRunsc(runtime: Runtime, file: string = ENGINE_SETTINGS): Promise<boolean> {
+  const settings = await readSettings(file);
+  const wanted = withRunsc(settings, runtime, file);
+  if (JSON.stringify(wanted) === JSON.stringify(settings)) return false;
+  await mkdir(dirname(file), { recursive: true });
+  await writeWhole(file, `${JSON.stringify(wanted, undefined, 2)}\n`, { mode: 0o644 });
+  return true;
+}
+
+function withRunsc(settings: Settings, { script, program }: Runtime, file: string): Settings {
+  const before = settings.runtimes?.['runsc'];
+  if (before !== undefined && before.path !== script && before.path !== program) {
+    const problem = `it has a runtime "runsc" already, ${before.path ?? 'without a path'}, which Longshore leaves alone`;
+    throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Remove or rename that one, and run this again' });
+  }
+  const runtimeArgs = [...new Set([...(before?.runtimeArgs ?? []), ...RUNTIME_ARGUMENTS])];
+  return { ...settings, experimental: true, runtimes: { ...settings.runtimes, runsc: { ...before, path: script, runtimeArgs } } };
+}
+
+async function readSettings(file: string): Promise<Settings> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '{}';
+    throw error;
+  });
+  try {
+    return JSON.parse(text) as Settings;
+  } catch (error) {
+    const problem = `it is not JSON (${error instanceof Error ? error.message : String(error)})`;
+    throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Mend it, and run this again' });
+  }
+}

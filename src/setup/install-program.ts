@@ -1,0 +1,12 @@
+import { chmod, copyFile, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { placeWhole } from '../platform/place-whole.ts';
+
+/** A cache that holds the program holds all of it. */
+export async function installProgram(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  await placeWhole(to, async (beside) => {
+    await copyFile(from, beside);
+    await chmod(beside, 0o755);
+  });
+}

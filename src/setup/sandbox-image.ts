@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureBaseImage, imageLabel, INPUTS_LABEL } from './base-image.ts';
+import { userLock, withLock } from '../platform/lock.ts';
+import { mustRun, runCommand } from '../platform/run-command.ts';
+
+const DEFINITION = join(import.meta.dirname, '../../images/sandbox');
+const SUPERVISOR = join(import.meta.dirname, '../sandbox/supervisor');
+
+export interface SandboxImageOptions {
+  image: string;
+  /** Told what is being done, when there is anything to do. */
+  log: (line: string) => void;
+  signal?: AbortSignal | undefined;
+}
+
+/** Builds the sandbox image when it is missing or was made from other files. Says whether it did. */
+export async function ensureSandboxImage({ image, log, signal }: SandboxImageOptions): Promise<'present' | 'built'> {
+  if ((await imageLabel(image)) === (await sandboxImageInputs())) return 'present';
+  const ensure = async () => {
+    const inputs = await sandboxImageInputs();
+    if ((await imageLabel(image)) === inputs) return 'present';
+    const packages = await sandboxPackages();
+    const base = await ensureBaseImage(packages, log, signal);
+    log(`building ${image} on ${base}`);
+    await build({ image, base, inputs, signal });
+    return 'built' as const;
+  };
+  return await withLock(userLock('image.lock'), ensure, signal);
+}
+
+/** Whether the image of that name is missing, made from other files than those here, or as it should be. */
+export async function sandboxImageState(image: string): Promise<'missing' | 'stale' | 'current'> {
+  if ((await runCommand('docker', ['image', 'inspect', image])).code !== 0) return 'missing';
+  return (await imageLabel(image)) === (await sandboxImageInputs()) ? 'current' : 'stale';
+}
+
+async function sandboxPackages(): Promise<string[]> {
+  return (await readFile(join(DEFINITION, 'packages.txt'), 'utf8')).split('\n').filter((line) => line !== '');
+}
+
+async function build({ image, base, inputs, signal }: { image: string; base: string; inputs: string; signal: AbortSignal | undefined }): Promise<void> {
+  const context = await mkdtemp(join(tmpdir(), 'longshore-image-'));
+  try {
+    // Laid out as the repository is, so that the file also builds from there.
+    await cp(DEFINITION, join(context, 'images/sandbox'), { recursive: true });
+    for (const name of await supervisorFiles()) await cp(join(SUPERVISOR, name), join(context, 'src/sandbox/supervisor', name));
+    const labels = ['--label', `${INPUTS_LABEL}=${inputs}`, '--label', 'longshore.image=sandbox'];
+    const args = ['build', '--network=host', '-f', join(context, 'images/sandbox/Dockerfile'), '--build-arg', `BASE=${base}`, ...labels, '-t', image];
+    // A distribution's docker often comes without buildx, and the file needs none.
+    const hasBuildx = (await runCommand('docker', ['buildx', 'version'])).code === 0;
+    await mustRun('Building the sandbox image', 'docker', [...args, context], {
+      env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
+      fix: 'Mend what it says and run: longshore setup --image',
+      signal,
+    });
+  } finally {
+    await rm(context, { recursive: true, force: true });
+  }
+  // Only images that lost their name to the new one, and that no container uses.
+  await runCommand('docker', ['image', 'prune', '--force', '--filter', 'label=longshore.image=sandbox']);
+}
+
+/** One hash over names and contents of all that goes into the image. */
+export async function sandboxImageInputs(): Promise<string> {
+  const hash = createHash('sha256');
+  const add = async (directory: string, names: string[]) => {
+    for (const name of names)
+      hash
+        .update(`${name}\0`)
+        .update(await readFile(join(directory, name)))
+        .update('\0');
+  };
+  await add(DEFINITION, (await readdir(DEFINITION)).toSorted());
+  await add(SUPERVISOR, await supervisorFiles());
+  return hash.digest('hex').slice(0, 32);
+}
+
+async function supervisorFiles(): Promise<string[]> {
+  const names = await readdir(SUPERVISOR, { recursive: true });
+  return names.filter((name) => /\.(py|cjs|mjs)$/.test(name) || name === 'protocol.json').toSorted();
+}

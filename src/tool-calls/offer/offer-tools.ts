@@ -1,0 +1,55 @@
+import type { CallModelArgs } from '../../contracts/activities.ts';
+import type { Agent } from '../../contracts/agent.ts';
+import type { StoredEntry } from '../../contracts/transcript.ts';
+import type { ModelRequest } from '../../models/model.ts';
+import { availableTools, promptTexts } from '../../plugins/offer/available-tools.ts';
+import type { Plugin } from '../../plugins/api/define-plugin.ts';
+import type { PluginConversation } from '../../plugins/api/plugin-details.ts';
+import { registryInConversation } from '../../plugins/registry/registry-in-conversation.ts';
+import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
+import { showTools } from '../../plugins/offer/show-tools.ts';
+import type { Store } from '../../store/store.ts';
+import type { ActivityDependencies } from '../run/dependencies.ts';
+import { storeOf } from './plugin-store.ts';
+
+/** What a step of a conversation may use. */
+export interface Offer {
+  agent: Agent;
+  available: RegisteredTool[];
+  /** What plugins add to the instructions. */
+  texts: string[];
+}
+
+type OfferParts = Pick<ActivityDependencies, 'registry' | 'log'> & { store: Pick<Store, 'pluginStore'> };
+
+export async function offerTools(parts: OfferParts, args: CallModelArgs, agent: Agent): Promise<Offer> {
+  const { conversationId, userId, tenantId, agentId, unattended = false } = args;
+  const request = requestFor(parts, { conversationId, userId, tenantId, agentId });
+  const available = await availableTools({ ...request, agent, unattended });
+  return { agent, available, texts: await promptTexts(request, available) };
+}
+
+/** The tools that a search may find: those that may be called in the conversation. */
+export async function searchableTools(
+  parts: OfferParts & Pick<ActivityDependencies, 'agents' | 'store'>,
+  conversation: PluginConversation,
+): Promise<RegisteredTool[]> {
+  const agent = parts.agents.get(conversation.agentId);
+  if (!agent) return [];
+  const row = await parts.store.conversations.get(conversation.conversationId);
+  const registry = await registryInConversation(parts.registry, agent, conversation);
+  return availableTools({ ...requestFor({ ...parts, registry }, conversation), agent, unattended: row?.status.unattended === true });
+}
+
+function requestFor({ registry, log, store }: OfferParts, conversation: PluginConversation) {
+  const onProblem = ({ id }: Pick<Plugin, 'id'>, error: unknown) =>
+    log.warn({ plugin: id, conversationId: conversation.conversationId, err: error }, 'a plugin failed to say what it offers');
+  return { registry, conversation, storeOf: ({ id }: Pick<Plugin, 'id'>) => storeOf(store, id, conversation), onProblem };
+}
+
+/** The instructions and tools as the model is shown them. */
+export function showOffer({ agent, available, texts }: Offer, registry: Registry, transcript: StoredEntry[]): Pick<ModelRequest, 'instructions' | 'tools'> {
+  const { tools, briefs } = showTools({ registry, available, deferTools: agent.deferTools, transcript });
+  const instructions = [agent.instructions, ...texts, briefs].filter((text) => text !== undefined && text.trim() !== '').join('\n\n');
+  return { instructions, tools: tools.map(({ id, alias, description, parameters }) => ({ tool: id, name: alias, description, parameters })) };
+}

@@ -1,0 +1,33 @@
+import type { PluginConversation } from '../../plugins/api/plugin-details.ts';
+import type { PluginStore, StoreScope } from '../../plugins/api/tool-context.ts';
+import type { PluginShelf } from '../../store/plugin-rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { ToolRun } from '../run/tool-run.ts';
+
+/** The store of a call's plugin, with the scopes that belong to its conversation and user. */
+export function storeFor({ store, args, tool }: Pick<ToolRun, 'store' | 'args' | 'tool'>): PluginStore {
+  return storeOf(store, tool.pluginId, args);
+}
+
+/** The store of a plugin, with the scopes that belong to a conversation and its user. */
+export function storeOf(
+  { pluginStore }: Pick<Store, 'pluginStore'>,
+  pluginId: string,
+  { tenantId, conversationId, userId }: Pick<PluginConversation, 'tenantId' | 'conversationId' | 'userId'>,
+): PluginStore {
+  const owner = { pluginId, tenantId };
+  const shelves: Record<StoreScope, PluginShelf> = {
+    'conversation-user': { ...owner, conversationId, userId },
+    conversation: { ...owner, conversationId },
+    user: { ...owner, userId },
+    plugin: owner,
+  };
+  const shelfOf = (scope: StoreScope = 'conversation-user'): PluginShelf => shelves[scope];
+  return {
+    get: async (key, scope) => (await pluginStore.entry(shelfOf(scope), key))?.value,
+    entry: (key, scope) => pluginStore.entry(shelfOf(scope), key),
+    set: (key, value, { scope, ...options } = {}) => pluginStore.set(shelfOf(scope), key, value, options),
+    delete: (key, scope) => pluginStore.delete(shelfOf(scope), key),
+    list: (prefix = '', scope) => pluginStore.list(shelfOf(scope), prefix),
+  };
+}

@@ -1,0 +1,38 @@
+import type { Json } from '../../contracts/json.ts';
+import type { ContentPart } from '../../contracts/transcript.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
+import type { MethodAnswer } from '../../sandbox/api/sandbox.ts';
+import type { ToolCallRow } from '../../store/store.ts';
+import { textOf } from './tool-result.ts';
+
+/** Largest value given to code, in bytes of JSON. */
+export const MAX_VALUE_BYTES = 1_000_000;
+
+/** What code is given for a tool's result: the value itself; a text for content that is a text, else the parts. Undefined for what is too large. */
+export function toValue(result: unknown): Json | undefined {
+  const content = (result as { content?: unknown } | null)?.content;
+  const value = Array.isArray(content) ? ofContent(content as ContentPart[]) : (result as Json);
+  return Buffer.byteLength(JSON.stringify(value)) <= MAX_VALUE_BYTES ? value : undefined;
+}
+
+function ofContent(content: ContentPart[]): Json {
+  return content.every((part) => part.type === 'text') ? content.map(({ text }) => text).join('\n') : content.map((part) => ({ ...part }));
+}
+
+/** The answer to code for a call that has its result. */
+export function answerOf(call: Pick<ToolCallRow, 'state' | 'content' | 'isError' | 'tool' | 'value'>): MethodAnswer {
+  const { state, content = [], isError, tool, value } = call;
+  if (state === 'finished' && !isError) {
+    if (value !== undefined) return { ok: value };
+    return refusal('TOO_LARGE', `${tool} has run, but its result is larger than the ${MAX_VALUE_BYTES} bytes that are given to code.`);
+  }
+  return refusal(CODES[state] ?? 'TOOL_FAILED', textOf(content));
+}
+
+const CODES: Partial<Record<ToolCallRow['state'], string>> = { denied: 'TOOL_DENIED', interrupted: 'INTERRUPTED', unknown: 'TOOL_OUTCOME_UNKNOWN' };
+
+/** An answer that becomes an exception in the guest's language. */
+export function refusal(code: string, message: string): MethodAnswer {
+  // The frame that carries it is bounded, too.
+  return { error: { code, message: cutMiddle(message, 20_000) } };
+}

@@ -1,0 +1,110 @@
+import { failure } from '../../contracts/errors.ts';
+import type { Json } from '../../contracts/json.ts';
+import type { ContentPart } from '../../contracts/transcript.ts';
+import type { ToolKind } from '../../plugins/api/define-plugin.ts';
+import type { RegisteredTool } from '../../plugins/registry/registry.ts';
+import { cutText, MAX_RESULT_BYTES } from './cut-text.ts';
+
+/** What a tool's answer is worth to the model. */
+export interface ResultContent {
+  content: ContentPart[];
+  isError: boolean;
+}
+
+/** Largest image or file in a result, in characters of base 64. */
+const MAX_DATA_LENGTH = 20_000_000;
+
+/** As `toContent`, for a tool whose kind and schema say what it may return. An error result is always welcome. */
+export async function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): Promise<ResultContent> {
+  const content = toContent(tool.id, result);
+  if (content.isError) return content;
+  const given = isContentResult(result) ? 'content parts' : typeName(result);
+  const wanted = WANTED[tool.kind];
+  if (wanted !== undefined && given !== wanted) return invalid(tool.id, `${given}; a tool of kind "${tool.kind}" returns ${wanted}`);
+  const problems = given === 'content parts' ? [] : await tool.resultProblemsOf(result as Json);
+  if (problems.length > 0) return invalid(tool.id, `what its resultSchema does not allow: ${problems.join('; ')}`);
+  // An empty note in the transcript would tell the model less than none.
+  return tool.kind === 'behavior' && textOf(content.content).trim() === '' ? { ...content, content: [{ type: 'text', text: 'Done.' }] } : content;
+}
+
+/** Turns whatever a tool returned into content; a shape that is no `ToolResult` becomes an error result that names the plugin's fault. */
+export function toContent(tool: string, result: unknown): ResultContent {
+  if (typeof result === 'string') return { content: [{ type: 'text', text: result }], isError: false };
+  if (isContentResult(result)) {
+    const problem = problemOf(result);
+    if (problem) return invalid(tool, problem);
+    return { content: result.content as ContentPart[], isError: result.isError === true };
+  }
+  if (result === undefined) return invalid(tool, 'nothing; a tool returns a text, a JSON value or content parts');
+  const text = asJson(result);
+  return text === undefined ? invalid(tool, `a ${typeof result} that is not JSON`) : { content: [{ type: 'text', text }], isError: false };
+}
+
+/** An error result with a text of its own. */
+export function errorContent(text: string): ResultContent {
+  return { content: [{ type: 'text', text }], isError: true };
+}
+
+/** All text of a result, for the events. */
+export function textOf(content: ContentPart[]): string {
+  return content.map((part) => (part.type === 'text' ? part.text : `[${part.type} ${part.mediaType}]`)).join('\n');
+}
+
+/**
+ * Cuts long texts to head and tail. `keep` stores the whole and answers with its path, or with undefined where there is no place for it.
+ */
+export async function shorten(content: ContentPart[], keep: (whole: string) => Promise<string | undefined>): Promise<ContentPart[]> {
+  const texts = content.filter((part) => part.type === 'text').map((part) => part.text);
+  const total = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (total <= MAX_RESULT_BYTES) return content;
+  const path = await keep(texts.join('\n'));
+  const where = path ? `the whole is in ${path}` : 'the whole was not kept';
+  const share = Math.floor(MAX_RESULT_BYTES / texts.length);
+  const cut = (text: string) => cutText(text, share, (omitted) => `\n[… ${omitted} bytes left out; ${where} …]\n`);
+  return content.map((part) => (part.type === 'text' ? { type: 'text', text: cut(part.text) } : part));
+}
+
+/** What a tool of a kind returns; any result where nothing is said. */
+const WANTED: Partial<Record<ToolKind, string>> = { agent: 'a text', behavior: 'a text', multimodal_agent: 'content parts' };
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return { string: 'a text', object: 'an object' }[typeof value as string] ?? `a ${typeof value}`;
+}
+
+function invalid(tool: string, problem: string): ResultContent {
+  return errorContent(failure('TOOL_RESULT_INVALID', { tool, problem }).message);
+}
+
+function isContentResult(result: unknown): result is { content: { type: unknown }[]; isError?: unknown } {
+  const content = (result as { content?: unknown } | null)?.content;
+  const isPart = (part: unknown) => typeof (part as { type?: unknown } | null)?.type === 'string';
+  return Array.isArray(content) && content.every(isPart);
+}
+
+function problemOf(result: { content: object[]; isError?: unknown }): string | undefined {
+  if (result.isError !== undefined && typeof result.isError !== 'boolean') return '/isError that is no boolean';
+  for (const [index, part] of result.content.entries()) {
+    const problem = problemOfPart(part as Record<string, unknown>);
+    if (problem) return `/content/${index}${problem}`;
+  }
+  return undefined;
+}
+
+export function problemOfPart(part: Record<string, unknown>): string | undefined {
+  const needed = { text: ['text'], image: ['mediaType', 'data'], file: ['mediaType', 'name', 'data'] }[String(part['type'])];
+  if (!needed) return `/type ${JSON.stringify(part['type'])}; known are text, image and file`;
+  const missing = needed.find((key) => typeof part[key] !== 'string');
+  if (missing) return `/${missing} that is no text`;
+  const data = part['data'];
+  return typeof data === 'string' && data.length > MAX_DATA_LENGTH ? `/data of ${data.length} characters; at most ${MAX_DATA_LENGTH} are taken` : undefined;
+}
+
+function asJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}

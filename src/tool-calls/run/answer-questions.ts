@@ -1,0 +1,58 @@
+import { isFailure } from '../../contracts/errors.ts';
+import type { Json } from '../../contracts/json.ts';
+import type { SandboxedQuestion, SandboxedRun, ToolSandbox } from '../../plugins/api/tool-context.ts';
+import type { MethodAnswer, MethodCall, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import { MAX_VALUE_BYTES, refusal } from '../results/method-answer.ts';
+import { redact } from '../results/redact.ts';
+
+type Commands = Pick<ToolSandbox, 'exec' | 'runCode' | 'start'>;
+
+/** As a tool's run, but what it says to the conversation is not numbered yet. */
+export interface NumberedRun extends Omit<SandboxedRun, 'ask'> {
+  ask: (question: Omit<SandboxedQuestion, 'send' | 'note'>) => Promise<Json>;
+}
+
+export interface Questions {
+  ask: NumberedRun['ask'];
+  /** Commands that are named after a question: asked again, it attaches to what it had started. */
+  commandsOf: (number: number) => Commands;
+  /** The attempt has ended, and with it what could have been done; another one is asked. */
+  isOver: () => boolean;
+}
+
+/** The one name under which a tool in the sandbox asks, instead of a tool's. */
+const QUESTION = 'longshore:context';
+
+/** Answers what a tool in the sandbox asks of its worker. A question that is told again while it is worked on is not worked on twice. */
+export function answerQuestions(handle: SandboxHandle, { ask, commandsOf, isOver }: Questions): (call: MethodCall) => void {
+  const answers = new Map<number, Promise<MethodAnswer>>();
+  const deliver = async ({ execId, number }: MethodCall, answer: Promise<MethodAnswer>): Promise<void> => {
+    const given = await answer;
+    if (isOver()) return;
+    await handle.answerMethod(execId, number, given);
+    answers.delete(number);
+  };
+  return (call) => {
+    const { number } = call;
+    const answer = answers.get(number) ?? answerOf(call, (question) => ask({ ...question, ...commandsOf(number) }));
+    answers.set(number, answer);
+    // An exec that cannot be reached is the affair of whoever follows it.
+    void deliver(call, answer).catch(() => undefined);
+  };
+}
+
+async function answerOf(
+  { tool, number, repeated, arguments: { what, args } }: MethodCall,
+  ask: (question: Omit<SandboxedQuestion, keyof Commands | 'send' | 'note'>) => Promise<Json>,
+): Promise<MethodAnswer> {
+  if (tool !== QUESTION) return refusal('NOT_ALLOWED', 'The code of a plugin calls no tools of the conversation; it has its context.');
+  if (typeof what !== 'string' || !Array.isArray(args)) return refusal('MALFORMED', 'A question is an object of what and args.');
+  try {
+    const value = await ask({ what, args, number, repeated });
+    const size = Buffer.byteLength(JSON.stringify(value));
+    if (size <= MAX_VALUE_BYTES) return { ok: value };
+    return refusal('TOO_LARGE', `The answer to ${what} has ${size} bytes as JSON; code in the sandbox is given ${MAX_VALUE_BYTES} at most.`);
+  } catch (error) {
+    return refusal(isFailure(error) ? error.code : 'TOOL_FAILED', redact((error as Partial<Error> | undefined)?.message ?? String(error)));
+  }
+}

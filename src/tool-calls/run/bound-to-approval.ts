@@ -1,0 +1,33 @@
+import type { ExecuteToolArgs, ExecuteToolResult } from '../../contracts/activities.ts';
+import { failure } from '../../contracts/errors.ts';
+import { hashCall } from '../../plugins/registry/hash-call.ts';
+import { registryInConversation } from '../../plugins/registry/registry-in-conversation.ts';
+import type { RegisteredTool } from '../../plugins/registry/registry.ts';
+import type { ToolCallRow } from '../../store/store.ts';
+import type { ActivityDependencies } from './dependencies.ts';
+import { createSettleCall } from '../results/settle-call.ts';
+import { tellStored } from './store-outcome.ts';
+
+type ExecuteTool = (args: ExecuteToolArgs) => Promise<ExecuteToolResult>;
+
+/**
+ * Keeps a call that a person was asked about from running with another version of its plugin than the one that was shown: it fails instead, and the
+ * model is told to call again. A call that has begun goes on, whatever becomes of its plugin.
+ */
+export function boundToApproval(execute: ExecuteTool, { store, agents, registry }: Pick<ActivityDependencies, 'store' | 'agents' | 'registry'>): ExecuteTool {
+  return async (args) => {
+    if (!args.approved) return execute(args);
+    const tool = (await registryInConversation(registry, agents.get(args.agentId), args)).get(args.tool);
+    const call = tool && (await store.toolCalls.get(args.callId));
+    // One of another hash was edited, which is looked at with its claim.
+    if (!call || call.hash !== args.hash || !isOutdated(tool, call)) return execute(args);
+    const { message } = failure('APPROVAL_OUTDATED', { tool: tool.id, version: tool.pluginVersion });
+    await createSettleCall({ store })({ ...args, settlement: 'failed', message });
+    return tellStored({ args, store, registry, tool }, (await store.toolCalls.get(args.callId)) ?? call);
+  };
+}
+
+/** True when a call has not begun, and its tool is not the one any more that it was proposed with. */
+export function isOutdated(tool: Pick<RegisteredTool, 'id' | 'pluginVersion'>, call: Pick<ToolCallRow, 'state' | 'arguments' | 'hash'>): boolean {
+  return call.state === 'proposed' && hashCall(tool, call.arguments) !== call.hash;
+}

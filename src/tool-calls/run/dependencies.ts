@@ -1,0 +1,24 @@
+import type { Agent } from '../../contracts/agent.ts';
+import type { StartConversation } from '../../activities/start-scheduled.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { CallMetrics } from '../../metrics/worker-metrics.ts';
+import type { Models } from '../../models/create-models.ts';
+import type { PluginServices } from '../../plugins/api/plugin-services.ts';
+import type { Registry } from '../../plugins/registry/registry.ts';
+import type { Sandboxes } from '../../sandbox/api/sandbox.ts';
+import type { Store } from '../../store/store.ts';
+
+/** All that the activities of a worker work with. */
+export interface ActivityDependencies {
+  store: Store;
+  sandboxes: Sandboxes;
+  registry: Registry;
+  /** By agent id. */
+  agents: ReadonlyMap<string, Agent>;
+  models: Models;
+  services: PluginServices;
+  startConversation: StartConversation;
+  log: Logger;
+  /** Told of tool calls, where somebody wants to know. */
+  metrics?: CallMetrics;
+}

@@ -1,0 +1,258 @@
+import { pause } from '../../common/pause.ts';
+import type { ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../../contracts/activities.ts';
+import type { Agent } from '../../contracts/agent.ts';
+import { callOfCode } from '../../contracts/call-ids.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
+import type { MethodAnswer, MethodCall, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { CallResult, NewEvent, NewMethodCall, Store, ToolCallRow } from '../../store/store.ts';
+import { deferred } from '../../common/deferred.ts';
+import { judgeMethod, type MethodVerdict } from './judge-method.ts';
+import { searchableTools } from '../offer/offer-tools.ts';
+import { answerOf, refusal } from '../results/method-answer.ts';
+import { shownArguments } from '../results/shown-arguments.ts';
+import { createSettleCall } from '../results/settle-call.ts';
+import type { RunOutcome } from './tool-run.ts';
+
+/**
+ * Who waits in this worker for the results of calls, by their ids: whoever stores one tells it at once, sooner than a look into the ledger
+ * finds it. One that another worker stores is found there only.
+ */
+export type AwaitedResults = Map<string, (result: StoredResult) => void>;
+type StoredResult = Pick<ToolCallRow, keyof CallResult | 'tool'>;
+
+export interface DeskParts {
+  args: ExecuteToolArgs;
+  store: Store;
+  awaited: AwaitedResults;
+  registry: Registry;
+  agents: ReadonlyMap<string, Agent>;
+  log: Logger;
+  /** Runs a call within this attempt. Absent where that itself is done within another: there is nobody who could wait for the workflow. */
+  runAtOnce?: (args: ExecuteToolArgs, within: Within) => Promise<ExecuteToolResult>;
+}
+
+/** A call of code that is run within the attempt of the call whose code it is. */
+export interface Within {
+  /** The call and its event, for the ledger that does not know it yet. */
+  proposal: NewMethodCall;
+  requested: NewEvent;
+  /** Told the result when this attempt is the one that stored it. */
+  onStored: (result: CallResult) => void;
+}
+
+type Judged = Extract<MethodVerdict, { proposed: ProposedCall }>;
+
+interface OpenCall {
+  handle: SandboxHandle;
+  call: MethodCall;
+  callId: string;
+}
+
+const MAX_DURABLE = 1000;
+/** Milliseconds without output or calls after which code that has open calls counts as waiting. */
+const QUIET_MS = 400;
+const FIRST_LOOK_MS = 5;
+const LAST_LOOK_MS = 200;
+/** What interrupts a call ends its code too, which would otherwise act on that first and end as if by itself. Only code that lives so long is told. */
+const INTERRUPTION_GRACE_MS = 10_000;
+
+/**
+ * Takes the calls of tools that the code of one tool call makes, while this worker is attached to it. What only reads and needs no approval is run
+ * and answered at once. Everything else is noted in the ledger and handed to the workflow, which runs it like a call of the model's; its result is
+ * delivered by whoever is attached then. The numbers of the calls make all of it repeatable.
+ */
+export class MethodDesk implements Disposable {
+  private readonly parts: DeskParts;
+  private readonly outcome = deferred<RunOutcome>();
+  private readonly known: Set<string>;
+  /** Calls that the workflow does not know of yet. */
+  private readonly fresh: ProposedCall[] = [];
+  /** Calls that the workflow looks after, whose results may come while we are attached. */
+  private readonly open = new Map<string, OpenCall>();
+  /** What the conversation may use; asked for once, with the first call. */
+  private available: Promise<RegisteredTool[]> | undefined;
+  private working = 0;
+  private stirredAt = performance.now();
+  private timer: NodeJS.Timeout | undefined;
+  private readonly closed = new AbortController();
+
+  constructor(parts: DeskParts) {
+    this.parts = parts;
+    this.known = new Set(parts.args.openMethods);
+  }
+
+  /** Resolves when the workflow has to go on: with calls that are new to it, or because all the code does is wait. */
+  get suspended(): Promise<RunOutcome> {
+    return this.outcome.promise;
+  }
+
+  take(handle: SandboxHandle, call: MethodCall): void {
+    this.stir();
+    void this.work(() => this.serve({ handle, call, callId: callOfCode(call.execId, call.number) }));
+  }
+
+  /** The code has given a sign of life. */
+  stir(): void {
+    this.stirredAt = performance.now();
+  }
+
+  [Symbol.dispose](): void {
+    this.closed.abort();
+    clearTimeout(this.timer);
+    for (const callId of this.open.keys()) this.letGo(callId);
+  }
+
+  private async work(task: () => Promise<void>): Promise<void> {
+    this.working += 1;
+    try {
+      await task();
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.working -= 1;
+    }
+    if (this.working === 0 && this.fresh.length > 0) this.outcome.resolve({ outcome: 'suspended', calls: this.fresh });
+  }
+
+  /** An exec that cannot be reached is the affair of whoever follows it; anything else is to be tried again later. */
+  private fail(error: unknown): void {
+    const isOfSandbox = isFailure(error) && /^(SANDBOX_|DOCKER_|EXEC_NOT_FOUND)/.test(error.code);
+    if (isOfSandbox) this.parts.log.debug({ err: error, callId: this.parts.args.callId }, 'a call of code could not be answered');
+    else this.outcome.resolve({ outcome: 'later', error });
+  }
+
+  private async serve(one: OpenCall): Promise<void> {
+    const { call, callId } = one;
+    const row = call.repeated ? await this.parts.store.toolCalls.get(callId) : undefined;
+    if (row?.content) return this.deliver(one, row);
+    // What the workflow has begun is not judged again: a person may have changed the arguments since.
+    if (row && this.known.has(callId)) return this.watch(one);
+    const verdict = await judgeMethod({ ...this.parts, available: await this.tools() }, callId, call, row);
+    switch (verdict.next) {
+      case 'answer':
+        return answer(one, verdict.answer);
+      case 'deny':
+        return this.deny(one, verdict);
+      case 'at-once':
+        return this.runAtOnce(one, verdict);
+      case 'durable':
+        return this.handOver(one, verdict);
+    }
+  }
+
+  /** As they are now: a plugin may have been reloaded or disabled since the conversation was asked about. */
+  private async tools(): Promise<RegisteredTool[]> {
+    this.available ??= searchableTools(this.parts, this.parts.args);
+    return (await this.available).flatMap(({ id }) => this.parts.registry.get(id) ?? []);
+  }
+
+  private async deny(one: OpenCall, judged: Judged): Promise<void> {
+    const { args, store } = this.parts;
+    const { callId, tool, why } = judged.proposed;
+    if (!(await this.propose(one, judged))) return answer(one, noRoom(args));
+    await createSettleCall({ store })({ ...args, callId, tool, settlement: 'denied', message: `Denied by policy: ${why}` });
+    await this.deliverStored(one);
+  }
+
+  private async runAtOnce(one: OpenCall, judged: Judged): Promise<void> {
+    const { args, runAtOnce } = this.parts;
+    if (!runAtOnce) return this.handOver(one, judged);
+    const { callId, tool, hash, timeoutMs, needsSandbox } = judged.proposed;
+    const { openMethods: _, ...same } = args;
+    const stored: CallResult[] = [];
+    const within = { ...this.proposalOf(one, judged), onStored: (result: CallResult) => void stored.push(result) };
+    try {
+      await runAtOnce({ ...same, callId, tool, hash, timeoutMs, needsSandbox }, within);
+    } catch (error) {
+      if (isFailure(error, 'STORAGE_EXHAUSTED')) return answer(one, noRoom(args));
+      throw error;
+    }
+    const [result] = stored;
+    if (result) await this.deliver(one, { ...result, tool });
+    else await this.deliverStored(one);
+  }
+
+  /** From here on the time that the call takes is not the code's. */
+  private async handOver(one: OpenCall, judged: Judged): Promise<void> {
+    const { handle, call } = one;
+    if (!this.parts.runAtOnce) return answer(one, refusal('NOT_ALLOWED', `${judged.proposed.tool} cannot be called by the code of a tool that only reads.`));
+    if ((await handle.holdMethod(call.execId, call.number)) > MAX_DURABLE) {
+      const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval; more are not taken.`;
+      return answer(one, refusal('TOO_MANY', message));
+    }
+    if (!(await this.propose(one, judged))) return answer(one, noRoom(this.parts.args));
+    this.fresh.push(judged.proposed);
+  }
+
+  private watch(one: OpenCall): void {
+    this.open.set(one.callId, one);
+    this.parts.awaited.set(one.callId, (result) => {
+      if (this.letGo(one.callId)) void this.work(() => this.deliver(one, result));
+    });
+    if (this.timer === undefined) this.lookAfter(FIRST_LOOK_MS);
+  }
+
+  /** False when nobody waited for it any more. */
+  private letGo(callId: string): boolean {
+    this.parts.awaited.delete(callId);
+    return this.open.delete(callId);
+  }
+
+  /** False when the conversation has stored all that it may. */
+  private propose(one: OpenCall, judged: Judged): Promise<boolean> {
+    const { proposal, requested } = this.proposalOf(one, judged);
+    return this.parts.store.toolCalls.proposeMethod(proposal, [requested], this.parts.args.storageLimit);
+  }
+
+  private proposalOf({ call, callId }: OpenCall, { proposed, accepted }: Judged): Omit<Within, 'onStored'> {
+    const { conversationId, turnId, stepId, callId: parentCallId } = this.parts.args;
+    const { tool, hash, decision, why } = proposed;
+    const proposal = { callId, conversationId, turnId, stepId, number: call.number, tool, arguments: accepted, hash, parentCallId };
+    const data = { callId, tool, ...shownArguments(accepted), decision, why, parentCallId };
+    return { proposal, requested: { type: 'tool.requested', turnId, stepId, data } };
+  }
+
+  private async deliverStored(one: OpenCall): Promise<void> {
+    const row = await this.parts.store.toolCalls.get(one.callId);
+    if (row?.content) await this.deliver(one, row);
+  }
+
+  /** An agent's answer is for the model: the code ends at the call. */
+  private async deliver(one: OpenCall, row: StoredResult): Promise<void> {
+    if (row.state === 'interrupted') await pause(INTERRUPTION_GRACE_MS, this.closed.signal);
+    if (this.closed.signal.aborted) return;
+    this.stir();
+    const kind = this.parts.registry.get(row.tool)?.kind;
+    const concludes = (kind === 'agent' || kind === 'multimodal_agent') && row.state === 'finished' && !row.isError;
+    if (concludes) await one.handle.concludeAt(one.call.execId, one.call.number);
+    else await answer(one, answerOf(row));
+  }
+
+  private lookAfter(milliseconds: number): void {
+    if (this.closed.signal.aborted) return;
+    this.timer = setTimeout(() => void this.work(() => this.look(milliseconds)), milliseconds);
+  }
+
+  private async look(waited: number): Promise<void> {
+    for (const [callId, one] of this.open) {
+      const row = await this.parts.store.toolCalls.get(callId);
+      if (row?.content && this.letGo(callId)) void this.work(() => this.deliver(one, row));
+    }
+    this.timer = undefined;
+    if (this.open.size === 0) return;
+    // This look itself is the one piece of work.
+    const isQuiet = this.working === 1 && this.fresh.length === 0 && performance.now() - this.stirredAt > QUIET_MS;
+    if (isQuiet) this.outcome.resolve({ outcome: 'suspended', calls: [] });
+    else this.lookAfter(Math.min(LAST_LOOK_MS, waited * 1.2));
+  }
+}
+
+function noRoom({ storageLimit = 0 }: ExecuteToolArgs): MethodAnswer {
+  return refusal('STORAGE_EXHAUSTED', failure('STORAGE_EXHAUSTED', { limit: Math.round(storageLimit / 2 ** 20) }).message);
+}
+
+function answer({ handle, call }: OpenCall, given: MethodAnswer): Promise<void> {
+  return handle.answerMethod(call.execId, call.number, given);
+}

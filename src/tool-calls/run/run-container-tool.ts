@@ -1,0 +1,163 @@
+import { Context } from '@temporalio/activity';
+import { isExecOf } from '../../contracts/call-ids.ts';
+import type { ContentPart } from '../../contracts/transcript.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
+import type { ExecInfo, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import { comeBackLater, whyCancelled } from './cancellation.ts';
+import { deferred } from '../../common/deferred.ts';
+import { contextFor } from './tool-context.ts';
+import { contentOf } from '../results/tool-result.ts';
+import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import type { CallSandbox, Ending } from './tool-sandbox.ts';
+
+/** One for all calls: making such an error takes a stack trace, and few tools ever look at it. */
+const ENDED = new DOMException('The call of the tool has ended', 'AbortError');
+/** Containers that may die under one call before it is given up; each time it is certain that no command had started, or that it may be repeated. */
+const MAX_REBUILDS = 3;
+const TAIL_BYTES = 4000;
+const FILES_LOST = "the sandbox's container died and all its files are gone, with them the record of what this call had started; nothing was run again";
+
+/**
+ * Runs a tool whose effects are commands of the sandbox. Running it again is always safe: its commands are named after the call, and the
+ * supervisor attaches to those that were started. Cancellation lets go of them; only an interruption kills.
+ */
+export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
+  for (let rebuilds = 0; rebuilds <= MAX_REBUILDS; rebuilds += 1) {
+    const sandbox = sandboxFor(run);
+    const outcome = await execute(run, sandbox);
+    const ending = sandbox.ending();
+    if (!ending) {
+      if (outcome.outcome === 'failed') await endCommands(run, sandbox);
+      return withConclusion(run, sandbox, outcome);
+    }
+    if (ending.kind !== 'lost') return outcomeOf(run, ending, outcome);
+    const broken = await findBroken(run);
+    if (broken) return broken;
+  }
+  return {
+    outcome: 'failed',
+    text: failure('TOOL_FAILED', { tool: run.args.tool, problem: 'its sandbox died again and again before it could start' }).message,
+  };
+}
+
+async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> {
+  const { cancellationSignal } = Context.current();
+  const ended = new AbortController();
+  const context = contextFor(run, sandbox, AbortSignal.any([cancellationSignal, ended.signal]));
+  const answer = Promise.resolve()
+    .then(() => run.tool.execute(run.claim.call.arguments, context))
+    .then(
+      (result): RunOutcome => ({ outcome: 'returned', result }),
+      (error: unknown): RunOutcome => {
+        sandbox.note(error);
+        return failedBy(run, error);
+      },
+    );
+  const released = deferred<RunOutcome>();
+  const letGo = () => {
+    sandbox.detach();
+    released.resolve({ outcome: 'detached' });
+  };
+  if (cancellationSignal.aborted) letGo();
+  cancellationSignal.addEventListener('abort', letGo, { once: true });
+  const overdue = watchIdle(run, sandbox, released.resolve);
+  try {
+    const outcome = await Promise.race([answer, released.promise, run.methods.suspended]);
+    if (outcome.outcome === 'suspended' || outcome.outcome === 'later') sandbox.detach();
+    return outcome;
+  } finally {
+    clearInterval(overdue);
+    cancellationSignal.removeEventListener('abort', letGo);
+    ended.abort(ENDED);
+  }
+}
+
+/** A call that has failed takes no effect any more, though its tool gave up before its commands. */
+async function endCommands({ log, args: { tool } }: ToolRun, sandbox: CallSandbox): Promise<void> {
+  await sandbox.endCommands().catch((error: unknown) => log.warn({ tool, err: error }, 'commands of a call that has failed could not be ended'));
+}
+
+/** What the code's own end was follows what the tool told that ended it. */
+async function withConclusion(run: ToolRun, sandbox: CallSandbox, outcome: RunOutcome): Promise<RunOutcome> {
+  const concludedBy = sandbox.concludedBy();
+  const conclusion = concludedBy === undefined ? undefined : await run.store.toolCalls.get(concludedBy);
+  if (outcome.outcome !== 'returned' || !conclusion) return outcome;
+  const { content, isError } = await contentOf(run.tool, outcome.result);
+  const told: ContentPart = { type: 'text', text: `The code was ended at its call of ${conclusion.tool}, which answered:` };
+  return { outcome: 'returned', result: { content: [...content, told, ...(conclusion.content ?? [])], isError } };
+}
+
+/** Commands have a timeout of their own, which does not count frozen time; this one is for what the tool does between them. */
+function watchIdle(run: ToolRun, sandbox: CallSandbox, resolve: (outcome: RunOutcome) => void): NodeJS.Timeout {
+  const { timeoutMs, tool } = run.args;
+  let idleMs = 0;
+  const tickMs = Math.min(1000, Math.max(10, timeoutMs / 4));
+  return setInterval(() => {
+    idleMs = sandbox.isBusy() ? 0 : idleMs + tickMs;
+    if (idleMs < timeoutMs) return;
+    resolve({ outcome: 'failed', text: failure('TOOL_FAILED', { tool, problem: `it did nothing for ${timeoutMs} ms and was given up` }).message });
+  }, tickMs);
+}
+
+function outcomeOf(run: ToolRun, ending: Exclude<Ending, { kind: 'lost' }>, outcome: RunOutcome): RunOutcome {
+  switch (ending.kind) {
+    case 'interrupted': {
+      const { stdout, stderr } = ending.result ?? {};
+      const shown = [stdout?.text, stderr?.text].filter((text) => text).join('\n');
+      return { outcome: 'interrupted', text: `Interrupted on request.${shown ? ` Its output until then:\n${shown}` : ''}` };
+    }
+    case 'unreachable':
+      run.opened.forget(run.args.conversationId);
+      return { outcome: 'later', error: ending.error };
+    case 'detached':
+      break;
+  }
+  if (outcome.outcome === 'suspended' || outcome.outcome === 'later') return outcome;
+  // A tool that had its answer when the cancellation came keeps it.
+  if (outcome.outcome === 'returned') return outcome;
+  const cancellation = whyCancelled();
+  return cancellation === 'requested' ? { outcome: 'detached' } : { outcome: 'later', error: comeBackLater(run.args.callId, cancellation) };
+}
+
+/** After the container's death: the journal lies on the volume and tells whether a command of this call was under way. One that may be repeated is forgotten. */
+async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
+  const { callId, conversationId } = run.args;
+  run.opened.forget(conversationId);
+  try {
+    const handle = await openFor(run);
+    if (await lostJournal(run, handle)) return { outcome: 'unknown', why: FILES_LOST };
+    const broken = (await handle.execs()).filter(({ execId, state }) => state === 'lost' && isExecOf(callId, execId));
+    const [first] = broken;
+    if (!first) return undefined;
+    if (!isRepeatable(run)) return { outcome: 'unknown', why: await describe(handle, first) };
+    for (const { execId } of broken) await handle.forget(execId);
+    return undefined;
+  } catch (error) {
+    run.opened.forget(conversationId);
+    return withoutSandbox(error);
+  }
+}
+
+function withoutSandbox(error: unknown): RunOutcome {
+  if (isFailure(error, 'INTERRUPTED')) return { outcome: 'interrupted', text: 'Interrupted on request.' };
+  if (!isFailure(error) || error.retryable) return { outcome: 'later', error };
+  return { outcome: 'unknown', why: `the sandbox's container died, and it cannot be looked into: ${error.message}` };
+}
+
+async function describe(handle: SandboxHandle, broken: ExecInfo): Promise<string> {
+  const begun = `the sandbox's container died while this command ran, and it was not run again: ${cutMiddle(broken.command, 300)}`;
+  const tail = await readTail(handle, broken);
+  return tail ? `${begun}\nLast output before that:\n${tail}` : `${begun}\nIt had written nothing.`;
+}
+
+/** The journal is readable in the sandbox; a tail that cannot be read is no reason to keep the model waiting. */
+async function readTail(handle: SandboxHandle, { execId }: ExecInfo): Promise<string> {
+  try {
+    const journal = `/home/.longshore/execs/${execId}`;
+    const result = await handle.run(`tail -c ${TAIL_BYTES} ${journal}/stdout; tail -c ${TAIL_BYTES} ${journal}/stderr`, { timeoutMs: 10_000 });
+    return result.stdout.text.trim();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,58 @@
+import { Context } from '@temporalio/activity';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import { operatorText } from '../../contracts/operator-text.ts';
+import { comeBackLater, whyCancelled } from './cancellation.ts';
+import { deferred } from '../../common/deferred.ts';
+import { redact } from '../results/redact.ts';
+import { contextFor } from './tool-context.ts';
+import { failedBy, isRepeatable, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+
+/**
+ * Runs a tool in the worker's own process. Nobody can look up later what it did, so only one that says it may be repeated is run a second time.
+ */
+export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
+  if (run.claim.attempt > 1 && !isRepeatable(run)) return { outcome: 'unknown', why: 'the worker died or was stopped while it ran' };
+  const context = Context.current();
+  const { cancellationSignal } = context;
+  const sandbox = sandboxFor(run);
+  const controller = new AbortController();
+  const ended = deferred<RunOutcome>();
+  const end = (outcome: RunOutcome) => {
+    ended.resolve(outcome);
+    sandbox.detach();
+    controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
+  };
+  const cancel = () => end(cancelledOutcome(run, context));
+  const timer = setTimeout(() => end(overdue(run)), run.args.timeoutMs);
+  if (cancellationSignal.aborted) cancel();
+  cancellationSignal.addEventListener('abort', cancel, { once: true });
+  run.progress.phase('running');
+  try {
+    return await Promise.race([answerOf(run, contextFor(run, sandbox, controller.signal)), ended.promise]);
+  } finally {
+    clearTimeout(timer);
+    cancellationSignal.removeEventListener('abort', cancel);
+    // Whatever the tool left running can neither send nor note any more.
+    controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
+  }
+}
+
+async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): Promise<RunOutcome> {
+  try {
+    return { outcome: 'returned', result: await run.tool.execute(run.claim.call.arguments, context) };
+  } catch (error) {
+    if (isFailure(error, 'PLUGIN_ENDED') && !isRepeatable(run)) return { outcome: 'unknown', why: operatorText(error.message, undefined, redact) };
+    return failedBy(run, error);
+  }
+}
+
+function cancelledOutcome(run: ToolRun, context: Context): RunOutcome {
+  const cancellation = whyCancelled(context);
+  if (cancellation === 'requested') return { outcome: 'interrupted', text: 'Interrupted on request while it ran; what it had done until then stays done.' };
+  if (isRepeatable(run)) return { outcome: 'later', error: comeBackLater(run.args.callId, cancellation, context) };
+  return { outcome: 'unknown', why: 'its worker was stopped while it ran' };
+}
+
+function overdue({ args: { tool, timeoutMs } }: ToolRun): RunOutcome {
+  return { outcome: 'failed', text: failure('TOOL_FAILED', { tool, problem: `it took longer than ${timeoutMs} ms and was aborted` }).message };
+}

@@ -1,0 +1,135 @@
+import { Context } from '@temporalio/activity';
+import type { ExecuteToolResult } from '../../contracts/activities.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { CallResult, NewEvent, ToolCallRow } from '../../store/store.ts';
+import { cutText } from '../results/cut-text.ts';
+import { toValue } from '../results/method-answer.ts';
+import { onlyNoted } from '../results/only-noted.ts';
+import { tierOf, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { errorContent, shorten, textOf, contentOf } from '../results/tool-result.ts';
+
+const MAX_EVENT_BYTES = 4000;
+const SETTLE_TRIES = 8;
+
+/** Stores how a call ended, in one transaction with its transcript entry and events, and tells the workflow, and `onStored` of a result. Throws what is to be tried later. */
+export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?: (result: CallResult) => void): Promise<ExecuteToolResult> {
+  const goesOn = outcome.outcome === 'detached' || outcome.outcome === 'suspended' || outcome.outcome === 'later';
+  const told = await run.output.drain(goesOn);
+  if (goesOn) {
+    if (told.length > 0) await run.store.events.append(run.args.conversationId, told).catch((error: unknown) => warn(run, error));
+    if (outcome.outcome === 'later') throw outcome.error;
+    return { ...outcome, sandboxTier: await tierOf(run) };
+  }
+  run.progress.phase('storing');
+  const result = await resultOf(run, outcome);
+  await noteBehavior(run, result);
+  const tier = tierOf(run);
+  // Looked at below; a failure must not come before the result is stored.
+  tier.catch(() => undefined);
+  const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
+  if (!settled) return storedByOther(run);
+  run.awaited.get(run.args.callId)?.({ ...result, tool: run.args.tool });
+  onStored?.(result);
+  return { ...(await verdictOf(run, result)), sandboxTier: await tier };
+}
+
+/** What the workflow is told about a call that has its result. */
+export async function tellStored(run: Stored, call: ToolCallRow): Promise<ExecuteToolResult> {
+  const { state, content = [], isError } = call;
+  if (state === 'proposed' || state === 'running') throw failure('DETACHED', { execId: call.callId });
+  return { ...(await verdictOf(run, { state, content, isError })), sandboxTier: await tierOf(run) };
+}
+
+type Stored = Pick<ToolRun, 'args' | 'store' | 'registry'> & { tool: ToolRun['tool'] | undefined };
+type Verdict = ExecuteToolResult extends infer R ? (R extends { sandboxTier: unknown } ? Omit<R, 'sandboxTier'> : never) : never;
+
+async function verdictOf(run: Stored, { state, content, isError }: CallResult): Promise<Verdict> {
+  if (state === 'interrupted') return { outcome: 'interrupted' };
+  if (state === 'unknown') return { outcome: 'unknown', why: cut(textOf(content)) };
+  const noted = await onlyNoted(run, { state, content, isError });
+  return { outcome: 'finished', isError, ...(run.tool?.kind === 'behavior' && { kind: 'behavior' as const }), ...(noted && { onlyNoted: true as const }) };
+}
+
+async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'suspended' | 'later' }>): Promise<CallResult> {
+  switch (outcome.outcome) {
+    case 'returned': {
+      const { content, isError } = await contentOf(run.tool, outcome.result);
+      const value = isError || run.claim.call.parentCallId === undefined ? undefined : toValue(outcome.result);
+      return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError, ...(value !== undefined && { value }) };
+    }
+    case 'failed':
+      return { state: 'failed', ...errorContent(cut(outcome.text)) };
+    case 'interrupted':
+      return { state: 'interrupted', content: await shorten(errorContent(outcome.text).content, (whole) => keepWhole(run, whole)), isError: true };
+    case 'unknown':
+      break;
+  }
+  const text = `It is not known whether this call took effect: ${outcome.why}\nLook at the state of things before you repeat it.`;
+  return { state: 'unknown', ...errorContent(text) };
+}
+
+function closingEvent(run: ToolRun, outcome: RunOutcome, { content, isError }: CallResult): NewEvent {
+  const { callId, tool, turnId, stepId } = run.args;
+  if (outcome.outcome === 'unknown') return { type: 'tool.unknown', turnId, stepId, data: { callId, tool, why: outcome.why } };
+  const { startedAt } = run.claim.call;
+  const durationMs = startedAt ? Math.max(0, Date.now() - Date.parse(startedAt)) : 0;
+  return { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: cut(textOf(content)), durationMs } };
+}
+
+/** What a `behavior` did for code, the model reads in a note; the code goes on with the value. */
+async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, isError }: CallResult): Promise<void> {
+  const text = textOf(content);
+  if (tool.kind !== 'behavior' || claim.call.parentCallId === undefined || isError || text.trim() === '') return;
+  await store.transcript.append(args.conversationId, args.turnId, args.stepId, `noted-${args.callId}`, { role: 'note', text: `${args.tool}: ${text}` });
+}
+
+/** A database that is away for some seconds must not cost a result that only this process has. */
+async function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events);
+    } catch (error) {
+      if (!isFailure(error, 'POSTGRES_UNAVAILABLE') || tries === SETTLE_TRIES) throw error;
+      warn(run, error);
+      await pause(Math.min(250 * 2 ** tries, 5000));
+    }
+  }
+}
+
+/** Somebody else has stored a result, or has claimed the call after us and will. */
+async function storedByOther(run: ToolRun): Promise<ExecuteToolResult> {
+  const call = await run.store.toolCalls.get(run.args.callId);
+  if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: run.args.callId });
+  return tellStored(run, call);
+}
+
+async function keepWhole(run: ToolRun, whole: string): Promise<string | undefined> {
+  const path = `/home/user/.longshore-results/${run.args.callId}.txt`;
+  try {
+    const handle = run.handle ?? (await openIfThere(run));
+    await handle?.writeFile(path, whole);
+    return handle && path;
+  } catch (error) {
+    warn(run, error);
+    return undefined;
+  }
+}
+
+async function openIfThere(run: ToolRun): Promise<SandboxHandle | undefined> {
+  const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
+  const hasProcesses = row?.state === 'running' || row?.state === 'frozen' || row?.state === 'hibernated';
+  return hasProcesses ? (await run.opened.open(run.args)).handle : undefined;
+}
+
+function cut(text: string): string {
+  return cutText(text, MAX_EVENT_BYTES, (omitted) => `\n[… ${omitted} bytes left out …]\n`);
+}
+
+function warn(run: ToolRun, error: unknown): void {
+  run.log.warn({ err: error, callId: run.args.callId }, 'could not store; trying again or going on without it');
+}
+
+async function pause(milliseconds: number): Promise<void> {
+  await Context.current().sleep(milliseconds);
+}

@@ -1,0 +1,64 @@
+import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
+import type { ToolRun } from './tool-run.ts';
+import type { CallSandbox } from './tool-sandbox.ts';
+import { storeFor } from '../offer/plugin-store.ts';
+import { filesFor } from './tool-files.ts';
+import { createMessages, type Messages } from './tool-messages.ts';
+
+/** What the tool is given besides its arguments. */
+export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
+  const { conversationId, userId, tenantId, agentId, turnId, callId } = run.args;
+  const { log, services, tool } = run;
+  const fetch = endingWith(signal, services.fetchFor(tool.permissions.network ?? []));
+  const { send, note, at } = createMessages(run, signal);
+  return {
+    conversationId,
+    userId,
+    tenantId,
+    agentId,
+    turnId,
+    callId,
+    signal,
+    sandbox: toolSandbox(sandbox, at),
+    logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
+    heartbeat: (line) => run.progress.line(line),
+    env: environmentOf(run),
+    config: services.configOf(tool.pluginId),
+    store: storeFor(run),
+    files: filesFor(run, sandbox, fetch),
+    fetch,
+    message: () => messageOf(run),
+    send,
+    note,
+  };
+}
+
+/** Only what the API of plugins has: what else an attempt does with its sandbox, such as letting go of it, is not for tools. */
+function toolSandbox(sandbox: CallSandbox, at: Messages['at']): ToolSandbox {
+  const { handle, exec, runCode, callServer, start } = sandbox;
+  return {
+    handle,
+    exec,
+    runCode,
+    callServer,
+    runTool: (given) => sandbox.runTool({ ...given, ask: (question) => given.ask({ ...question, ...at(question.number) }) }),
+    start,
+  };
+}
+
+async function messageOf({ store, args }: ToolRun): Promise<UserMessage | undefined> {
+  const found = await store.transcript.messageOf(args.conversationId, args.turnId);
+  if (found?.entry.role !== 'user') return undefined;
+  const { content } = found.entry;
+  return { text: content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n'), content, at: found.at };
+}
+
+function environmentOf({ tool, services }: ToolRun): Readonly<Record<string, string>> {
+  const declared = tool.environment.map((name) => [name, services.environment(name)] as const);
+  return Object.freeze(Object.fromEntries(declared.filter((pair): pair is [string, string] => pair[1] !== undefined)));
+}
+
+/** A request ends with its call. */
+function endingWith(signal: AbortSignal, fetch: ToolContext['fetch']): ToolContext['fetch'] {
+  return (url, init = {}) => fetch(url, { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal });
+}

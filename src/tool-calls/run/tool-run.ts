@@ -1,0 +1,137 @@
+import type { ExecuteToolArgs, ProposedCall } from '../../contracts/activities.ts';
+import { isExecOf } from '../../contracts/call-ids.ts';
+import type { SandboxTier } from '../../contracts/conversation.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { PluginServices } from '../../plugins/api/plugin-services.ts';
+import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { ClaimResult, Store } from '../../store/store.ts';
+import type { AwaitedResults, MethodDesk } from './method-desk.ts';
+import type { OutputEvents } from '../results/output-events.ts';
+import type { Progress } from './progress.ts';
+import { redact } from '../results/redact.ts';
+import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
+import { createCallSandbox, type CallSandbox } from './tool-sandbox.ts';
+
+/** One claimed call under way in this worker. */
+export interface ToolRun {
+  args: ExecuteToolArgs;
+  claim: Extract<ClaimResult, { outcome: 'claimed' }>;
+  tool: RegisteredTool;
+  registry: Registry;
+  store: Store;
+  opened: ConversationSandboxes;
+  services: PluginServices;
+  progress: Progress;
+  output: OutputEvents;
+  log: Logger;
+  /** Where calls of the call's code are taken. */
+  methods: MethodDesk;
+  awaited: AwaitedResults;
+  /** Set once the sandbox was reached. */
+  handle?: SandboxHandle;
+}
+
+/** How an attempt at a call ended. */
+export type RunOutcome =
+  | { outcome: 'returned'; result: unknown }
+  /** An error result, for the model. */
+  | { outcome: 'failed'; text: string }
+  | { outcome: 'interrupted'; text: string }
+  | { outcome: 'unknown'; why: string }
+  | { outcome: 'detached' }
+  /** Its code waits for calls; these are new to the workflow. */
+  | { outcome: 'suspended'; calls: ProposedCall[] }
+  /** Nothing can be said now; thrown, so that Temporal comes back. */
+  | { outcome: 'later'; error: unknown };
+
+/** The sandbox for one execution of the tool; opened at its first use. */
+export function sandboxFor(run: ToolRun): CallSandbox {
+  let opening: Promise<SandboxHandle> | undefined;
+  return createCallSandbox({
+    args: run.args,
+    isBegun: run.claim.attempt > 1,
+    open: () => (opening ??= openToGoOn(run)),
+    onMethodCall: (handle, call) => run.methods.take(handle, call),
+    onOutput(stream, chunk) {
+      run.output.push(stream, chunk);
+      run.methods.stir();
+      const { stdout, stderr } = run.output.seen();
+      run.progress.output(stdout, stderr, lastLineOf(chunk));
+    },
+  });
+}
+
+/** Opens the sandbox for a call that may have started something in it before; where that cannot be looked up any more, the call must not go on. */
+async function openToGoOn(run: ToolRun): Promise<SandboxHandle> {
+  const handle = await openFor(run);
+  if (run.claim.attempt === 1) return handle;
+  const [lost] = await Promise.all([lostJournal(run, handle), skipTold(run)]);
+  if (lost) {
+    throw failure('SANDBOX_LOST', { sandboxId: handle.sandboxId, problem: 'its files are gone, and with them the record of its commands' });
+  }
+  return handle;
+}
+
+/**
+ * True when the sandbox has lost its files since the call was first claimed, so that its journal does not tell what the call had started. A call that
+ * the journal knows began after the loss: nothing is started again in a sandbox that was rebuilt under a call.
+ */
+export async function lostJournal({ store, args, claim }: ToolRun, handle: SandboxHandle): Promise<boolean> {
+  const row = await store.sandboxes.ofConversation(args.conversationId);
+  const { startedAt } = claim.call;
+  if (row?.filesLostAt === undefined || startedAt === undefined || row.filesLostAt < startedAt) return false;
+  return !(await handle.execs()).some(({ execId }) => isExecOf(args.callId, execId));
+}
+
+/** Opens the conversation's sandbox. What an earlier life of it lost is told to the model by the change of its row. */
+export async function openFor(run: ToolRun): Promise<SandboxHandle> {
+  const { args, store } = run;
+  const opened = await run.opened.open(args);
+  // An interruption that found no sandbox could not bar the first command; it left its word in the ledger.
+  if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
+  run.progress.phase('running');
+  run.handle = opened.handle;
+  return opened.handle;
+}
+
+/** Whether its tool says that doing it again is doing it once. */
+export function isRepeatable({ tool: { annotations } }: Pick<ToolRun, 'tool'>): boolean {
+  return annotations.readOnlyHint === true || annotations.idempotentHint === true;
+}
+
+/** What the model reads about an error that a tool threw. */
+export function failedBy(run: ToolRun, error: unknown): RunOutcome {
+  if (isFailure(error)) return { outcome: 'failed', text: redact(error.message) };
+  const problem = wordsOf(error).trim() || 'it threw an error that says nothing';
+  return { outcome: 'failed', text: failure('TOOL_FAILED', { tool: run.args.tool, problem: redact(problem) }).message };
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  if (typeof error === 'string') return error;
+  try {
+    return JSON.stringify(error) ?? '';
+  } catch {
+    return `it threw ${Array.isArray(error) ? 'a list' : typeof error === 'object' ? 'an object' : `a ${typeof error}`} that is not JSON`;
+  }
+}
+
+/** Tier for the workflow: a sandbox that was just used runs. */
+export async function tierOf(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): Promise<SandboxTier> {
+  if (run.handle) return 'running';
+  const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
+  if (!row) return 'none';
+  return row.state === 'creating' || row.state === 'warm' ? 'running' : row.state;
+}
+
+/** Output that an earlier attempt told is not told again; what came while nobody was attached is. */
+async function skipTold({ args, output, store }: ToolRun): Promise<void> {
+  const { stdout, stderr } = await store.events.toldOutput(args.conversationId, args.callId);
+  output.skip(stdout, stderr);
+}
+
+function lastLineOf(chunk: Buffer): string {
+  return chunk.subarray(-400).toString().trimEnd().split('\n').at(-1) ?? '';
+}

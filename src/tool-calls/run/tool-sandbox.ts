@@ -1,0 +1,275 @@
+import type { ExecuteToolArgs } from '../../contracts/activities.ts';
+import { callOfCode, execOf, isUnderExec } from '../../contracts/call-ids.ts';
+import { failure, isFailure, type ErrorCode } from '../../contracts/errors.ts';
+import type { ToolSandbox } from '../../plugins/api/define-plugin.ts';
+import type { CodeResult, CommandResult, ExecInfo, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/sandbox.ts';
+import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
+import { INTERRUPTED_MARK } from '../../activities/interrupt-call.ts';
+
+/** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
+export type Ending =
+  | { kind: 'interrupted'; result?: CommandResult }
+  /** The container died. */
+  | { kind: 'lost'; error: unknown }
+  /** Docker, the supervisor or the database cannot be reached; a later attempt may attach. */
+  | { kind: 'unreachable'; error: unknown }
+  | { kind: 'detached' };
+
+/** The sandbox as one attempt at a call sees it. */
+export interface CallSandbox extends Omit<ToolSandbox, 'runTool'> {
+  runTool(run: NumberedRun): Promise<CommandResult>;
+  /** The first thing that ended it; from then on nothing more is started. */
+  ending(): Ending | undefined;
+  /** Takes an error that a tool threw for what it says about the sandbox. */
+  note(error: unknown): void;
+  /** Lets go of what runs; it runs on. */
+  detach(): void;
+  /** The call of code at which a command of this call was ended. */
+  concludedBy(): string | undefined;
+  /** True while a command of the call runs or the sandbox is being opened. */
+  isBusy(): boolean;
+  /** Ends what the tool had waited for, and starts nothing more; what it started to run on by itself runs on. */
+  endCommands(): Promise<void>;
+}
+
+export interface CallSandboxParts {
+  args: ExecuteToolArgs;
+  /** An earlier attempt may have started what this one asks for. */
+  isBegun: boolean;
+  open: () => Promise<SandboxHandle>;
+  onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+  /** Takes the calls of tools that the commands' code makes. */
+  onMethodCall: (handle: SandboxHandle, call: MethodCall) => void;
+}
+
+const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE', 'BLOB_FAILED'];
+
+/** What one attempt at a call holds in its sandbox. */
+interface Hold {
+  isBegun: boolean;
+  fate: ReturnType<typeof createFate>;
+  release: AbortController;
+  onOutput: CallSandboxParts['onOutput'];
+  onMethodCall: CallSandboxParts['onMethodCall'];
+  concludedBy?: string;
+  /** For code without a limit of its own. */
+  timeoutMs: number;
+  /** Tools in the sandbox that are over: what they had started is ended with them, which interrupts nothing. */
+  over: Set<string>;
+  /** What somebody waits for, with its sandbox. */
+  awaited: Map<string, SandboxHandle>;
+}
+
+/** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
+export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
+  const { callId, timeoutMs } = args;
+  const fate = createFate(callId);
+  const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, over: new Set(), awaited: new Map() };
+  let named = 0;
+  let busy = 0;
+  const nextId = () => execOf(callId, ++named);
+  return {
+    handle: () => guarded(async (handle) => handle),
+    ...commands(nextId),
+    callServer(server, request, options = {}) {
+      const execId = nextId();
+      return guarded((handle) => callServerOnce(hold, handle, execId, { server, request, options }));
+    },
+    runTool(run) {
+      const execId = nextId();
+      return guarded((handle) => runToolOnce(hold, handle, execId, { ...run, commandsOf: (number) => commands(() => execOf(execId, number)) }));
+    },
+    ending: fate.ending,
+    concludedBy: () => hold.concludedBy,
+    note: (error) => void fate.endBy(error),
+    detach() {
+      fate.end({ kind: 'detached' });
+      hold.release.abort();
+    },
+    isBusy: () => busy > 0,
+    endCommands: () => endAwaited(hold),
+  };
+
+  function commands(idOf: () => string): Pick<ToolSandbox, 'exec' | 'runCode' | 'start'> {
+    return {
+      exec(command, options = {}) {
+        const execId = idOf();
+        return guarded((handle) => runOnce(hold, handle, execId, command, options));
+      },
+      runCode(code, options) {
+        const execId = idOf();
+        return guarded((handle) => runCodeOnce(hold, handle, execId, code, options));
+      },
+      start(command, options = {}) {
+        const execId = idOf();
+        return guarded((handle) => orAttached(hold, handle, execId, handle.start(command, { timeoutMs: 0, ...options, execId }), async (first) => first));
+      },
+    };
+  }
+
+  async function guarded<Result>(use: (handle: SandboxHandle) => Promise<Result>): Promise<Result> {
+    if (fate.ending()) throw fate.refusal();
+    busy += 1;
+    try {
+      const handle = await open();
+      if (fate.ending()) throw fate.refusal();
+      return await use(handle);
+    } catch (error) {
+      throw fate.endBy(error) ?? error;
+    } finally {
+      busy -= 1;
+    }
+  }
+}
+
+/** Until the note is disposed of. */
+function noteAwaited({ awaited }: Hold, execId: string, handle: SandboxHandle): Disposable {
+  awaited.set(execId, handle);
+  return { [Symbol.dispose]: () => void awaited.delete(execId) };
+}
+
+async function endAwaited({ fate, awaited }: Hold): Promise<void> {
+  fate.end({ kind: 'detached' });
+  await Promise.all([...awaited].map(([execId, handle]) => handle.kill(execId)));
+}
+
+async function runOnce(
+  hold: Hold,
+  handle: SandboxHandle,
+  execId: string,
+  command: string,
+  { quiet, methods = false, ...options }: NonNullable<Parameters<ToolSandbox['exec']>[1]>,
+): Promise<CommandResult> {
+  using _awaited = noteAwaited(hold, execId, handle);
+  const { signal } = hold.release;
+  const follow = {
+    signal,
+    ...(methods && { isBegun: hold.isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }),
+    ...(!quiet && { onStdout: (chunk: Buffer) => hold.onOutput('stdout', chunk), onStderr: (chunk: Buffer) => hold.onOutput('stderr', chunk) }),
+  };
+  const started = handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId });
+  const result = await orAttached(hold, handle, execId, started, async () => {
+    const attached = handle.attach(execId, undefined, follow);
+    // Whoever started it may have died before he could give it. What it has had already is not given again: its input is closed then.
+    if (options.stdin !== undefined) handle.writeStdin(execId, options.stdin, { end: true }).catch(() => undefined);
+    return attached;
+  });
+  if (result.status === 'killed') throw killed(hold, execId, result);
+  if (result.concludedBy !== undefined) hold.concludedBy = callOfCode(execId, result.concludedBy);
+  return result;
+}
+
+async function runCodeOnce(
+  hold: Hold,
+  handle: SandboxHandle,
+  execId: string,
+  code: string,
+  { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
+): Promise<CodeResult> {
+  using _awaited = noteAwaited(hold, execId, handle);
+  const { isBegun, release, onOutput, timeoutMs } = hold;
+  const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
+  const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
+  // A pause or the end of the worker lets go of the code; only an interruption ends it.
+  const given = { timeoutMs, ...options, ...follow, execId, onAbort: 'detach' as const };
+  const result = await orAttached(hold, handle, execId, handle.runCode(code, given), () => handle.runCode(code, { ...given, asStarted: true }));
+  if (result.status === 'interrupted') throw killed(hold, execId);
+  if (result.concludedBy !== undefined) hold.concludedBy = callOfCode(execId, result.concludedBy);
+  return result;
+}
+
+interface ServerCall {
+  server: SandboxServer;
+  request: ServerRequest;
+  options: NonNullable<Parameters<ToolSandbox['callServer']>[2]>;
+}
+
+async function callServerOnce(hold: Hold, handle: SandboxHandle, execId: string, { server, request, options }: ServerCall): Promise<ServerAnswer> {
+  const { fate, release, timeoutMs } = hold;
+  const given = { timeoutMs, ...options, signal: release.signal, execId };
+  const called = handle.callServer(server, request, given);
+  const answer = await orAttached(hold, handle, execId, called, () => handle.callServer(server, request, { ...given, asStarted: true }));
+  if (answer.outcome === 'killed') throw fate.end({ kind: 'interrupted' });
+  return answer;
+}
+
+async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, run: NumberedRun & Pick<Questions, 'commandsOf'>): Promise<CommandResult> {
+  using _awaited = noteAwaited(hold, execId, handle);
+  const { fate, isBegun, release, onOutput } = hold;
+  const { request, timeoutMs, onTold, ask, commandsOf } = run;
+  const onMethodCall = answerQuestions(handle, { ask, commandsOf, isOver: () => fate.ending() !== undefined });
+  const onPrint = (chunk: Buffer) => onOutput('stderr', chunk);
+  const options = { execId, timeoutMs, signal: release.signal, isBegun, onTold, onPrint, onMethodCall };
+  const started = handle.runTool(request, options);
+  const result = await orAttached(hold, handle, execId, started, () => handle.runTool(request, { ...options, asStarted: true }));
+  // What it had asked for and still waits for goes with it.
+  hold.over.add(execId);
+  if (result.status !== 'exited') await endCommandsOf(handle, execId);
+  if (result.status === 'killed') throw fate.end({ kind: 'interrupted', result });
+  return result;
+}
+
+/** A killed command was interrupted on request, unless its tool was over by then: its time limit, too, ends what it had started. */
+function killed({ fate, over }: Hold, execId: string, result?: CommandResult): unknown {
+  const isOver = [...over].some((toolId) => isUnderExec(toolId, execId));
+  return isOver ? failure('DETACHED', { execId }) : fate.end({ kind: 'interrupted', ...(result && { result }) });
+}
+
+async function endCommandsOf(handle: SandboxHandle, execId: string): Promise<void> {
+  const running = (await handle.execs()).filter((exec) => exec.state === 'running' && isUnderExec(execId, exec.execId));
+  await Promise.all(running.map((exec) => handle.kill(exec.execId)));
+}
+
+/**
+ * Where the id is taken by something else, that is the mark of an interruption, or what an earlier attempt started: its tool is not repeatable word for
+ * word, or a secret in its environment has another value since. The latter is attached to.
+ */
+async function orAttached<End>(
+  { fate }: Hold,
+  handle: SandboxHandle,
+  execId: string,
+  started: Promise<End>,
+  attach: (first: ExecInfo) => Promise<End>,
+): Promise<End> {
+  try {
+    return await started;
+  } catch (error) {
+    if (!isFailure(error, 'EXEC_MISMATCH')) throw error;
+    const first = (await handle.execs()).find((exec) => exec.execId === execId);
+    if (!first) throw error;
+    if (first.command === INTERRUPTED_MARK) throw fate.end({ kind: 'interrupted' });
+    return attach(first);
+  }
+}
+
+/** The first ending counts. */
+function createFate(callId: string) {
+  let ending: Ending | undefined;
+  const refusal = (): unknown => {
+    if (ending?.kind === 'lost' || ending?.kind === 'unreachable') return ending.error;
+    return ending?.kind === 'interrupted' ? failure('INTERRUPTED', { callId }) : failure('DETACHED', { execId: callId });
+  };
+  return {
+    ending: () => ending,
+    /** The error for whoever asks more of the sandbox. */
+    refusal,
+    end(how: Ending): unknown {
+      ending ??= how;
+      return refusal();
+    },
+    /** As `end`, when the error says that something ended; undefined when it is the tool's own affair or comes after the end. */
+    endBy(error: unknown): unknown {
+      const how = endingOf(error);
+      if (!how || ending) return undefined;
+      ending = how;
+      return refusal();
+    },
+  };
+}
+
+function endingOf(error: unknown): Ending | undefined {
+  if (!isFailure(error)) return undefined;
+  if (error.code === 'SANDBOX_LOST') return { kind: 'lost', error };
+  if (error.code === 'INTERRUPTED') return { kind: 'interrupted' };
+  return UNREACHABLE.includes(error.code) ? { kind: 'unreachable', error } : undefined;
+}

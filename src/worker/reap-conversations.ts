@@ -1,0 +1,77 @@
+import { WorkflowNotFoundError, type WorkflowClient, type WorkflowExecutionStatusName } from '@temporalio/client';
+import type { Agent } from '../contracts/agent.ts';
+import { isFailure } from '../contracts/errors.ts';
+import type { Logger } from '../platform/log.ts';
+import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Store } from '../store/store.ts';
+
+export interface ConversationReaperParts {
+  store: Store;
+  sandboxes: Sandboxes;
+  /** By id; an agent says what becomes of the sandboxes of its closed conversations. */
+  agents: ReadonlyMap<string, Agent>;
+  workflows: Pick<WorkflowClient, 'getHandle'>;
+  log: Logger;
+}
+
+export type ConversationReaper = (signal: AbortSignal) => Promise<string[]>;
+
+/** Conversations looked at in one round; where there are more, the next round goes on from there. */
+const PER_ROUND = 1000;
+const AT_ONCE = 8;
+/** A row is made a moment before its workflow; younger ones without a workflow are left alone. Milliseconds. */
+const GRACE_MS = 60_000;
+const OVER: ReadonlySet<WorkflowExecutionStatusName> = new Set(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
+
+/**
+ * Makes the rounds that close what a workflow could not close itself: conversations whose rows are open while their workflow was terminated, has
+ * failed, or is not there at all. Gives the ids of those it closed; any number of workers may do this at once. A round ends early when its signal aborts.
+ */
+export function createConversationReaper(parts: ConversationReaperParts): ConversationReaper {
+  const { store, log } = parts;
+  let afterId = '';
+  return async (signal) => {
+    const open = await store.conversations.listOpen({ afterId, limit: PER_ROUND });
+    afterId = open.length === PER_ROUND ? (open.at(-1)?.conversationId ?? '') : '';
+    const closed: string[] = [];
+    const waiting = open.values();
+    const work = async () => {
+      for (const { conversationId, agentId, untouchedMs } of waiting) {
+        if (signal.aborted) return;
+        const fate = await fateOf(parts, conversationId);
+        if (fate === 'alive' || (fate === 'absent' && untouchedMs < GRACE_MS)) continue;
+        if (!(await letGoOfSandbox(parts, conversationId, agentId))) continue;
+        if (await store.conversations.close(conversationId, { by: 'reaper', workflow: fate })) closed.push(conversationId);
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+    if (closed.length > 0) log.warn({ closed }, 'conversations closed whose workflow had ended without closing them');
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    return closed;
+  };
+}
+
+async function fateOf({ workflows }: ConversationReaperParts, conversationId: string): Promise<WorkflowExecutionStatusName | 'alive' | 'absent'> {
+  try {
+    const { status } = await workflows.getHandle(conversationId).describe();
+    return OVER.has(status.name) ? status.name : 'alive';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'absent';
+    throw error;
+  }
+}
+
+/** False when it has to be tried again, by this worker or by one of the sandbox's own host. */
+async function letGoOfSandbox({ store, sandboxes, agents, log }: ConversationReaperParts, conversationId: string, agentId: string): Promise<boolean> {
+  const row = await store.sandboxes.ofConversation(conversationId);
+  if (!row || row.state === 'destroyed') return true;
+  const keeps = agents.get(agentId)?.sandbox.onClose === 'keep';
+  try {
+    await (keeps ? sandboxes.stop(row.sandboxId) : sandboxes.destroy(row.sandboxId));
+  } catch (error) {
+    if (isFailure(error, 'SANDBOX_LOST') || isFailure(error, 'SANDBOX_DESTROYED') || isFailure(error, 'SANDBOX_NOT_FOUND')) return true;
+    log.info({ conversationId, err: error }, 'the sandbox of a conversation that is over could not be let go of now');
+    return false;
+  }
+  return true;
+}

@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
+import { parseDuration } from '../common/duration.ts';
+import { loadAgents } from '../definitions/agents/load-agents.ts';
+import { searchableTools } from '../tool-calls/offer/offer-tools.ts';
+import { checkDatabaseUrl, readEnvironment, type Config } from '../platform/config.ts';
+import type { Agent } from '../contracts/agent.ts';
+import type { Logger } from '../platform/log.ts';
+import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
+import { startSampling } from '../metrics/sample-sandboxes.ts';
+import { serveMetrics } from '../metrics/serve-metrics.ts';
+import { createModels } from '../models/create-models.ts';
+import { BUILTIN_PLUGINS } from '../plugins/builtin/builtin-plugins.ts';
+import { openIsolates, type Isolates } from '../plugins/isolates/load-isolated.ts';
+import { createToolsPlugin } from '../plugins/builtin/tools.ts';
+import { createPluginServices } from '../plugins/load/create-plugin-services.ts';
+import { openPluginManager, type PluginManager } from '../plugins/manager/plugin-manager.ts';
+import { sourcesOf } from '../plugins/manager/plugin-source.ts';
+import { unmatchedRules } from '../plugins/approval/unmatched-rules.ts';
+import { watchPlugins } from '../plugins/manager/watch-plugins.ts';
+import { createLister } from '../plugins/dialects/mcp/list-in-sandbox.ts';
+import { openMcpServers, type McpServers } from '../plugins/dialects/mcp/open-servers.ts';
+import { createSandboxes } from '../sdk/backends.ts';
+import type { Registry } from '../plugins/registry/registry.ts';
+import type { Store } from '../store/store.ts';
+import { prepareTemplates } from '../images/prepare-templates.ts';
+import { openStore } from '../store/open-store.ts';
+import { createWorker } from '../worker.ts';
+
+/**
+ * Runs a worker in this process until SIGTERM or SIGINT. Logs `worker ready` when it polls.
+ * @throws what its parts throw at their start: AGENT_INVALID, POSTGRES_UNAVAILABLE, TEMPORAL_UNAVAILABLE, …
+ */
+export async function runWorker(config: Config, log: Logger): Promise<void> {
+  const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
+  const names = sourcesOf(agents.values()).map(({ name }) => name);
+  const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
+  await using isolates = fenced ? await openIsolates({ log, ...isolatesOptionsOf(config) }) : undefined;
+  await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config });
+  await using plugins = await openPlugins({ config, agents, isolates, store, log });
+  await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
+  const { registry } = plugins;
+  const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
+  await using sandboxes = await createSandboxes({ config, store, log });
+  const pools = await prepareTemplates(config, agents, log);
+  const { LONGSHORE_SANDBOX_BACKEND: backend, LONGSHORE_SANDBOX_IMAGE: image } = config;
+  const listInSandbox = createLister({ sandboxes, standard: { backend, image }, directory: join(config.LONGSHORE_HOME, 'mcp') });
+  await using mcp = await openMcpServers({
+    agents: agents.values(),
+    taken,
+    hostPlugins: config.LONGSHORE_HOST_PLUGINS,
+    readEnvironment,
+    listInSandbox,
+    store: store.pluginStore,
+    isEnabled: (name) => plugins.isEnabled(name),
+    log,
+  });
+  addServers(plugins, mcp, log);
+  for (const agent of agents.values()) {
+    const problems = unmatchedRules(agent, registry.tools);
+    if (problems.length > 0) log.warn({ agent: agent.id, problems }, 'rules of an agent are for nothing that there is');
+  }
+  await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
+  const models = createModels({ readEnvironment, log });
+  const runtime = installRuntime(log);
+  try {
+    await using _warm = pools.length > 0 ? sandboxes.keepWarm?.(pools) : undefined;
+    const health = isolates && (() => isolates.health());
+    const metrics = createWorkerMetrics({ store, plugins: health });
+    const address = config.LONGSHORE_METRICS_ADDRESS;
+    await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, plugins: health, log });
+    await using _sampling = startSampling({ store, sandboxes, log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, metrics, log });
+    const running = worker.run();
+    log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
+    await running;
+  } finally {
+    // It ends by itself with its last worker; one that never got a worker would keep the process from ending.
+    await runtime.shutdown();
+  }
+  log.info('worker stopped');
+}
+
+function isolatesOptionsOf({ LONGSHORE_PLUGIN_IDLE: idle, LONGSHORE_PLUGIN_PROCESSES: maxProcesses, LONGSHORE_WEAKLY_FENCED_PLUGINS: weaklyFenced }: Config) {
+  return { idleMs: idle === '0' ? 0 : parseDuration(idle), maxProcesses, weaklyFenced };
+}
+
+interface Loading {
+  config: Config;
+  agents: ReadonlyMap<string, Agent>;
+  /** Undefined when no plugin needs one. */
+  isolates: Isolates | undefined;
+  store: Store;
+  log: Logger;
+}
+
+function tellFence(isolates: Isolates, log: Logger): void {
+  const { fence } = isolates;
+  if (isolates.health().level === 'C')
+    log.warn(
+      { fence },
+      'plugins are refused at level C of the fence, other than those of LONGSHORE_WEAKLY_FENCED_PLUGINS; longshore doctor says why and what to do',
+    );
+  else log.info({ fence }, 'plugins run in fenced processes');
+}
+
+/** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
+function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
+  const sources = sourcesOf(agents.values());
+  const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
+  if (isolates) tellFence(isolates, log);
+  const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
+  return openPluginManager({
+    sources,
+    directory,
+    hostPlugins,
+    requireGrants: config.NODE_ENV === 'production',
+    isolates,
+    hostId,
+    log,
+    builtins: (registry) => [...BUILTIN_PLUGINS, searched(registry)],
+    store: store.plugins,
+    environment: readEnvironment,
+    onChange: (registry) => tellBrokenAgents(registry, agents, log),
+  });
+}
+
+/** The tools of MCP servers, as they come and change. */
+function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void {
+  for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
+  plugins.provide(mcp.plugins, mcp.problems);
+  mcp.follow((plugin) => {
+    try {
+      plugins.provide([plugin]);
+    } catch (error) {
+      log.error({ plugin: plugin.id, err: error }, 'the changed tools of an MCP server cannot be used');
+    }
+  });
+}
+
+function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>, log: Logger): void {
+  for (const agent of agents.values()) {
+    // The tools of servers come later.
+    const tools = agent.tools.filter((pattern) => !Object.hasOwn(agent.mcp ?? {}, pattern.split(':')[0] ?? ''));
+    try {
+      registry.forAgent({ ...agent, tools });
+    } catch (error) {
+      log.error({ agent: agent.id, err: error }, 'an agent cannot work');
+    }
+  }
+}
+
+/** Temporal's own log lines go where ours go. Its runtime also turns SIGTERM and SIGINT into a graceful shutdown. */
+function installRuntime(log: Logger): Runtime {
+  const at = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: object) => log[level]({ ...meta }, message);
+  const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
+  return Runtime.install({
+    logger: {
+      log: (level, message, meta) => at(levels[level])(message, meta),
+      trace: at('trace'),
+      debug: at('debug'),
+      info: at('debug'),
+      warn: at('warn'),
+      error: at('error'),
+    },
+    telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }) } },
+  });
+}

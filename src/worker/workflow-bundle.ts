@@ -1,0 +1,60 @@
+import { bundleWorkflowCode } from '@temporalio/worker';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeWhole } from '../platform/place-whole.ts';
+import type { Logger } from '../platform/log.ts';
+
+/** Extension of our own modules: sources in development, JavaScript in the package. */
+const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+/** Folders of all modules that are in the bundle. */
+export const BUNDLED = ['workflows', 'contracts', 'common'];
+const SOURCES = BUNDLED.map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
+
+/**
+ * The workflow code as Temporal runs it. Bundling costs more than a second of a worker's start, so the bundle is kept under a name made of
+ * what it is made of; a directory that cannot be written only costs that second again.
+ */
+export async function loadWorkflowBundle({ home, log }: { home: string; log: Logger }): Promise<{ code: string }> {
+  const directory = join(home, 'workflow-bundles');
+  const path = join(directory, `${await fingerprint()}.js`);
+  const kept = await readFile(path, 'utf8').catch(() => undefined);
+  if (kept !== undefined) return { code: kept };
+  const workflowsPath = fileURLToPath(new URL(`workflows/workflows${EXTENSION}`, import.meta.url));
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger: quietLogger(log) });
+  await keep(directory, path, code).catch((error: unknown) => log.warn({ err: error, path }, 'the workflow bundle was not kept'));
+  return { code };
+}
+
+async function fingerprint(): Promise<string> {
+  const { version } = createRequire(import.meta.url)('@temporalio/worker/package.json') as { version: string };
+  const hash = createHash('sha256').update(`${version} ${process.versions.node}`);
+  for (const folder of SOURCES) {
+    for (const name of (await readdir(folder)).toSorted()) {
+      const file = join(folder, name);
+      if (name.endsWith(EXTENSION) && (await stat(file)).isFile()) hash.update(`${name}\0`).update(await readFile(file));
+    }
+  }
+  return hash.digest('hex').slice(0, 32);
+}
+
+/** Another worker never reads half of it. */
+async function keep(directory: string, path: string, code: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await writeWhole(path, code);
+}
+
+function quietLogger(log: Logger): NonNullable<Parameters<typeof bundleWorkflowCode>[0]['logger']> {
+  const debug = (message: string, meta?: object) => log.debug({ ...meta }, message);
+  const warn = (message: string, meta?: object) => log.warn({ ...meta }, message);
+  return {
+    log: (level, message, meta) => (level === 'ERROR' || level === 'WARN' ? warn : debug)(message, meta),
+    trace: debug,
+    debug,
+    info: debug,
+    warn,
+    error: warn,
+  };
+}

@@ -1,0 +1,35 @@
+import { readYaml } from '../../src/common/yaml-document.ts';
+
+const blocks = Array.from({ length: 300 }, (_, index) => `${' '.repeat(index)}a:`).join('\n');
+
+test.each([
+  ['flow sequences', 'a: 1\nb: ' + '['.repeat(20_000), { syntax: 'it is nested more than 100 deep', line: 2 }],
+  ['closed ones', '['.repeat(20_000) + ']'.repeat(20_000), { syntax: 'it is nested more than 100 deep', line: 1 }],
+  ['flow maps', '{a: '.repeat(20_000), { syntax: 'it is nested more than 100 deep', line: 1 }],
+  ['sequences in a line', '- '.repeat(20_000) + 'a', { syntax: 'it is nested more than 100 deep', line: 1 }],
+  ['blocks', blocks, { syntax: 'it is nested more than 100 deep', line: expect.any(Number) }],
+  ['anchors around themselves', 'a: &a [*a,'.repeat(5_000), { syntax: 'it is nested more than 100 deep', line: 1 }],
+  [
+    'a long chain of aliases',
+    Array.from({ length: 20_000 }, (_, at) => `a${at}: &a${at} [${at === 0 ? '' : `*a${at - 1}`}]`).join('\n'),
+    { syntax: 'it has more than 300 aliases', line: 302 },
+  ],
+  ['many errors', '[}'.repeat(10_000), { syntax: expect.stringMatching(/at line 1, column \d+$/), line: 1 }],
+  ['a long text', 'a: ' + 'x'.repeat(1_000_000), { syntax: 'it has 1000003 characters, and 1000000 are read at most' }],
+  ['a repeated key', 'a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n', { syntax: 'Map keys must be unique at line 5, column 3', line: 5 }],
+])('a text that would hold up or end the process is a problem: %s', (_, text, problem) => {
+  const since = performance.now();
+  const { cause: _cause, ...found } = readYaml(text) as { cause?: unknown };
+  expect(found).toEqual(problem);
+  expect(performance.now() - since).toBeLessThan(8_000);
+});
+
+test('files as people write them are read, however many keys they have', () => {
+  const nested = `${'['.repeat(90)}1${']'.repeat(90)}`;
+  const since = performance.now();
+  const many = Array.from({ length: 40_000 }, (_, at) => `k${at}: ${at}`).join('\n');
+  expect(Object.keys((readYaml(many) as { value: object }).value)).toHaveLength(40_000);
+  expect(performance.now() - since).toBeLessThan(8_000);
+  expect(readYaml(`a: &x {b: 1}\nc: *x\nd: ${nested}`)).toMatchObject({ value: { a: { b: 1 }, c: { b: 1 } } });
+  expect(readYaml('')).toMatchObject({ value: null });
+});

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { until } from '../../../sandbox/lifecycle/support.ts';
+
+const SOURCE = new URL('../../../../src/plugins/dialects/mcp/end-with-worker.ts', import.meta.url);
+/** Starts a program that heeds nothing, has its group watched, tells its id, and is there until it is killed. */
+const WORKER = `
+  import { spawn } from 'node:child_process';
+  import { endWithWorker } from '${SOURCE.href}';
+  const program = spawn('sh', ['-c', 'trap "" TERM; while :; do sleep 1000; done'], { detached: true, stdio: 'pipe' });
+  endWithWorker(program.pid);
+  console.log(program.pid);
+  setInterval(() => undefined, 1000);`;
+
+test('a program that does not end with its stdin is ended when its worker was killed', async () => {
+  const worker = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', WORKER], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [said] = (await once(worker.stdout, 'data')) as [Buffer];
+  const group = Number(said.toString());
+  const isAlive = () => {
+    try {
+      return process.kill(-group, 0);
+    } catch {
+      return false;
+    }
+  };
+  expect(isAlive()).toBe(true);
+  worker.kill('SIGKILL');
+  await until(async () => !isAlive(), 'nothing is left of its group');
+});

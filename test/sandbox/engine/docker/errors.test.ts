@@ -1,0 +1,31 @@
+import { failure } from '../../../../src/contracts/errors.ts';
+import { mapEngineError } from '../../../../src/sandbox/engine/docker/errors.ts';
+import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
+
+describe('errors of the engine', () => {
+  test('an engine that does not answer is DOCKER_UNAVAILABLE', async () => {
+    await expect(createEngine('unix:///nowhere/docker.sock').inspect('x')).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE', retryable: true });
+    await expect(createEngine('tcp://127.0.0.1:1').inspect('x')).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+  });
+
+  test('a missing image is named', () => {
+    expect(mapEngineError({ statusCode: 404, json: { message: 'No such image' } }, 'create', 'some:image')).toMatchObject({
+      code: 'IMAGE_NOT_FOUND',
+      values: { image: 'some:image' },
+    });
+  });
+
+  test('a refusal says what was refused and why', () => {
+    const error = mapEngineError({ statusCode: 500, json: { message: 'no space left' } }, 'create container a');
+    expect(error.message).toBe('The Docker engine refused to create container a: no space left');
+  });
+
+  test('an error of the table stays itself', () => {
+    const error = failure('SANDBOX_LOST', { sandboxId: 'a', problem: 'b' });
+    expect(mapEngineError(error, 'x')).toBe(error);
+  });
+
+  test('an address of another kind is refused by name', () => {
+    expect(() => createEngine('npipe:////./pipe/docker')).toThrow(/DOCKER_HOST.*npipe/);
+  });
+});

@@ -1,0 +1,73 @@
+import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
+import { openStream } from '../../../../src/sandbox/lifecycle/base/open-stream.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { createTestSandboxes, until, type TestSandboxes } from '../support.ts';
+
+let parts: TestSandboxes;
+const engine = createEngine(process.env['DOCKER_HOST']);
+beforeAll(async () => {
+  parts = await createTestSandboxes();
+});
+afterAll(async () => parts[Symbol.asyncDispose]());
+
+async function opened() {
+  const owner = parts.newOwner();
+  await parts.sandboxes.open(owner, {});
+  return { sandboxId: owner.sandboxId, containerName: parts.containerName(owner.sandboxId) };
+}
+
+/** The rows, counting how often somebody looked whether the way is free. */
+function counted(): { rows: Store['sandboxes']; looks: () => number } {
+  let looks = 0;
+  const rows = parts.store.sandboxes;
+  return { rows: { ...rows, get: (sandboxId) => ((looks += 1), rows.get(sandboxId)) }, looks: () => looks };
+}
+
+describe('a new stream to a supervisor', () => {
+  test('waits for a sandbox that is frozen on purpose, without thawing it, until somebody wakes it', async () => {
+    const target = await opened();
+    await parts.sandboxes.freeze(target.sandboxId);
+    const watched = counted();
+    let stream: unknown;
+    const opening = openStream({ engine, rows: watched.rows }, target, new AbortController().signal).then((opened) => (stream = opened).destroy());
+    await until(async () => watched.looks() >= 3, 'three looks at the frozen sandbox');
+    expect(stream).toBeUndefined();
+    expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'paused' });
+    await parts.sandboxes.wake(target.sandboxId);
+    await opening;
+    expect(stream).toBeDefined();
+  });
+
+  test('stops waiting when it is not wanted any more', async () => {
+    const target = await opened();
+    await parts.sandboxes.freeze(target.sandboxId);
+    const watched = counted();
+    const closing = new AbortController();
+    const opening = openStream({ engine, rows: watched.rows }, target, closing.signal);
+    const outcome = expect(opening).rejects.toMatchObject({ code: 'SANDBOX_UNREACHABLE' });
+    await until(async () => watched.looks() >= 1, 'a look at the frozen sandbox');
+    closing.abort();
+    await outcome;
+  });
+
+  test('thaws a container that is frozen although its row says that it runs', async () => {
+    const target = await opened();
+    await parts.docker.getContainer(target.containerName).pause();
+    const stream = await openStream({ engine, rows: parts.store.sandboxes }, target, new AbortController().signal);
+    stream.destroy();
+    expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'running' });
+  });
+
+  test('is refused when the container has ended, was stopped or destroyed', async () => {
+    const target = await opened();
+    const deps = { engine, rows: parts.store.sandboxes };
+    const signal = new AbortController().signal;
+    await parts.docker.getContainer(target.containerName).kill();
+    await expect(openStream(deps, target, signal)).rejects.toMatchObject({ code: 'SANDBOX_LOST', message: expect.stringContaining('137') });
+    await parts.sandboxes.open({ sandboxId: target.sandboxId, tenantId: 'tenant' }, {});
+    await parts.sandboxes.stop(target.sandboxId);
+    await expect(openStream(deps, target, signal)).rejects.toMatchObject({ code: 'SANDBOX_LOST', message: expect.stringContaining('it was stopped') });
+    await parts.sandboxes.destroy(target.sandboxId);
+    await expect(openStream(deps, target, signal)).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
+  });
+});

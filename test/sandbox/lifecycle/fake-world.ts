@@ -1,0 +1,250 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { failure } from '../../../src/contracts/errors.ts';
+import { createLogger } from '../../../src/platform/log.ts';
+import { loadConfig } from '../../../src/platform/config.ts';
+import type { ContainerSpec } from '../../../src/sandbox/engine/docker/container-options.ts';
+import type { ContainerState, Engine } from '../../../src/sandbox/engine/docker/engine.ts';
+import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/sandboxes.ts';
+import type { Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
+import { Meter } from '../../../src/store/blobs/blob-store.ts';
+import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
+import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';
+
+interface Container {
+  id: string;
+  spec: Pick<ContainerSpec, 'name' | 'labels' | 'runtime'> & { volumeName?: string };
+  status: ContainerState['status'];
+  supervisor?: FakeSupervisor;
+  checkpoints: string[];
+}
+/** One worker: its calls take as long as the world says, and once it is dead they never return. */
+export interface FakeWorker {
+  sandboxes: Sandboxes;
+  /** As `kill -9`: nothing that it has begun goes on. */
+  die(): void;
+  readonly isDead: boolean;
+}
+
+/** An engine, a database and a blob store that several workers share. What they do happens in an order that `latency` decides. */
+export class FakeWorld {
+  readonly containers = new Map<string, Container>();
+  readonly volumes = new Map<string, FakeVolume>();
+  readonly rows = new Map<string, SandboxRow>();
+  readonly #blobs = new Map<string, Buffer>();
+  readonly #latency: () => number;
+  #ids = 0;
+  #workers = 0;
+  /** What the workers asked for, in order; to be read when a property fails. */
+  readonly trace: string[] = [];
+
+  constructor(latency: () => number) {
+    this.#latency = latency;
+  }
+
+  worker(): FakeWorker {
+    let isDead = false;
+    const number = (this.#workers += 1);
+    const slowly = <T extends object>(target: T): T =>
+      new Proxy(target, {
+        get: (object, name) => {
+          const value: unknown = Reflect.get(object, name);
+          if (typeof value !== 'function' || PLAIN.has(String(name))) return value;
+          return async (...args: unknown[]) => {
+            await this.#pass(() => isDead);
+            this.trace.push(`${performance.now()} ${number} ${String(name)} ${JSON.stringify(args)}`);
+            const outcome = await (value as (...args: unknown[]) => unknown).apply(object, args);
+            this.trace.push(`${performance.now()} ${number}   ${String(name)} -> ${JSON.stringify(outcome)?.slice(0, 200)}`);
+            await this.#pass(() => isDead);
+            return outcome;
+          };
+        },
+      });
+    const store = { sandboxes: slowly(this.#store()), pools: {}, snapshots: { list: async () => [] }, blobs: this.#blobStore(), events: {} };
+    const sandboxes = createDockerSandboxes({
+      config: { ...loadConfig(), LONGSHORE_INSTALLATION: 'fake', LONGSHORE_HOST_ID: 'fake-host', LONGSHORE_COPY_CHECKPOINTS: 'no' },
+      store: store as unknown as DockerSandboxesOptions['store'],
+      log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
+      engine: slowly(this.#engine()),
+    });
+    return {
+      sandboxes,
+      die: () => void (isDead = true),
+      get isDead() {
+        return isDead;
+      },
+    };
+  }
+
+  container(name: string): Container | undefined {
+    return [...this.containers.values()].find(({ id, spec }) => id === name || spec.name === name);
+  }
+
+  async #pass(isDead: () => boolean): Promise<void> {
+    await new Promise<void>((resolve) => setTimeout(resolve, this.#latency()));
+    if (isDead()) await new Promise<never>(() => undefined);
+  }
+
+  #engine(): Engine {
+    const up = (name: string): Container | undefined => {
+      const found = this.container(name);
+      return found?.status === 'running' || found?.status === 'paused' ? found : undefined;
+    };
+    const boot = (container: Container): void => {
+      container.supervisor?.end();
+      container.status = 'running';
+      const volume = this.volumes.get(container.spec.volumeName ?? '');
+      if (volume !== undefined) container.supervisor = new FakeSupervisor(volume, `${container.id}-${(this.#ids += 1)}`);
+    };
+    const finish = (container: Container): void => {
+      container.supervisor?.end();
+      container.status = 'ended';
+    };
+    const create = (spec: Container['spec']): string => {
+      const known = this.container(spec.name);
+      if (known !== undefined) return known.id;
+      const id = `container-${(this.#ids += 1)}`;
+      if (spec.volumeName !== undefined && !this.volumes.has(spec.volumeName)) this.volumes.set(spec.volumeName, new FakeVolume());
+      this.containers.set(id, { id, spec, status: 'created', checkpoints: [] });
+      return id;
+    };
+    const engine = {
+      create: async (spec: ContainerSpec) => create(spec),
+      createAttached: async (spec: ContainerSpec) => ({ id: create(spec) }),
+      createHelper: async (spec: Container['spec']) => create(spec),
+      inspect: async (name: string) => {
+        const found = this.container(name);
+        if (found === undefined) return undefined;
+        const checkpoint = found.checkpoints[0];
+        const rests = (found.status === 'ended' || found.status === 'created') && checkpoint !== undefined;
+        const state = rests ? { status: 'hibernated' as const, checkpoint } : { status: found.status };
+        const { name: runtime } = found.spec.runtime;
+        return { id: found.id, ...state, exitCode: 0, outOfMemory: false, labels: found.spec.labels, runtime, execs: 0 };
+      },
+      start: async (name: string) => {
+        const found = this.container(name);
+        if (found === undefined) return false;
+        if (up(name) === undefined) boot(found);
+        return true;
+      },
+      pause: async (name: string) => {
+        const found = up(name);
+        if (found !== undefined) Object.assign(found, { status: 'paused' }).supervisor?.freeze();
+        return found !== undefined;
+      },
+      unpause: async (name: string) => {
+        const found = up(name);
+        if (found !== undefined) Object.assign(found, { status: 'running' }).supervisor?.thaw();
+        return found !== undefined;
+      },
+      stop: async (name: string) => {
+        const found = up(name);
+        if (found !== undefined) finish(found);
+      },
+      removeContainer: async (name: string) => {
+        const found = this.container(name);
+        if (found === undefined) return;
+        finish(found);
+        this.containers.delete(found.id);
+      },
+      removeEnded: async (name: string) => {
+        const found = this.container(name);
+        if (found !== undefined && up(name) === undefined) this.containers.delete(found.id);
+        return up(name) === undefined;
+      },
+      rename: async (name: string, to: string) => {
+        const found = this.container(name);
+        if (found !== undefined) found.spec = { ...found.spec, name: to };
+      },
+      checkpoint: async (name: string, checkpoint: string) => {
+        const found = up(name);
+        if (found === undefined) throw failure('DOCKER_FAILED', { action: `checkpoint ${name}`, problem: 'it does not run' });
+        found.checkpoints.unshift(checkpoint);
+        // Its processes are in the checkpoint: they neither end nor go on.
+        found.supervisor?.sleep();
+        found.status = 'ended';
+      },
+      restore: async (name: string, checkpoint: string) => {
+        const found = this.container(name);
+        if (found === undefined || up(name) !== undefined || !found.checkpoints.includes(checkpoint))
+          throw failure('DOCKER_FAILED', { action: `restore ${name}`, problem: 'it runs, or has no such checkpoint' });
+        found.status = 'running';
+        found.supervisor?.wakeUp();
+      },
+      checkpointsOf: async (name: string) => [...(this.container(name)?.checkpoints ?? [])],
+      removeCheckpoint: async (name: string, checkpoint: string) => {
+        const found = this.container(name);
+        if (found !== undefined) found.checkpoints = found.checkpoints.filter((one) => one !== checkpoint);
+      },
+      removeLoosePages: async () => undefined,
+      copyJobs: () => ({
+        copy: async () => undefined,
+        pack: () => Readable.from([Buffer.from('packed')]),
+        unpack: (content: Readable) => finished(content.resume()),
+      }),
+      endBridges: async () => undefined,
+      createVolume: async (name: string) => void this.volumes.set(name, this.volumes.get(name) ?? new FakeVolume()),
+      hasQuotas: async () => false,
+      volumeExists: async (name: string) => this.volumes.has(name),
+      removeVolume: async (name: string) => {
+        if ([...this.containers.values()].some(({ spec }) => spec.volumeName === name)) return false;
+        this.volumes.delete(name);
+        return true;
+      },
+      openBridge: async (name: string) => {
+        const found = this.container(name);
+        return found?.status === 'running' ? found.supervisor?.connect() : undefined;
+      },
+      imageId: async () => 'image',
+      newestTemplateImage: async () => undefined,
+      processorCount: async () => 2,
+      facts: async () => ({ id: 'fake', runtimes: ['runsc'], dataDirectory: '/' }),
+      gvisorProgram: async () => undefined,
+    };
+    return engine as unknown as Engine;
+  }
+
+  #store() {
+    return {
+      ensure: async (row: SandboxRow) => {
+        const known = this.rows.get(row.sandboxId) ?? { ...row, generation: 1, lastUsedAt: '', createdAt: '' };
+        this.rows.set(row.sandboxId, known);
+        return known;
+      },
+      get: async (sandboxId: string) => this.rows.get(sandboxId),
+      change: async (
+        sandboxId: string,
+        generation: number,
+        { lost: _lost, filesLost: _filesLost, ...change }: Partial<SandboxRow> & { lost?: string; filesLost?: boolean },
+      ) => {
+        const row = this.rows.get(sandboxId);
+        if (row?.generation !== generation) return undefined;
+        const { archive: _archive, paused: _paused, ...rest } = row;
+        const changed = { ...rest, ...change, generation: generation + 1 };
+        this.rows.set(sandboxId, changed);
+        return changed;
+      },
+      withdraw: async (sandboxId: string, generation: number) => this.rows.get(sandboxId)?.generation === generation && this.rows.delete(sandboxId),
+      touch: async () => undefined,
+      prolong: async () => undefined,
+    };
+  }
+
+  #blobStore() {
+    return {
+      put: async (content: Readable) => {
+        const meter = new Meter();
+        const chunks: Buffer[] = [];
+        for await (const chunk of meter.through(content)) chunks.push(chunk);
+        const blobId = `blob-${(this.#ids += 1)}`;
+        this.#blobs.set(blobId, Buffer.concat(chunks));
+        return { blobId, bytes: meter.bytes, sha256: meter.sha256() };
+      },
+      get: (blobId: string) => Readable.from([this.#blobs.get(blobId) ?? Buffer.alloc(0)]),
+      remove: async (blobId: string) => void this.#blobs.delete(blobId),
+    };
+  }
+}
+
+/** What answers at once and not by a promise. */
+const PLAIN: ReadonlySet<string> = new Set(['copyJobs']);

@@ -1,0 +1,87 @@
+import { createTestSandboxes, until, type TestSandboxes } from '../support.ts';
+
+let parts: TestSandboxes;
+beforeAll(async () => {
+  parts = await createTestSandboxes();
+});
+afterAll(async () => parts[Symbol.asyncDispose]());
+
+const isPaused = async (sandboxId: string) => (await parts.docker.getContainer(parts.containerName(sandboxId)).inspect()).State.Paused;
+
+/** A command in the midst of its work; it goes on for `seconds`, whoever is frozen meanwhile. */
+async function busy(options: { worker?: TestSandboxes['sandboxes'] } = {}) {
+  const owner = parts.newOwner();
+  const { handle } = await (options.worker ?? parts.sandboxes).open(owner, {});
+  let seen = '';
+  const running = handle.run('echo begun; until test -e go; do sleep 0.05; done; echo ended', { onStdout: (chunk) => (seen += chunk.toString()) });
+  await until(async () => seen.includes('begun'), 'the command has begun');
+  return { ...owner, handle, running };
+}
+
+describe('an idle freeze', () => {
+  test('is held off by a command that somebody waits for in this process, and says so', async () => {
+    const { sandboxId, handle, running } = await busy();
+    expect(await parts.sandboxes.freeze(sandboxId)).toBe('running');
+    expect(await isPaused(sandboxId)).toBe(false);
+    await handle.writeFile('go', '');
+    expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
+    expect(await parts.sandboxes.freeze(sandboxId)).toBe('frozen');
+  });
+
+  test('of another process is undone by the process that waits', async () => {
+    const { sandboxId, handle, running } = await busy();
+    // It is woken within a second, on a busy machine before the freeze has looked at it again.
+    expect(['frozen', 'running']).toContain(await parts.another().freeze(sandboxId));
+    await until(async () => !(await isPaused(sandboxId)) && (await parts.store.sandboxes.get(sandboxId))?.state === 'running', 'it runs again by itself');
+    await handle.writeFile('go', '');
+    expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
+  });
+
+  test('is not held off by a watch or by a command that nobody follows', async () => {
+    const owner = parts.newOwner();
+    const { handle } = await parts.sandboxes.open(owner, {});
+    await handle.start('sleep 1000', { timeoutMs: 0 });
+    await using watch = await handle.watch('/home/user');
+    expect(await parts.sandboxes.freeze(owner.sandboxId)).toBe('frozen');
+    expect(await isPaused(owner.sandboxId)).toBe(true);
+    await handle.writeFile('seen', '');
+    for await (const event of watch) {
+      expect(event).toMatchObject({ type: 'created' });
+      break;
+    }
+  });
+});
+
+test('a pause stops what runs until something wakes the sandbox, whoever waits for it', async () => {
+  const { sandboxId, handle, running } = await busy();
+  const other = parts.another();
+  expect(await other.freeze(sandboxId, { mode: 'pause' })).toBe('frozen');
+  const early = await Promise.race([running, new Promise((resolve) => setTimeout(resolve, 1500, 'waits'))]);
+  expect([early, await isPaused(sandboxId)]).toEqual(['waits', true]);
+  // An idle freeze does not make less of it.
+  expect(await parts.sandboxes.freeze(sandboxId)).toBe('frozen');
+  await handle.writeFile('go', '');
+  expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
+});
+
+test.each([
+  ['stop', 'SANDBOX_LOST', 'is gone: it '],
+  ['destroy', 'SANDBOX_DESTROYED', 'was destroyed'],
+] as const)('a %s tells those who wait in both processes what has become of their commands', async (verb, code, words) => {
+  const worker = parts.another();
+  const { sandboxId, running } = await busy({ worker });
+  const { handle: here } = await parts.sandboxes.open({ sandboxId, tenantId: 'tenant' }, {});
+  const alsoRunning = here.run('sleep 1000', { timeoutMs: 0 });
+  const outcomes = Promise.allSettled([running, alsoRunning]);
+  await until(async () => (await here.execs()).length === 2, 'both run');
+  await parts.sandboxes[verb](sandboxId);
+  for (const outcome of await outcomes) expect(outcome).toMatchObject({ status: 'rejected', reason: { code, message: expect.stringContaining(words) } });
+});
+
+test('a freeze that died between the row and the container, in either direction, does not hold up what waits', async () => {
+  const { sandboxId, handle, running } = await busy();
+  await parts.docker.getContainer(parts.containerName(sandboxId)).pause();
+  await until(async () => !(await isPaused(sandboxId)), 'it was thawed as its row says');
+  await handle.writeFile('go', '');
+  expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
+});

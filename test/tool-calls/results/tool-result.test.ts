@@ -1,0 +1,96 @@
+import { contentOf, shorten, textOf, toContent } from '../../../src/tool-calls/results/tool-result.ts';
+import type { ContentPart } from '../../../src/contracts/transcript.ts';
+import { definePlugin, type ToolDefinition } from '../../../src/plugins/api/define-plugin.ts';
+import { createRegistry } from '../../../src/plugins/registry/registry.ts';
+import { echoTool } from '../../plugins/tools.ts';
+
+const text = (value: string): ContentPart => ({ type: 'text', text: value });
+
+test.each([
+  ['plain', 'plain'],
+  [{ exitCode: 0 }, '{"exitCode":0}'],
+  [[1, null], '[1,null]'],
+  [null, 'null'],
+  [{ content: 'not parts' }, '{"content":"not parts"}'],
+])('a text stays, other JSON is written out: %j', (result, written) => {
+  expect(toContent('a:b', result)).toEqual({ content: [text(written)], isError: false });
+});
+
+test('content parts stay as they are, with the verdict of the tool', () => {
+  const content = [text('see'), { type: 'image', mediaType: 'image/png', data: 'AAAA' }];
+  expect(toContent('a:b', { content })).toEqual({ content, isError: false });
+  expect(toContent('a:b', { content, isError: true })).toEqual({ content, isError: true });
+});
+
+const circular: Record<string, unknown> = {};
+circular['self'] = circular;
+test.each([
+  [undefined, 'nothing'],
+  [() => 1, 'function that is not JSON'],
+  [circular, 'object that is not JSON'],
+  [{ content: [], isError: 'yes' }, '/isError'],
+  [{ content: [text('fine'), { type: 'video' }] }, '/content/1/type "video"'],
+  [{ content: [{ type: 'image', data: 'AAAA' }] }, '/content/0/mediaType'],
+  [{ content: [{ type: 'file', mediaType: 'text/plain', name: 'a', data: 'x'.repeat(20_000_001) }] }, '/content/0/data of 20000001 characters'],
+])('what is no result becomes an error that names the fault (%#)', (result, problem) => {
+  const { content, isError } = toContent('a:b', result);
+  expect(isError).toBe(true);
+  expect(textOf(content)).toContain(problem);
+  expect(textOf(content)).toContain('a:b');
+});
+
+test('long texts are cut to a common size, and the whole is kept where the model can find it', async () => {
+  const kept: string[] = [];
+  const image: ContentPart = { type: 'image', mediaType: 'image/png', data: 'AAAA' };
+  const long = [text('a'.repeat(40_000)), image, text('b'.repeat(40_000))];
+  const keep = async (whole: string) => {
+    kept.push(whole);
+    return '/home/user/whole.txt';
+  };
+  const [first, same, second] = await shorten(long, keep);
+  expect(kept).toEqual([`${'a'.repeat(40_000)}\n${'b'.repeat(40_000)}`]);
+  expect(same).toBe(image);
+  for (const part of [first!, second!])
+    expect(textOf([part])).toMatch(/^[ab]{8192}\n\[… 23616 bytes left out; the whole is in \/home\/user\/whole.txt …\]\n[ab]{8192}$/);
+});
+
+test('short texts are left alone, and nothing is kept', async () => {
+  const content = [text('short')];
+  expect(await shorten(content, () => Promise.reject(new Error('kept')))).toBe(content);
+});
+
+test('a whole that could not be kept is said to be lost', async () => {
+  const cut = await shorten([text('a'.repeat(40_000))], async () => undefined);
+  expect(textOf(cut)).toContain('the whole was not kept');
+});
+
+describe('a tool says what it may return', () => {
+  const toolOf = (changes: Partial<ToolDefinition<{ type: 'object' }>>) =>
+    createRegistry([definePlugin({ id: 'p', tools: [echoTool('t', changes)] })]).get('p:t')!;
+  const wrong = (problem: string) => ({ isError: true, content: [text(`p:t returned ${problem}. The plugin has to be mended.`)] });
+
+  test.each<['agent' | 'behavior' | 'multimodal_agent', unknown, string]>([
+    ['agent', { a: 1 }, 'an object; a tool of kind "agent" returns a text'],
+    ['agent', { content: [text('x')] }, 'content parts; a tool of kind "agent" returns a text'],
+    ['behavior', null, 'null; a tool of kind "behavior" returns a text'],
+    ['behavior', 7, 'a number; a tool of kind "behavior" returns a text'],
+    ['multimodal_agent', 'x', 'a text; a tool of kind "multimodal_agent" returns content parts'],
+    ['multimodal_agent', [text('x')], 'a list; a tool of kind "multimodal_agent" returns content parts'],
+  ])('by its kind: %s, %j', async (kind, result, problem) => {
+    expect(await contentOf(toolOf({ kind }), result)).toEqual(wrong(problem));
+  });
+
+  test('by its schema, whose problems name their paths', async () => {
+    const tool = toolOf({ resultSchema: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] } });
+    expect(await contentOf(tool, { degrees: 3 })).toEqual({ isError: false, content: [text('{"degrees":3}')] });
+    expect(await contentOf(tool, { degrees: 'cold' })).toEqual(wrong('what its resultSchema does not allow: /degrees: expected number, got string'));
+  });
+
+  test('and may always say that it failed', async () => {
+    expect(await contentOf(toolOf({ kind: 'agent' }), { content: [text('no')], isError: true })).toEqual({ isError: true, content: [text('no')] });
+  });
+
+  test('a behavior that says nothing leaves no empty note', async () => {
+    expect(await contentOf(toolOf({ kind: 'behavior' }), ' ')).toEqual({ isError: false, content: [text('Done.')] });
+  });
+});
