@@ -5,7 +5,7 @@ import { BUILTIN_PLUGINS } from '../src/plugins/builtin/builtin-plugins.ts';
 import type { Plugin } from '../src/plugins/api/define-plugin.ts';
 import { createPluginServices } from '../src/plugins/load/create-plugin-services.ts';
 import { createRegistry } from '../src/plugins/registry/registry.ts';
-import { createWorker } from '../src/worker.ts';
+import { createWorker } from '../src/worker/create-worker.ts';
 import { connect, type Longshore } from '../src/client.ts';
 import { AGENTS, type BenchParts } from './parts.ts';
 

@@ -2,7 +2,7 @@ import type { ConversationActivities, ExecuteToolArgs, ExecuteToolResult } from 
 import { createAcceptMessage } from './accept-message.ts';
 import { boundToApproval } from '../tool-calls/run/bound-to-approval.ts';
 import { createCallModel } from './call-model.ts';
-import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createEditArguments } from './edit-arguments.ts';
 import { createExecuteTool } from './execute-tool.ts';
 import { translated } from './failures.ts';

@@ -7,7 +7,7 @@ import { hashCall } from '../plugins/registry/hash-call.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
 import { isOutdated } from '../tool-calls/run/bound-to-approval.ts';
-import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents'>;
 

@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
 import type { NewEvent, ToolCallRow } from '../store/store.ts';
-import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
 import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';

@@ -3,12 +3,10 @@ import { execOf, isDirectExecOf, isExecOf } from '../contracts/call-ids.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { SandboxHandle } from '../sandbox/api/sandbox.ts';
 import type { ToolCallRow } from '../store/store.ts';
-import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
+import { INTERRUPTED_MARK } from '../tool-calls/run/tool-sandbox.ts';
 import { settleInterrupted } from '../tool-calls/results/settle-call.ts';
-
-/** Takes the exec id that the call would use next: a command that does nothing, recognised by whoever finds the id taken. */
-export const INTERRUPTED_MARK = ': interrupted before it was started';
 
 /**
  * Ends what a call runs, wherever it is attached. Killing is all it does to a running command: the attached `executeTool`, now or at its next

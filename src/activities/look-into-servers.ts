@@ -2,7 +2,7 @@ import { inTime } from '../common/in-time.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { restartNote } from '../plugins/dialects/mcp/call-guest.ts';
-import type { ActivityDependencies } from '../tool-calls/run/dependencies.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
 type Parts = Pick<ActivityDependencies, 'registry' | 'log'> & {

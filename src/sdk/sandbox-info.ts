@@ -1,4 +1,4 @@
-import { withoutUndefined } from '../definitions/agents/sandbox-options.ts';
+import { withoutUndefined } from '../common/without-undefined.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, lstat, mkdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import { cp, lstat, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { isReachable } from '../platform/is-reachable.ts';
 import { failure } from '../contracts/errors.ts';
 import { installPinnedPackages, pinnedPackagesDirectory } from './pinned-packages.ts';
 
@@ -69,15 +70,6 @@ export async function serverUser(): Promise<User | undefined> {
 /** Whether the embedded server is installed for this platform. */
 export async function hasPostgresFiles(home: string): Promise<boolean> {
   return existsSync(join(await pinnedPackagesDirectory('postgres', home), PACKAGE));
-}
-
-/** Whether users other than the owner can reach a path, along its real one: what a link in it leads to may be below a private directory. */
-export async function isReachable(path: string): Promise<boolean> {
-  if (!existsSync(path)) return path === dirname(path) || isReachable(dirname(path));
-  for (let at = await realpath(path); ; at = dirname(at)) {
-    if (((await stat(at)).mode & 0o001) === 0) return false;
-    if (at === dirname(at)) return true;
-  }
 }
 
 /** The package makes its library links in an install script, and npm runs none of them here. */

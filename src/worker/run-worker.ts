@@ -25,7 +25,7 @@ import type { Registry } from '../plugins/registry/registry.ts';
 import type { Store } from '../store/store.ts';
 import { prepareTemplates } from '../images/prepare-templates.ts';
 import { openStore } from '../store/open-store.ts';
-import { createWorker } from '../worker.ts';
+import { createWorker } from './create-worker.ts';
 
 /**
  * Runs a worker in this process until SIGTERM or SIGINT. Logs `worker ready` when it polls.

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { INTERRUPTED_MARK } from '../../src/activities/interrupt-call.ts';
+import { INTERRUPTED_MARK } from '../../src/tool-calls/run/tool-sandbox.ts';
 import { createCallSandbox, type CallSandbox } from '../../src/tool-calls/run/tool-sandbox.ts';
 import type { ExecuteToolArgs } from '../../src/contracts/activities.ts';
 import type { SandboxHandle } from '../../src/sandbox/api/sandbox.ts';

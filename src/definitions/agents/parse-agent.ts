@@ -3,7 +3,8 @@ import type { z } from 'zod';
 import type { Agent, McpServer, PluginPin } from '../../contracts/agent.ts';
 import { agentSchema } from './agent-schema.ts';
 import { invalidDefinition, plainDefinition, type DefinitionSource } from '../parse/invalid-definition.ts';
-import { sandboxOptions, withoutUndefined } from './sandbox-options.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import { sandboxOptions } from '../parse/sandbox-options.ts';
 
 const SCRIPTED = 'scripted/';
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { invalidDefinition, plainDefinition, type DefinitionSource } from '../parse/invalid-definition.ts';
-import { sandboxOptions } from '../agents/sandbox-options.ts';
+import { sandboxOptions } from '../parse/sandbox-options.ts';
 import type { Template, TemplateBuild } from './template.ts';
 import { templateSchema } from './template-schema.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sandboxShape } from '../agents/agent-schema.ts';
+import { sandboxShape } from '../parse/sandbox-schema.ts';
 import { IMAGE } from '../parse/sandbox-ranges.ts';
 import type { Json } from '../../contracts/json.ts';
 

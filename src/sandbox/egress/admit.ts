@@ -5,7 +5,7 @@ import type { AddressPolicy } from '../../network/address-policy.ts';
 import type { Authority } from './authority.ts';
 import type { Decisions, EgressSummary, Tally } from './decisions.ts';
 import { judge } from './judge.ts';
-import type { Refusal } from './refuse.ts';
+import type { Refusal } from './http/refuse.ts';
 import type { parseTarget, Target } from './rules.ts';
 
 export interface EgressOptions {

@@ -8,7 +8,7 @@ import { framingOfRequest, framingOfResponse, type Framing } from './http/framin
 import { BadMessage, readResponseHead, valuesOf, wordsOf, type Field, type RequestHead, type ResponseHead } from './http/message-head.ts';
 import { sentOn, writeHead } from './http/sent-on.ts';
 import { joinStreams, type Side } from './join-streams.ts';
-import type { Refusal } from './refuse.ts';
+import type { Refusal } from './http/refuse.ts';
 
 export interface Order {
   request: RequestHead;

@@ -10,7 +10,7 @@ import { ByteReader } from './http/byte-reader.ts';
 import { BadMessage, valuesOf, type RequestHead } from './http/message-head.ts';
 import { joinStreams, type Side } from './join-streams.ts';
 import { recognize, type Recognized } from './recognize.ts';
-import { endConnection, refuseConnection } from './refuse.ts';
+import { endConnection, refuseConnection } from './http/refuse.ts';
 import { addsHeaders, parseTarget, type Target } from './rules.ts';
 import { serveRequests } from './serve-requests.ts';
 import { tlsRecords } from './tls/tls-records.ts';

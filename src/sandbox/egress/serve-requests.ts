@@ -8,7 +8,7 @@ import { exchange, type Outcome } from './exchange.ts';
 import type { ByteReader } from './http/byte-reader.ts';
 import { BadMessage, readRequestHead, valuesOf, type RequestHead } from './http/message-head.ts';
 import type { Side } from './join-streams.ts';
-import { endConnection, refuseConnection, type Refusal } from './refuse.ts';
+import { endConnection, refuseConnection, type Refusal } from './http/refuse.ts';
 import { addsHeaders, parseTarget, type Target } from './rules.ts';
 
 /** Who the guest speaks to: the host at the end of a tunnel (`secure`: in TLS, which ends here), or a proxy, which can be told to open one. */

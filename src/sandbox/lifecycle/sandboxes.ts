@@ -38,7 +38,7 @@ import { snapshot, toInfo } from './copies/snapshot.ts';
 import { stop } from './rest/stop.ts';
 import { undo } from './remove/undo.ts';
 import { withdraw, withdrawUnseen } from './remove/withdraw.ts';
-import { createWork } from './rest/work.ts';
+import { createWork } from './rest/create-work.ts';
 
 export interface DockerSandboxesOptions {
   config: Pick<

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nearest } from '../../common/nearest.ts';
-import { withoutUndefined } from '../../definitions/agents/sandbox-options.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
 import { failure } from '../../contracts/errors.ts';
 import { showValue } from '../../common/show-value.ts';
 

@@ -9,7 +9,7 @@ import { registryInConversation } from '../../plugins/registry/registry-in-conve
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import { showTools } from '../../plugins/offer/show-tools.ts';
 import type { Store } from '../../store/store.ts';
-import type { ActivityDependencies } from '../run/dependencies.ts';
+import type { ActivityDependencies } from '../dependencies.ts';
 import { storeOf } from './plugin-store.ts';
 
 /** What a step of a conversation may use. */

@@ -2,12 +2,6 @@ import type { PluginConversation } from '../../plugins/api/plugin-details.ts';
 import type { PluginStore, StoreScope } from '../../plugins/api/tool-context.ts';
 import type { PluginShelf } from '../../store/plugin-rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { ToolRun } from '../run/tool-run.ts';
-
-/** The store of a call's plugin, with the scopes that belong to its conversation and user. */
-export function storeFor({ store, args, tool }: Pick<ToolRun, 'store' | 'args' | 'tool'>): PluginStore {
-  return storeOf(store, tool.pluginId, args);
-}
 
 /** The store of a plugin, with the scopes that belong to a conversation and its user. */
 export function storeOf(

@@ -1,7 +1,7 @@
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
 import type { ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
-import { storeFor } from '../offer/plugin-store.ts';
+import { storeOf } from '../offer/plugin-store.ts';
 import { filesFor } from './tool-files.ts';
 import { createMessages, type Messages } from './tool-messages.ts';
 
@@ -24,7 +24,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     heartbeat: (line) => run.progress.line(line),
     env: environmentOf(run),
     config: services.configOf(tool.pluginId),
-    store: storeFor(run),
+    store: storeOf(run.store, tool.pluginId, run.args),
     files: filesFor(run, sandbox, fetch),
     fetch,
     message: () => messageOf(run),

@@ -4,7 +4,6 @@ import { failure, isFailure, type ErrorCode } from '../../contracts/errors.ts';
 import type { ToolSandbox } from '../../plugins/api/define-plugin.ts';
 import type { CodeResult, CommandResult, ExecInfo, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/sandbox.ts';
 import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
-import { INTERRUPTED_MARK } from '../../activities/interrupt-call.ts';
 
 /** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
 export type Ending =
@@ -41,6 +40,9 @@ export interface CallSandboxParts {
   /** Takes the calls of tools that the commands' code makes. */
   onMethodCall: (handle: SandboxHandle, call: MethodCall) => void;
 }
+
+/** Takes the exec id that the call would use next: a command that does nothing, recognised by whoever finds the id taken. */
+export const INTERRUPTED_MARK = ': interrupted before it was started';
 
 const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE', 'BLOB_FAILED'];
 

@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import type { DockerContext } from '../../../src/sandbox/lifecycle/base/context.ts';
 import { createWakingHandle } from '../../../src/sandbox/lifecycle/handle.ts';
-import { createWork, type Work } from '../../../src/sandbox/lifecycle/rest/work.ts';
+import { type Work } from '../../../src/sandbox/lifecycle/base/work.ts';
+import { createWork } from '../../../src/sandbox/lifecycle/rest/create-work.ts';
 
 const DIRECTORY = { path: '/', type: 'directory', size: 0 };
 

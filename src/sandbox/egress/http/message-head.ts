@@ -1,4 +1,4 @@
-import type { Refusal } from '../refuse.ts';
+import type { Refusal } from './refuse.ts';
 import type { ByteReader } from './byte-reader.ts';
 
 /** A header as written: name and value. */

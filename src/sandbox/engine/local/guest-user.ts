@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { userInfo } from 'node:os';
 import { failure } from '../../../contracts/errors.ts';
-import { isReachable } from '../../../setup/postgres-files.ts';
+import { isReachable } from '../../../platform/is-reachable.ts';
 import { mustRun } from '../../../platform/run-command.ts';
 import { ensureOwnDirectory } from '../../../platform/own-path.ts';
 

@@ -10,7 +10,7 @@ import type { CopyJobs } from '../../engine/docker/copy-jobs.ts';
 import type { Engine } from '../../engine/docker/engine.ts';
 import type { Openers } from './openers.ts';
 import type { KeptPools } from './kept-pools.ts';
-import type { Work } from '../rest/work.ts';
+import type { Work } from './work.ts';
 
 /** What every operation on sandboxes needs. */
 export interface DockerContext {

@@ -1,5 +1,5 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
-import type { SupervisorConnection } from '../../protocol/supervisor-connection.ts';
+import type { Operation, Work } from '../base/work.ts';
 import { bringUp } from './bring-up.ts';
 import type { DockerContext } from '../base/context.ts';
 import type { Target } from '../base/open-stream.ts';
@@ -12,20 +12,6 @@ const CHECK_MS = { first: 500, longest: 4000 };
 const PING_MS = 250;
 /** Engine and database may be out of reach for so long before the work fails with their error. Milliseconds. */
 const PATIENCE_MS = 60_000;
-
-type Operation<T> = (connection: SupervisorConnection) => Promise<T>;
-
-/** The operations in progress of this process. Each finds its sandbox awake, and none waits for a sandbox that rests without a reason. */
-export interface Work {
-  /**
-   * Runs an operation whose caller waits for it, and wakes the sandbox for it first. While it lasts, a freeze that was not a pause is held off, or
-   * undone where another process has made it. It fails when the sandbox is stopped, lost or destroyed.
-   */
-  perform<T>(target: Target, operation: Operation<T>): Promise<T>;
-  /** The same for one that has nothing to do while the sandbox rests, such as a watch: it wakes the sandbox at first, and then follows it into any rest. */
-  observe<T>(target: Target, operation: Operation<T>): Promise<T>;
-  isUnderWay(sandboxId: string): boolean;
-}
 
 type Context = Pick<DockerContext, 'connections' | 'rows' | 'inTurn' | 'log'> & DockerContext;
 

@@ -1,0 +1,36 @@
+import type { Agent } from '../contracts/agent.ts';
+import type { ScheduledBy } from '../contracts/schedule.ts';
+import type { Logger } from '../platform/log.ts';
+import type { CallMetrics } from '../metrics/worker-metrics.ts';
+import type { Models } from '../models/create-models.ts';
+import type { PluginServices } from '../plugins/api/plugin-services.ts';
+import type { Registry } from '../plugins/registry/registry.ts';
+import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Store } from '../store/store.ts';
+
+/** Starts a conversation, or finds the one of that id. */
+export type StartConversation = (options: {
+  agent: string;
+  user: string;
+  tenant: string;
+  message: string;
+  conversationId: string;
+  unattended: true;
+  closeWhenDone: boolean;
+  scheduledBy: ScheduledBy;
+}) => Promise<{ conversationId: string }>;
+
+/** All that the activities of a worker work with. */
+export interface ActivityDependencies {
+  store: Store;
+  sandboxes: Sandboxes;
+  registry: Registry;
+  /** By agent id. */
+  agents: ReadonlyMap<string, Agent>;
+  models: Models;
+  services: PluginServices;
+  startConversation: StartConversation;
+  log: Logger;
+  /** Told of tool calls, where somebody wants to know. */
+  metrics?: CallMetrics;
+}
