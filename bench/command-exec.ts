@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import { containerNameOf } from '../src/sandbox/engine/docker/labels.ts';
+import { containerNameOf } from '../src/sandbox/engine/labels.ts';
 import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { compare, timed, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';

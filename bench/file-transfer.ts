@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { containerNameOf } from '../src/sandbox/engine/docker/labels.ts';
+import { containerNameOf } from '../src/sandbox/engine/labels.ts';
 import { compare, timed, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 

@@ -1,4 +1,4 @@
-import { containerNameOf } from '../src/sandbox/engine/docker/labels.ts';
+import { containerNameOf } from '../src/sandbox/engine/labels.ts';
 import { compare, timed, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { containerNameOf } from '../src/sandbox/engine/docker/labels.ts';
+import { containerNameOf } from '../src/sandbox/engine/labels.ts';
 import { compare, compareWithLimit, type BenchmarkResult, type Measurement } from './measure.ts';
 import type { BenchParts } from './parts.ts';
 import { isHidden, proportionalSetSizeMib } from './process-memory.ts';

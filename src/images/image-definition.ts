@@ -1,5 +1,5 @@
 import { shellQuoted } from '../common/shell-quoted.ts';
-import { LABEL } from '../sandbox/engine/docker/labels.ts';
+import { LABEL } from '../sandbox/engine/labels.ts';
 import type { TemplateBuild } from '../definitions/templates/template.ts';
 
 /** Labels by which images of templates are found. */

@@ -5,7 +5,7 @@ import { failure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Store } from '../store/store.ts';
 import { createDockerSandboxes } from '../sandbox/lifecycle/sandboxes.ts';
-import { createLocalSandboxes } from '../sandbox/engine/local/sandboxes.ts';
+import { createLocalSandboxes } from '../sandbox/lifecycle/local-sandboxes.ts';
 import { parseArgument } from '../sandbox/options/parse.ts';
 import { callback, text } from '../sandbox/options/values.ts';
 import type { Sandboxes } from '../sandbox/api/sandbox.ts';

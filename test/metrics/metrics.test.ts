@@ -8,7 +8,7 @@ import { sampleSandboxes } from '../../src/metrics/sample-sandboxes.ts';
 import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
 import { createWorkerMetrics } from '../../src/metrics/worker-metrics.ts';
 import type { IsolatesHealth } from '../../src/plugins/isolates/isolate-health.ts';
-import { checkpointSize } from '../../src/sandbox/engine/docker/checkpoint-size.ts';
+import { checkpointSize } from '../../src/sandbox/engine/checkpoint-size.ts';
 import { createTestSandboxes, type TestSandboxes } from '../sandbox/lifecycle/support.ts';
 
 const log = pino({ level: 'silent' });

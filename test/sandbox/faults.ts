@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import { failure } from '../../src/contracts/errors.ts';
-import type { Engine } from '../../src/sandbox/engine/docker/engine.ts';
+import type { Engine } from '../../src/sandbox/engine/engine.ts';
 import type { Store } from '../../src/store/store.ts';
 
 type Realm = 'engine' | 'database';

@@ -11,7 +11,7 @@ import { createLogger } from '../../platform/log.ts';
 import { describeFence, probeFence } from '../../plugins/isolates/fence/fence.ts';
 import { createCapabilities } from '../../sandbox/lifecycle/base/capabilities.ts';
 import { createEngine } from '../../sandbox/engine/docker/engine.ts';
-import { LOCAL_WARNING } from '../../sandbox/engine/local/sandboxes.ts';
+import { LOCAL_WARNING } from '../../sandbox/lifecycle/local-sandboxes.ts';
 import { createBlobStore } from '../../store/blobs/create-blob-store.ts';
 import { openDatabase } from '../../store/database/database.ts';
 import { isMigrated } from '../../store/database/migrate.ts';

@@ -1,8 +1,8 @@
 import { readlink, realpath, stat } from 'node:fs/promises';
 import { callbackify } from 'node:util';
 import type { ResolveOptions } from 'enhanced-resolve';
-import { readRealFile } from './read-real-file.ts';
-import type { Territory } from './territory.ts';
+import { readRealFile } from '../files/read-real-file.ts';
+import type { Territory } from '../files/territory.ts';
 
 type FileSystem = ResolveOptions['fileSystem'];
 

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import enhancedResolve, { type ResolveRequest } from 'enhanced-resolve';
 import type { Refusal } from './not-in-a-compartment.ts';
 import { boundedFiles } from './bounded-files.ts';
-import { isBelow, type Territory } from './territory.ts';
+import { isBelow, type Territory } from '../files/territory.ts';
 
 /** A file that an import means. */
 export interface Resolved {

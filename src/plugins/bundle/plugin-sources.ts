@@ -4,10 +4,10 @@ import type { Loader, OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessa
 import { keepComments } from '../dialects/nekro/keep-comments.ts';
 import type { Refusal } from './not-in-a-compartment.ts';
 import { refusalOf } from './not-in-a-compartment.ts';
-import { readRealFile } from './read-real-file.ts';
+import { readRealFile } from '../files/read-real-file.ts';
 import { importsByPattern } from './glob-imports.ts';
 import { STAY_INSIDE, type Resolve } from './import-resolver.ts';
-import type { Territory } from './territory.ts';
+import type { Territory } from '../files/territory.ts';
 
 /** Files of plugins; those of Longshore itself are in the bundler's own namespace. */
 const PLUGIN = 'plugin';

@@ -8,8 +8,8 @@ import { withBundler } from '../bundle/bundler.ts';
 import { evadeCensor } from '../bundle/evade-censor.ts';
 import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts';
 import { pluginSources } from '../bundle/plugin-sources.ts';
-import { isBelow, territoryOf, type Territory } from '../bundle/territory.ts';
-import { readRealFile } from '../bundle/read-real-file.ts';
+import { isBelow, territoryOf, type Territory } from '../files/territory.ts';
+import { readRealFile } from '../files/read-real-file.ts';
 import { absentModule, refusalOf, type Refusal } from '../bundle/not-in-a-compartment.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, sep } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
-import { isKernelPlace, readRealFile } from '../bundle/read-real-file.ts';
+import { isKernelPlace, readRealFile } from '../files/read-real-file.ts';
 
 const MAX_BYTES = 5 * 1024 * 1024;
 

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
 import type { PluginDefinition } from '../api/define-plugin.ts';
-import { readPluginFile } from '../bundle/read-plugin-file.ts';
+import { readPluginFile } from '../files/read-plugin-file.ts';
 import { MANIFEST_FILE } from '../dialects/pandora/manifest.ts';
 
 /** Where the code of a plugin is. */

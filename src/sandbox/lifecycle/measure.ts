@@ -1,6 +1,6 @@
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { SandboxSample } from '../../contracts/host-facts.ts';
-import { checkpointSize } from '../engine/docker/checkpoint-size.ts';
+import { checkpointSize } from '../engine/checkpoint-size.ts';
 import type { DockerContext } from './base/context.ts';
 
 /** How many of a host's sandboxes are asked at once: the engine has other things to do. */

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { createHeldAuthority } from '../egress/authority.ts';
 import { createEgress } from '../egress/create-egress.ts';
 import type { EgressSummary } from '../egress/decisions.ts';
-import { diskLimit } from '../engine/docker/disk-limit.ts';
+import { diskLimit } from '../engine/disk-limit.ts';
 import type { TermsOf } from './base/keep-terms.ts';
 
 export interface TermsOfOptions {

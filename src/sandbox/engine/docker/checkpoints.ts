@@ -14,11 +14,6 @@ const NAME = /^rest-(\d+)$/;
 /** Of the directory beside a checkpoint that holds its pages, where the runtime keeps them apart; an engine lists it as a checkpoint. */
 export const PAGES = '.pages';
 
-/** Checkpoints are numbered by the generation of the row that asked for them, so none is ever taken for another. */
-export function checkpointName(generation: number): string {
-  return `rest-${generation}`;
-}
-
 /** Writes the container's processes and memory to disk. */
 export async function checkpoint(docker: Docker, container: string, name: string, then: 'end' | 'go-on'): Promise<void> {
   await mapped(`checkpoint container ${container}`, () => calls(docker, container).createCheckpoint({ checkpointId: name, exit: then === 'end' }));

@@ -1,27 +1,10 @@
+import type { ContainerSpec } from '../engine.ts';
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 import { volumeOptions } from './volumes.ts';
 
 /** The engine has known this setting since API 1.41; the type package does not. */
 type FullHostConfig = HostConfig & { CgroupnsMode: 'private' };
-
-/** Everything about a sandbox's container that may differ from one to the next. */
-export interface ContainerSpec {
-  name: string;
-  image: string;
-  volumeName: string;
-  /** What the storage keeps the volume to, in MB; absent where it cannot or need not. */
-  volumeMb?: number;
-  /** The largest file that anything in the container may write, in MB; absent for no limit. */
-  fileMb?: number;
-  labels: Record<string, string>;
-  memoryMb: number;
-  cpus: number;
-  pids: number;
-  readOnlyRoot: boolean;
-  /** `holder`: id of the container whose network namespace, which has no network, a gVisor container joins. Without one no engine of today restores it. */
-  runtime: { name: 'runc' } | { name: 'runsc'; holder: string };
-}
 
 const HOSTNAME = 'sandbox';
 /** gVisor's own threads count among a container's processes. It ends with all that runs in it when it can have no more of them. */

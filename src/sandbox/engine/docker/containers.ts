@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { ContainerCreateOptions } from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
-import type { ContainerSpec } from './container-options.ts';
+import type { ContainerSpec } from '../engine.ts';
 import { checkpointsOf } from './checkpoints.ts';
-import type { ContainerState, OwnedThing } from './engine.ts';
+import type { ContainerState, OwnedThing } from '../engine.ts';
 import { engineStatus, ignoring, mapEngineError, mapped } from './errors.ts';
-import { LABEL } from './labels.ts';
+import { LABEL } from '../labels.ts';
 
 const STOP_SECONDS = 2;
 const MOVE_ATTEMPTS = 10;

@@ -1,3 +1,4 @@
+import type { CopyJobs, Place } from '../engine.ts';
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,20 +9,8 @@ import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
 import { copyScript, packScript, unpackScript, type PlaceKind } from './copy-scripts.ts';
-import { LABEL } from './labels.ts';
+import { LABEL } from '../labels.ts';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
-
-/** Where bytes are on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
-export type Place = { volume: string } | { container: string; checkpoint: string };
-
-export interface CopyJobs {
-  /** Copies everything between two places, as it is; the bytes never leave the engine. */
-  copy(from: Place, to: Place): Promise<void>;
-  /** A gzipped tar stream of a place. It ends only when all is packed, and fails otherwise; whoever stops reading ends the job. */
-  pack(from: Place): Readable;
-  /** Unpacks such a stream. */
-  unpack(content: Readable, to: Place): Promise<void>;
-}
 
 export interface CopyJobOptions {
   /** For calls that may be silent for as long as a copy takes. */

@@ -1,15 +1,7 @@
+import type { GvisorProgram } from '../engine.ts';
 import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
-
-/** The program that an engine starts as the runtime `runsc`. */
-export interface GvisorProgram {
-  path: string;
-  /** Absent where it cannot be asked, as on another machine, or does not know. */
-  version?: string;
-  /** Whether it is the one that `longshore setup --gvisor` registers. */
-  isOurs: boolean;
-}
 
 /** Name of the script that the set-up registers; it passes on what it is asked to gVisor. */
 export const GVISOR_SCRIPT = 'longshore-runsc';

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
 import { engineStatus, mapped } from './errors.ts';
-import { LABEL } from './labels.ts';
+import { LABEL } from '../labels.ts';
 
 export async function imageId(docker: Docker, image: string): Promise<string | undefined> {
   return mapped(`inspect image ${image}`, async () => {

@@ -1,16 +1,8 @@
+import type { ContainerUsage } from '../engine.ts';
 import type Docker from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
-import { LABEL } from './labels.ts';
+import { LABEL } from '../labels.ts';
 import { engineStatus, mapped } from './errors.ts';
-
-export interface ContainerUsage {
-  /** Since it was started, in milliseconds of one processor. */
-  cpuMs: number;
-  /** Without what the kernel only keeps because there is room. */
-  memoryBytes: number;
-  /** Threads count as well. */
-  processes: number;
-}
 
 /** What the engine tells of a container, as far as it is the same for all its versions. */
 interface Stats {

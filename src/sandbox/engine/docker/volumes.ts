@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
-import type { OwnedThing } from './engine.ts';
+import type { OwnedThing } from '../engine.ts';
 import { engineStatus, mapped } from './errors.ts';
-import { LABEL } from './labels.ts';
+import { LABEL } from '../labels.ts';
 
 /** @param limitMb only where `hasQuotas` is true. */
 export async function createVolume(docker: Docker, volume: string, labels: Record<string, string>, limitMb?: number): Promise<void> {

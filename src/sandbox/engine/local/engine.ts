@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
 import { failure } from '../../../contracts/errors.ts';
-import type { Engine, OwnedThing } from '../docker/engine.ts';
-import { LABEL } from '../docker/labels.ts';
+import type { Engine, OwnedThing } from '../engine.ts';
+import { LABEL } from '../labels.ts';
 import { createDirectories } from './directories.ts';
 import { inspectPlace } from './inspect-place.ts';
 import { createMoves } from './moves.ts';

@@ -1,4 +1,4 @@
-import type { ContainerState } from '../docker/engine.ts';
+import type { ContainerState } from '../engine.ts';
 import type { Directories } from './directories.ts';
 import { stateOf } from './processes.ts';
 

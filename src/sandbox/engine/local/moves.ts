@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withLock } from '../../../platform/lock.ts';
-import type { Engine } from '../docker/engine.ts';
+import type { Engine } from '../engine.ts';
 import type { Directories, Place, Started } from './directories.ts';
 import { inspectPlace } from './inspect-place.ts';
 import { continueAll, killAll, signal, stateOf, stopAll } from './processes.ts';

@@ -1,5 +1,5 @@
 import type { Store } from '../../../store/store.ts';
-import type { Engine } from '../../engine/docker/engine.ts';
+import type { Engine } from '../../engine/engine.ts';
 
 /** `gone`: the container has ended. `other`: the row asks for something else than frozen or running. */
 export type Applied = 'running' | 'frozen' | 'gone' | 'other';

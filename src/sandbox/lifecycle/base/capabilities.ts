@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxCapabilities } from '../../../contracts/host-facts.ts';
-import { checkpointName } from '../../engine/docker/checkpoints.ts';
+import { checkpointName } from '../../engine/labels.ts';
 import type { DockerContext } from './context.ts';
-import type { Engine } from '../../engine/docker/engine.ts';
-import { LABEL } from '../../engine/docker/labels.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { LABEL } from '../../engine/labels.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';
 import { retried } from '../../../platform/retried.ts';
 

@@ -1,6 +1,6 @@
 import { contextOfExec } from '../../handle/code/context-names.ts';
 import { isServerExec } from '../../handle/code/server-names.ts';
-import type { ContainerState } from '../../engine/docker/engine.ts';
+import type { ContainerState } from '../../engine/engine.ts';
 
 /** How a container that nobody stopped came to its end, in words for the model and the operator. */
 export function describeDeath(state: ContainerState | undefined): string {

@@ -1,6 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { DockerContext } from './context.ts';
-import { LABEL } from '../../engine/docker/labels.ts';
+import { LABEL } from '../../engine/labels.ts';
 
 export const HOLDER_ROLE = 'network-holder';
 

@@ -4,7 +4,7 @@ import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import { applyRow } from './apply-row.ts';
 import { describeDeath } from './describe-loss.ts';
-import type { ContainerState, Engine } from '../../engine/docker/engine.ts';
+import type { ContainerState, Engine } from '../../engine/engine.ts';
 import { pause } from '../../../common/pause.ts';
 
 export type Target = Pick<SandboxRow, 'sandboxId' | 'containerName'>;

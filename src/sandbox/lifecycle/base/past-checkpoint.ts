@@ -1,7 +1,7 @@
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import { checkpointName } from '../../engine/docker/checkpoints.ts';
+import { checkpointName } from '../../engine/labels.ts';
 import type { DockerContext } from './context.ts';
-import type { ContainerState } from '../../engine/docker/engine.ts';
+import type { ContainerState } from '../../engine/engine.ts';
 import { pause } from '../../../common/pause.ts';
 
 /** The engine notices an end within a moment; to write a big memory takes longer. Milliseconds. */

@@ -3,7 +3,7 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { bringUp } from '../rest/bring-up.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import { ownRow, type DockerContext } from '../base/context.ts';
-import type { ContainerState } from '../../engine/docker/engine.ts';
+import type { ContainerState } from '../../engine/engine.ts';
 import { endBridges } from '../base/end-bridges.ts';
 import { freeze } from '../rest/freeze.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';

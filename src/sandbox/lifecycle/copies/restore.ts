@@ -5,8 +5,8 @@ import type { SandboxOwner } from '../../api/sandbox.ts';
 import { specOf } from '../make/new-container.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { DockerContext } from '../base/context.ts';
-import type { Place } from '../../engine/docker/copy-jobs.ts';
-import { containerNameOf } from '../../engine/docker/labels.ts';
+import type { Place } from '../../engine/engine.ts';
+import { containerNameOf } from '../../engine/labels.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 
 type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName'>;

@@ -7,7 +7,7 @@ import { bringUp } from '../rest/bring-up.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
 import { ownRow, type DockerContext } from '../base/context.ts';
 import { holdStill, isStill, type Still } from './hold-still.ts';
-import { LABEL, memoryVolumeOf, snapshotVolumeOf } from '../../engine/docker/labels.ts';
+import { LABEL, memoryVolumeOf, snapshotVolumeOf } from '../../engine/labels.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
 
 /** Copies begun anew because somebody woke the sandbox in the middle. */

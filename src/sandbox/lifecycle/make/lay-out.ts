@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import { checkpointName } from '../../engine/docker/checkpoints.ts';
-import type { ContainerSpec } from '../../engine/docker/container-options.ts';
+import { checkpointName } from '../../engine/labels.ts';
+import type { ContainerSpec } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/context.ts';
-import type { Place } from '../../engine/docker/copy-jobs.ts';
-import { volumeLimit } from '../../engine/docker/disk-limit.ts';
-import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/docker/labels.ts';
+import type { Place } from '../../engine/engine.ts';
+import { volumeLimit } from '../../engine/disk-limit.ts';
+import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/labels.ts';
 
 /** Where the parts of a sandbox come from. */
 export interface Parts {

@@ -2,11 +2,11 @@ import type { Duplex } from 'node:stream';
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { ContainerSpec } from '../../engine/docker/container-options.ts';
+import type { ContainerSpec } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/context.ts';
-import { diskLimit, volumeLimit } from '../../engine/docker/disk-limit.ts';
+import { diskLimit, volumeLimit } from '../../engine/disk-limit.ts';
 import { ensureHolder } from '../base/holder.ts';
-import { sandboxLabels, templateLabels } from '../../engine/docker/labels.ts';
+import { sandboxLabels, templateLabels } from '../../engine/labels.ts';
 
 const DEFAULT_MEMORY_MB = 1024;
 const DEFAULT_CPUS = 2;

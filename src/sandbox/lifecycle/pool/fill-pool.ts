@@ -4,7 +4,7 @@ import type { WarmPool } from '../../../contracts/host-facts.ts';
 import { startNew } from '../make/new-container.ts';
 import type { DockerContext } from '../base/context.ts';
 import { destroy } from '../remove/destroy.ts';
-import { containerNameOf, volumeNameOf } from '../../engine/docker/labels.ts';
+import { containerNameOf, volumeNameOf } from '../../engine/labels.ts';
 import { answers } from './answers.ts';
 import { retire } from './drain-pools.ts';
 

@@ -1,4 +1,4 @@
-import { containerNameOf, volumeNameOf } from '../../engine/docker/labels.ts';
+import { containerNameOf, volumeNameOf } from '../../engine/labels.ts';
 import { removeBlobs } from './remove-blobs.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { ownRow, untilSettled, type DockerContext } from '../base/context.ts';

@@ -1,6 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { DockerContext } from '../base/context.ts';
-import { memoryVolumeOf, snapshotVolumeOf } from '../../engine/docker/labels.ts';
+import { memoryVolumeOf, snapshotVolumeOf } from '../../engine/labels.ts';
 
 /**
  * Removes a snapshot. The row goes first, so that the reaper finishes what a crash cuts off, or a restore that reads it keeps from being removed. Where the

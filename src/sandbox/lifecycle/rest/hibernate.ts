@@ -2,11 +2,11 @@ import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
 import { bringUp } from './bring-up.ts';
-import { checkpointName } from '../../engine/docker/checkpoints.ts';
+import { checkpointName } from '../../engine/labels.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
 import { describeDeath } from '../base/describe-loss.ts';
 import { endBridges } from '../base/end-bridges.ts';
-import type { ContainerState } from '../../engine/docker/engine.ts';
+import type { ContainerState } from '../../engine/engine.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { stop } from './stop.ts';
 

@@ -1,4 +1,5 @@
-import { containerOptions, type ContainerSpec } from '../../../../src/sandbox/engine/docker/container-options.ts';
+import { type ContainerSpec } from '../../../../src/sandbox/engine/engine.ts';
+import { containerOptions } from '../../../../src/sandbox/engine/docker/container-options.ts';
 
 const spec: ContainerSpec = {
   name: 'inst-sbx_1',

@@ -5,7 +5,7 @@ import { pino, type Logger } from 'pino';
 import { loadConfig } from '../../../../src/platform/config.ts';
 import { isAlive } from '../../../../src/platform/lock.ts';
 import { createSandboxes, registerSandboxBackend } from '../../../../src/sdk/backends.ts';
-import { createLocalSandboxes, type LocalSandboxesOptions } from '../../../../src/sandbox/engine/local/sandboxes.ts';
+import { createLocalSandboxes, type LocalSandboxesOptions } from '../../../../src/sandbox/lifecycle/local-sandboxes.ts';
 import type { Sandboxes } from '../../../../src/sandbox/api/sandbox.ts';
 import { openStore } from '../../../../src/store/open-store.ts';
 import type { Store } from '../../../../src/store/store.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { LIST_TOOLS } from '../../../../src/tool-calls/offer/describe-tools.ts';
 import { loadConfig } from '../../../../src/platform/config.ts';
-import { createLocalSandboxes } from '../../../../src/sandbox/engine/local/sandboxes.ts';
+import { createLocalSandboxes } from '../../../../src/sandbox/lifecycle/local-sandboxes.ts';
 import { openStore } from '../../../../src/store/open-store.ts';
 import { createTestDatabase } from '../../../support/databases.ts';
 import { output } from '../../lifecycle/support.ts';

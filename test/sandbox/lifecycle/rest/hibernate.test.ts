@@ -1,4 +1,5 @@
-import { createEngine, type Engine } from '../../../../src/sandbox/engine/docker/engine.ts';
+import { type Engine } from '../../../../src/sandbox/engine/engine.ts';
+import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import { createTestSandboxes, describeWithGvisor, output, until, type TestSandboxes } from '../support.ts';
 
 /** How long a command rests, and how much of a silence its supervisor takes for a busy machine and counts. Milliseconds. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { readEnvironment, type Config } from '../../../platform/config.ts';
-import { failure } from '../../../contracts/errors.ts';
-import { createDockerSandboxes, type DockerSandboxesOptions } from '../../lifecycle/sandboxes.ts';
-import type { Sandboxes } from '../../api/sandbox.ts';
-import { createLocalEngine } from './engine.ts';
+import { readEnvironment, type Config } from '../../platform/config.ts';
+import { failure } from '../../contracts/errors.ts';
+import { createDockerSandboxes, type DockerSandboxesOptions } from './sandboxes.ts';
+import type { Sandboxes } from '../api/sandbox.ts';
+import { createLocalEngine } from '../engine/local/engine.ts';
 
 export interface LocalSandboxesOptions extends Omit<DockerSandboxesOptions, 'config' | 'engine' | 'terms'> {
   config: DockerSandboxesOptions['config'] & Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_LOCAL_IN_PRODUCTION' | 'NODE_ENV'>;

@@ -1,4 +1,4 @@
-import type { SandboxOptions } from '../../../contracts/agent.ts';
+import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Engine } from './engine.ts';
 
 const DEFAULT_DISK_MB = 10_240;

@@ -1,4 +1,4 @@
-import { failure } from '../../../contracts/errors.ts';
+import { failure } from '../../contracts/errors.ts';
 import type { Engine } from './engine.ts';
 
 /**

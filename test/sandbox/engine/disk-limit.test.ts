@@ -1,7 +1,7 @@
 import Docker from 'dockerode';
-import { createBoundCheck, diskBound } from '../../../../src/sandbox/engine/docker/disk-bound.ts';
-import { volumeLimit } from '../../../../src/sandbox/engine/docker/disk-limit.ts';
-import { hasQuotas } from '../../../../src/sandbox/engine/docker/volumes.ts';
+import { createBoundCheck, diskBound } from '../../../src/sandbox/engine/disk-bound.ts';
+import { volumeLimit } from '../../../src/sandbox/engine/disk-limit.ts';
+import { hasQuotas } from '../../../src/sandbox/engine/docker/volumes.ts';
 
 test('the storage keeps volumes a little above the limit, where there is one and the storage can', async () => {
   const able = { hasQuotas: async () => true };

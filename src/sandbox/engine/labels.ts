@@ -44,3 +44,8 @@ export function spareNameOf(containerName: string): string {
 export function volumeNameOf(installation: string, sandboxId: string): string {
   return `${installation}-${sandboxId}`;
 }
+
+/** Checkpoints are numbered by the generation of the row that asked for them, so none is ever taken for another. */
+export function checkpointName(generation: number): string {
+  return `rest-${generation}`;
+}
