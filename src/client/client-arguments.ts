@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { permissionBound } from '../definitions/agents/agent-schema.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
-import type { ConversationState } from '../contracts/conversation.ts';
+import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { count, id, jsonObject, name, read, readOptions, signal, textOf } from './arguments.ts';
 import { shownValue } from './shown-value.ts';
 import type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
-import type { PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import type { CreateScheduleOptions } from './schedule-types.ts';
 
 const STATES = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] as const satisfies readonly ConversationState[];

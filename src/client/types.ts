@@ -1,4 +1,4 @@
-import type { Agent } from '../contracts/agent.ts';
+import type { Agent, PermissionBound } from '../contracts/agent.ts';
 import type {
   ApprovalAnswer,
   ConversationState,
@@ -10,7 +10,6 @@ import type {
   WhenBusy,
 } from '../contracts/conversation.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
-import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Logger } from '../platform/log.ts';

@@ -1,8 +1,7 @@
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
-import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
-import type { StartConversation } from '../tool-calls/dependencies.ts';
+import type { ActivityDependencies, StartConversation } from '../tool-calls/dependencies.ts';
 import type { Config } from '../platform/config.ts';
 import { checkNamespace } from '../client/own-namespace.ts';
 import { startConversation } from '../client/start-conversation.ts';

@@ -17,7 +17,7 @@ import { checkTier } from './base/check-tier.ts';
 import { createConnections } from './base/connections.ts';
 import { untilSettled, type DockerContext } from './base/context.ts';
 import { destroy } from './remove/destroy.ts';
-import { type Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import { createEngine } from '../engine/docker/engine.ts';
 import { fork } from './copies/fork.ts';
 import { createTermsOf, type TermsOfOptions } from './terms-of.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { DockerContext } from '../../../src/sandbox/lifecycle/base/context.ts';
 import { createWakingHandle } from '../../../src/sandbox/lifecycle/handle.ts';
-import { type Work } from '../../../src/sandbox/lifecycle/base/work.ts';
+import type { Work } from '../../../src/sandbox/lifecycle/base/work.ts';
 import { createWork } from '../../../src/sandbox/lifecycle/rest/create-work.ts';
 
 const DIRECTORY = { path: '/', type: 'directory', size: 0 };

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { ContainerCreateOptions } from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
-import type { ContainerSpec } from '../engine.ts';
+import type { ContainerSpec, ContainerState, OwnedThing } from '../engine.ts';
 import { checkpointsOf } from './checkpoints.ts';
-import type { ContainerState, OwnedThing } from '../engine.ts';
 import { engineStatus, ignoring, mapEngineError, mapped } from './errors.ts';
 import { LABEL } from '../labels.ts';
 

@@ -1,4 +1,4 @@
-import type { Engine, EngineFacts } from '../engine.ts';
+import type { Engine, EngineFacts, GvisorProgram } from '../engine.ts';
 import { Agent } from 'node:http';
 import { inspect as utilInspect } from 'node:util';
 import type { Duplex } from 'node:stream';
@@ -6,18 +6,14 @@ import { finished } from 'node:stream/promises';
 import Docker from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
 import { Bridge } from './bridge.ts';
-import { type ContainerSpec } from '../engine.ts';
 import { containerOptions, helperOptions } from './container-options.ts';
 import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restore } from './checkpoints.ts';
 import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
 import { attach } from './attach.ts';
-import { type CopyJobs } from '../engine.ts';
 import { createCopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
-import { type GvisorProgram } from '../engine.ts';
 import { askGvisorProgram } from './gvisor-program.ts';
 import { imageId, newestTemplateImage } from './images.ts';
-import { type ContainerUsage } from '../engine.ts';
 import { usageOf, volumeSizes } from './usage.ts';
 import { createVolume, hasQuotas, removeVolume, volumeExists, volumesOf } from './volumes.ts';
 

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import type { ContainerSpec } from '../../engine/engine.ts';
+import type { ContainerSpec, Place } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/context.ts';
-import type { Place } from '../../engine/engine.ts';
 import { volumeLimit } from '../../engine/disk-limit.ts';
 import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/labels.ts';
 

@@ -3,9 +3,8 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import { Meter, type StoredBlob } from '../../../store/blobs/blob-store.ts';
 import type { SandboxChange, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
-import type { ContainerSpec } from '../../engine/engine.ts';
+import type { ContainerSpec, Place } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/context.ts';
-import type { Place } from '../../engine/engine.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';
 

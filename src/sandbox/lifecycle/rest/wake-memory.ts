@@ -4,12 +4,11 @@ import { connectSupervisor } from '../../protocol/connect-supervisor.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { Connections } from '../base/connections.ts';
 import type { DockerContext } from '../base/context.ts';
-import type { ContainerState } from '../../engine/engine.ts';
+import type { ContainerState, ContainerSpec } from '../../engine/engine.ts';
 import { ensureHolder } from '../base/holder.ts';
 import { spareNameOf } from '../../engine/labels.ts';
 import type { Target } from '../base/open-stream.ts';
 import { retried } from '../../../platform/retried.ts';
-import type { ContainerSpec } from '../../engine/engine.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 
 type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'> & { connections: Pick<Connections, 'greet'> };

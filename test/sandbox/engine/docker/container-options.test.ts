@@ -1,4 +1,4 @@
-import { type ContainerSpec } from '../../../../src/sandbox/engine/engine.ts';
+import type { ContainerSpec } from '../../../../src/sandbox/engine/engine.ts';
 import { containerOptions } from '../../../../src/sandbox/engine/docker/container-options.ts';
 
 const spec: ContainerSpec = {

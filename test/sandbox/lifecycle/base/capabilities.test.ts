@@ -7,8 +7,7 @@ import { failure } from '../../../../src/contracts/errors.ts';
 import { runtimeFor } from '../../../../src/sandbox/lifecycle/make/new-container.ts';
 import { createCapabilities } from '../../../../src/sandbox/lifecycle/base/capabilities.ts';
 import type { DockerContext } from '../../../../src/sandbox/lifecycle/base/context.ts';
-import type { ContainerState, Engine } from '../../../../src/sandbox/engine/engine.ts';
-import { type GvisorProgram } from '../../../../src/sandbox/engine/engine.ts';
+import type { ContainerState, Engine, GvisorProgram } from '../../../../src/sandbox/engine/engine.ts';
 import { askGvisorProgram } from '../../../../src/sandbox/engine/docker/gvisor-program.ts';
 
 /** An engine of which only the answers matter that a host's first try asks for. */

@@ -1,4 +1,4 @@
-import { type Engine } from '../../../../src/sandbox/engine/engine.ts';
+import type { Engine } from '../../../../src/sandbox/engine/engine.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import { createTestSandboxes, describeWithGvisor, output, until, type TestSandboxes } from '../support.ts';
 

@@ -1,7 +1,6 @@
 import { failure } from '../../../../src/contracts/errors.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
-import type { ContainerSpec } from '../../../../src/sandbox/engine/engine.ts';
-import { type Engine } from '../../../../src/sandbox/engine/engine.ts';
+import type { ContainerSpec, Engine } from '../../../../src/sandbox/engine/engine.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import { wakeMemory } from '../../../../src/sandbox/lifecycle/rest/wake-memory.ts';
 import { createTestSandboxes, describeWithGvisor, output, type TestSandboxes } from '../support.ts';
