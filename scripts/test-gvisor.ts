@@ -14,7 +14,8 @@ import { createOwnEngine } from './own-engine.ts';
 
 const NEED_IT = [
   'test/sandbox/conformance',
-  ...['archive', 'gvisor', 'hibernate', 'pool', 'snapshots', 'wake-memory'].map((name) => `test/sandbox/docker/${name}.test.ts`),
+  'test/sandbox/engine/docker/gvisor.test.ts',
+  ...['pool', 'snapshots', 'rest/archive', 'rest/hibernate', 'rest/wake-memory'].map((name) => `test/sandbox/lifecycle/${name}.test.ts`),
   ...['idle', 'mcp-in-sandbox', 'methods'].map((name) => `test/e2e/${name}.test.ts`),
 ];
 

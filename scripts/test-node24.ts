@@ -14,8 +14,8 @@ import { installPinnedPackages } from '../src/setup/pinned-packages.ts';
 /** Processes of plugins with their limits, native modules, streams, the command line, the package, and one conversation from end to end. */
 const SHORT = [
   'test/plugins/isolates',
-  'test/sandbox/connection',
-  'test/sandbox/operations',
+  'test/sandbox/protocol',
+  'test/sandbox/handle',
   'test/store',
   'test/cli/commands',
   'test/package',

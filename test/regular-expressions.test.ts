@@ -5,9 +5,9 @@ import { join } from 'node:path';
 const ALLOWED: Record<string, string> = {
   'models/check-expectation.ts': 'the script of the scripted model, which an operator writes beside the agent',
   'plugins/dialects/nekro/keep-comments.ts': 'a name of letters, digits, _ and $, in an expression without other repetition than of spaces',
-  'plugins/isolates/not-in-a-compartment.ts': 'names from a table of this file, and a property of letters, digits and _',
-  'sandbox/clean-output.ts': 'constants of this file',
-  'sandbox/connection/validate.ts': 'constants of this file, escaped',
+  'plugins/bundle/not-in-a-compartment.ts': 'names from a table of this file, and a property of letters, digits and _',
+  'sandbox/output/clean-output.ts': 'constants of this file',
+  'sandbox/protocol/validate.ts': 'constants of this file, escaped',
   'sandbox/egress/http/message-head.ts': 'constants of this file',
   'models/scripted-model.ts': 'a constant of this file',
 };
@@ -25,5 +25,5 @@ test('YAML is read in one place only, which limits sizes, nesting and aliases', 
       /import \{[^}]*\bparse(?:Document|AllDocuments)?\b[^}]*\} from 'yaml'/.test(await readFile(join('src', file), 'utf8')) ? [file] : [],
     ),
   );
-  expect(reading.flat()).toEqual(['yaml-document.ts']);
+  expect(reading.flat()).toEqual(['common/yaml-document.ts']);
 });

@@ -11,7 +11,7 @@ import type { Logger } from '../platform/log.ts';
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 /** Folders of all modules that are in the bundle. */
 export const BUNDLED = ['workflows', 'contracts', 'common'];
-const SOURCES = BUNDLED.map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
+const SOURCES = BUNDLED.map((folder) => fileURLToPath(new URL(`../${folder}`, import.meta.url)));
 
 /**
  * The workflow code as Temporal runs it. Bundling costs more than a second of a worker's start, so the bundle is kept under a name made of
@@ -22,7 +22,7 @@ export async function loadWorkflowBundle({ home, log }: { home: string; log: Log
   const path = join(directory, `${await fingerprint()}.js`);
   const kept = await readFile(path, 'utf8').catch(() => undefined);
   if (kept !== undefined) return { code: kept };
-  const workflowsPath = fileURLToPath(new URL(`workflows/workflows${EXTENSION}`, import.meta.url));
+  const workflowsPath = fileURLToPath(new URL(`../workflows/workflows${EXTENSION}`, import.meta.url));
   const { code } = await bundleWorkflowCode({ workflowsPath, logger: quietLogger(log) });
   await keep(directory, path, code).catch((error: unknown) => log.warn({ err: error, path }, 'the workflow bundle was not kept'));
   return { code };

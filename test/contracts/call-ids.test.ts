@@ -63,7 +63,7 @@ const ALLOWED = [
   // The grammar itself.
   'contracts/call-ids.ts',
   // Names of MCP servers, whose execs belong to no call.
-  'sandbox/operations/server-names.ts',
+  'sandbox/handle/code/server-names.ts',
   // Cuts what somebody sent who may send anything.
   'workflows/register-handlers.ts',
 ];

@@ -16,7 +16,7 @@ const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
 /** What plugins import by these names is taken from here, whatever is installed beside them. */
 const OWN: [name: RegExp, path: string][] = [
-  [/^longshore(\/plugins)?$/, own('define-plugin')],
+  [/^longshore(\/plugins)?$/, own('api/define-plugin')],
   [/^longshore\/maibot$/, own('dialects/maibot/maibot')],
   [/^longshore\/nekro$/, own('dialects/nekro/nekro-plugin')],
   [/^@pandorakit\/sdk(\/tools)?$/, own('dialects/pandora/sdk/tools')],

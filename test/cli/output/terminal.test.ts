@@ -8,7 +8,7 @@ import { printTable } from '../../../src/cli/output/table.ts';
 import { createOutput } from '../../../src/cli/output/terminal.ts';
 import type { ConversationEvent, EventData, EventType } from '../../../src/contracts/events.ts';
 
-const CLI = join(import.meta.dirname, '../../src/cli');
+const CLI = join(import.meta.dirname, '../../../src/cli');
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 const hostile = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -27,13 +27,13 @@ function terminal(isTTY = true): { cli: Cli; shown: () => string } {
 }
 
 test('commands have no other way to a terminal than the one that escapes', () => {
-  const drivers = new Set(['terminal.ts', 'chat-session.ts', 'sandbox/remove.ts', 'sandbox/shell.ts']);
-  const files = readdirSync(CLI, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !name.startsWith('plugin-templates'));
+  const drivers = new Set(['output/terminal.ts', 'conversations/chat-session.ts', 'sandbox/remove.ts', 'sandbox/shell.ts']);
+  const files = readdirSync(CLI, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !name.startsWith('plugins/templates'));
   expect(files.length).toBeGreaterThan(40);
   for (const name of files) {
     const source = readFileSync(join(CLI, name), 'utf8');
     const direct =
-      name === 'terminal.ts' ? undefined : /console\.|process\.std(?:out|err)\.(?!on\()|(?:cli|out|err|stdout|stderr|stream)\.write\(/.exec(source)?.[0];
+      name === 'output/terminal.ts' ? undefined : /console\.|process\.std(?:out|err)\.(?!on\()|(?:cli|out|err|stdout|stderr|stream)\.write\(/.exec(source)?.[0];
     expect([name, direct]).toEqual([name, undefined]);
     // The stream itself is for readline and for a terminal that a person asked for.
     if (!drivers.has(name)) expect([name, /\.stream\b/.exec(source)?.[0]]).toEqual([name, undefined]);

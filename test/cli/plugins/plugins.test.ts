@@ -58,7 +58,12 @@ test.each(DIALECTS)('a new plugin of the dialect %s is whole, and its test passe
 });
 
 test('what new writes passes the strict compiler', async () => {
-  const entries = { plugins: 'define-plugin', maibot: 'dialects/maibot/maibot', nekro: 'dialects/nekro/nekro-plugin', pandora: 'dialects/pandora/sdk/tools' };
+  const entries = {
+    plugins: 'api/define-plugin',
+    maibot: 'dialects/maibot/maibot',
+    nekro: 'dialects/nekro/nekro-plugin',
+    pandora: 'dialects/pandora/sdk/tools',
+  };
   const own = Object.entries(entries).map(([name, path]) => [`longshore/${name}`, [resolve(`src/plugins/${path}.ts`)]]);
   const paths = { ...(Object.fromEntries(own) as Record<string, string[]>), zod: [resolve('node_modules/zod')] };
   const language = {
