@@ -1,0 +1,68 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { importsOf, problemsOf, readTable } from '../../scripts/check-imports.ts';
+
+const TABLE = readTable(`
+| part of \`src\` | what it is | what it may import |
+|---|---|---|
+| \`store\` | queries | \`contracts\` |
+| \`contracts\` | types | nothing of ours |
+| \`workflows\` | decisions | \`contracts\` |
+`);
+const FILES = ['store/store.ts', 'contracts/errors.ts', 'workflows/turn.ts'];
+const ALLOWED = { 'store/store.ts': `import '../contracts/errors.ts';`, 'workflows/turn.ts': `export { x } from '../contracts/errors.ts';` };
+
+function problems(sources: Record<string, string>, files = FILES) {
+  return problemsOf(
+    TABLE,
+    files,
+    Object.entries({ ...ALLOWED, ...sources }).flatMap(([from, source]) => importsOf(from, source)),
+  );
+}
+
+test('what the table allows is no problem', () => {
+  expect(problems({})).toEqual([]);
+});
+
+test.each([
+  ['a value', `import { store } from '../store/store.ts';`],
+  ['a type', `import type { Store } from '../store/store.ts';`],
+  ['an export', `export * from '../store/store.ts';`],
+  ['an import when it is needed', `const store = await import('../store/store.ts');`],
+])('%s from a part that the row does not name is told with its line', (_kind, statement) => {
+  expect(problems({ 'contracts/errors.ts': `\n${statement}\n` })).toEqual([
+    'src/contracts/errors.ts:2: contracts may not import store (store/store.ts)',
+    'contracts and store import each other: src/contracts/errors.ts:2 and src/store/store.ts:1',
+  ]);
+});
+
+test('a folder without a row, a row without files, and a permission that nothing uses are told', () => {
+  expect(problems({}, [...FILES, 'garden/rose.ts'])).toEqual(['src/garden/rose.ts: no row of the table has it']);
+  expect(problems({}, FILES.slice(0, 2))).toEqual(['workflows: it has a row and no files']);
+  expect(problems({ 'workflows/turn.ts': '' })).toEqual(['workflows: its row allows contracts, which it does not import']);
+});
+
+test('two folders within a part do not import each other, nor does a folder and one in it', () => {
+  const inside = { 'store/blobs/s3.ts': `import '../store.ts';`, 'store/store.ts': `import './blobs/s3.ts'; import '../contracts/errors.ts';` };
+  expect(problems(inside)).toEqual(['store and store/blobs import each other: src/store/store.ts:1 and src/store/blobs/s3.ts:1']);
+});
+
+test('code that has to give the same result each time imports no module of Node.js', () => {
+  expect(problems({ 'contracts/errors.ts': `import { readFile } from 'node:fs/promises';` })).toEqual([
+    'src/contracts/errors.ts:1: contracts imports no module of Node.js, and this is node:fs/promises',
+  ]);
+});
+
+test('no folder of the sources holds more than 25 files', async () => {
+  const entries = await readdir('src', { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && /\.(ts|py|cjs|pl)$/.test(entry.name));
+  const counts = new Map<string, number>();
+  for (const { parentPath } of files) counts.set(parentPath, (counts.get(parentPath) ?? 0) + 1);
+  expect([...counts].filter(([, count]) => count > 25)).toEqual([]);
+});
+
+test('every path of src that the page names is there', async () => {
+  const page = await readFile('docs/architecture.md', 'utf8');
+  const entries = new Set(await readdir('src', { recursive: true }));
+  const named = [...page.matchAll(/`src\/([\w./-]+)`/g)].map(([, path = '']) => path);
+  expect(named.filter((path) => !entries.has(path.replace(/\/$/, '')))).toEqual([]);
+});
