@@ -4,7 +4,6 @@ import { join, relative, sep } from 'node:path';
 import type { PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
-import { parseForeign } from '../../common/foreign-json.ts';
 import { isBelow } from '../files/territory.ts';
 import { readPluginFile } from '../files/read-plugin-file.ts';
 import { readRealFile } from '../files/read-real-file.ts';

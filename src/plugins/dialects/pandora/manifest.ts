@@ -5,7 +5,6 @@ import { failure } from '../../../contracts/errors.ts';
 import { PLUGIN_ID, PLUGIN_ID_IN_WORDS } from '../../api/define-plugin.ts';
 import { VARIABLE } from '../../api/plugin-details.ts';
 import { parseForeign } from '../../../contracts/foreign-json.ts';
-import { parseForeign } from '../../../common/foreign-json.ts';
 import { readPluginFile } from '../../files/read-plugin-file.ts';
 
 export const MANIFEST_FILE = 'pandora.manifest.json';
