@@ -17,7 +17,7 @@ import type { KeptPluginReport } from '../store/plugin-rows.ts';
 import type { ConversationRow } from '../store/store.ts';
 import type { Schedules } from './schedule-types.ts';
 
-/** Everything has a default from the environment: see the variables named here in the README. */
+/** Everything has a default from the environment: docs/settings.md lists the variables. */
 export interface ConnectOptions {
   /** `TEMPORAL_ADDRESS` */
   temporalAddress?: string;

@@ -90,7 +90,7 @@ export function loadConfig(env: Record<string, string | undefined> = process.env
   throw failure('CONFIG_INVALID', {
     name,
     problem: `${JSON.stringify(given[name])} is not usable (${issue?.message})`,
-    fix: 'Mend it or unset it; the README lists the variables',
+    fix: 'Correct it or unset it; docs/settings.md lists the variables',
   });
 }
 

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PAGES_OF_THE_ROOT = ['README.md', 'CHANGELOG.md'];
+const PAGES_OF_THE_ROOT = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
 
 /** Every page, by its path from the root. */
 async function pages(): Promise<string[]> {
