@@ -5,56 +5,66 @@ import { join } from 'node:path';
 import { withLock } from '../src/platform/lock.ts';
 import { runCommand } from '../src/platform/run-command.ts';
 
-const REQUIREMENTS = join(import.meta.dirname, 'python/requirements.txt');
-/** What pip says when it reaches no index, and then that the index has no such version. */
+/** What pip says when it reaches no index, before it says that there is no such version. */
 const OFFLINE = /NewConnectionError|ConnectTimeoutError|ReadTimeoutError|ProxyError|Failed to establish|name resolution|Connection refused/i;
 
-export type PythonEnvironment = { state: 'ready'; python: string } | { state: 'offline' };
+export interface PythonProgram {
+  program: string;
+  /** Major and minor number. */
+  version: string;
+}
+
+export interface PythonEnvironmentOptions {
+  python: PythonProgram;
+  /** A list of packages in `scripts/python`, each with its digests. */
+  list: 'requirements' | 'tests';
+  /** The directory of caches. */
+  home: string;
+  log: (line: string) => void;
+}
 
 /**
- * The pinned packages of `scripts/python` in a virtual environment of their own, one per Python and list of packages.
- * Installs them from PyPI when they are not there yet.
- * @returns the environment's Python; `offline` when PyPI cannot be reached.
+ * The packages of a list in a virtual environment of their own, one per Python and list. Installs them from PyPI when they are not installed yet.
+ * @returns the environment's Python; undefined when PyPI cannot be reached.
  */
-export async function pythonEnvironment(python: string, version: string, home: string, log: (line: string) => void): Promise<PythonEnvironment> {
-  const hash = createHash('sha256')
-    .update(await readFile(REQUIREMENTS))
-    .digest('hex');
-  const directory = join(home, 'packages', `python-${version}-${hash.slice(0, 12)}`);
-  const ready = { state: 'ready', python: join(directory, 'bin/python') } as const;
-  if (existsSync(directory)) return ready;
-  return await withLock(join(home, `packages-python-${version}.lock`), async () => {
-    if (existsSync(directory)) return ready;
-    log(`installing ${await pinned()} from PyPI for Python ${version} into ${home} (once)`);
+export async function pythonEnvironment({ python, list, home, log }: PythonEnvironmentOptions): Promise<string | undefined> {
+  const requirements = join(import.meta.dirname, 'python', `${list}.txt`);
+  const text = await readFile(requirements, 'utf8');
+  const name = `python-${python.version}-${list}`;
+  const directory = join(home, 'packages', `${name}-${createHash('sha256').update(text).digest('hex').slice(0, 12)}`);
+  const program = join(directory, 'bin/python');
+  if (existsSync(directory)) return program;
+  return await withLock(join(home, `packages-${name}.lock`), async () => {
+    if (existsSync(directory)) return program;
+    log(`installing ${pinned(text)} from PyPI for Python ${python.version} into ${home} (once)`);
     // Made beside and renamed: a directory that exists is complete.
     const partial = `${directory}.${process.pid}`;
     await mkdir(join(home, 'packages'), { recursive: true });
     try {
-      if (!(await install(python, partial))) return { state: 'offline' };
+      if (!(await install(python.program, partial, requirements))) return undefined;
       await rename(partial, directory);
     } finally {
       await rm(partial, { recursive: true, force: true });
     }
-    return ready;
+    return program;
   });
 }
 
-async function install(python: string, directory: string): Promise<boolean> {
+async function install(python: string, directory: string, requirements: string): Promise<boolean> {
   const made = await runCommand(python, ['-m', 'venv', directory]);
   if (made.code !== 0)
     throw new Error(`${python} -m venv failed: ${lastLines(made)}. Install what it names, on Debian the package python3-venv, and run this again.`);
-  // Programs of packages do not run while they are installed, and each file has the digest of the list.
+  // No package runs a program of its own while it is installed, and each file has a digest of the list.
   const flags = ['--quiet', '--no-input', '--disable-pip-version-check', '--only-binary=:all:', '--require-hashes'];
-  const installed = await runCommand(join(directory, 'bin/python'), ['-m', 'pip', 'install', ...flags, '-r', REQUIREMENTS]);
+  const installed = await runCommand(join(directory, 'bin/python'), ['-m', 'pip', 'install', ...flags, '-r', requirements]);
   if (installed.code === 0) return true;
   if (OFFLINE.test(installed.stderr)) return false;
-  throw new Error(`pip cannot install ${REQUIREMENTS}: ${lastLines(installed)}`);
+  throw new Error(`pip cannot install ${requirements}: ${lastLines(installed)}`);
 }
 
-async function pinned(): Promise<string> {
-  const names = ['ruff', 'mypy', 'pytest'];
-  const lines = (await readFile(REQUIREMENTS, 'utf8')).split('\n');
-  return names.map((name) => (lines.find((line) => line.startsWith(`${name}==`)) ?? name).split(' ')[0]?.replace('==', ' ')).join(', ');
+/** The programs among the packages, with their versions. */
+function pinned(text: string): string {
+  return [...text.matchAll(/^(ruff|mypy|pytest)==(\S+)/gm)].map(([, name, version]) => `${name} ${version}`).join(', ');
 }
 
 function lastLines({ stdout, stderr }: { stdout: string; stderr: string }): string {

@@ -41,13 +41,14 @@ def glob(fields: Fields, source: int, sink: int) -> Fields:
     root = os.path.abspath(os.path.join(to_bytes(fields['path']), base))
     fits = patterns.compile_pattern(pattern, fields['hidden'])
     depth = patterns.depth(pattern)
+    enters_hidden = fields['hidden'] or patterns.names_hidden(pattern)
     prefix = base if base in (b'', b'/') else base + b'/'
     start = len(root.rstrip(b'/')) + 1
     left = fields['maxEntries']
 
     def inside(path: bytes) -> bool:
         relative = path[start:]
-        if not fields['hidden'] and os.path.basename(path).startswith(b'.') and b'/.' not in b'/' + pattern:
+        if not enters_hidden and os.path.basename(path).startswith(b'.'):
             return False
         return depth is None or prefix.count(b'/') + relative.count(b'/') + 1 < depth
 

@@ -40,6 +40,11 @@ def depth(pattern: bytes) -> int | None:
     return None if b'**' in pattern or b'{' in pattern else pattern.count(b'/') + 1
 
 
+def names_hidden(pattern: bytes) -> bool:
+    """Whether it spells the dot at the beginning of a name."""
+    return any(segment and segment[0] == 0x2E for one in _expand(pattern) for segment in _compile_segments(one))
+
+
 def _expand(pattern: bytes) -> list[bytes]:
     """Spells out the alternatives in braces."""
     # Looking for the end of each takes the length of the rest.

@@ -107,11 +107,12 @@ class Methods:
         min(self._guests, key=worth).drop()
 
 
-def _excess_of(arguments, line):
+def _excess_of(arguments: dict[str, Any], line: bytes) -> str | None:
     """What is too much of arguments, in words; `line` is what is sent of them."""
     if line.count(b'{') + line.count(b'[') + line.count(b':') <= _NESTED:
         return None
-    level, keys = [arguments], 0
+    level: list[Any] = [arguments]
+    keys = 0
     # The line itself is the first level.
     for _ in range(_NESTED - 1):
         inner = [each for part in level for each in (part.values() if isinstance(part, dict) else part) if isinstance(each, (dict, list))]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from root.loop import READ
+
+if TYPE_CHECKING:
+    import pytest
+
+    from root.loop import Loop
+
+
+def test_a_callback_that_fails_is_removed_and_ends_nothing_else(loop: Loop, capfd: pytest.CaptureFixture[str]) -> None:
+    bad_read, bad_write = os.pipe()
+    read, write = os.pipe()
+    heard: list[bytes] = []
+
+    def fail(mask: int) -> None:
+        raise ValueError('broken')
+
+    loop.add(bad_read, READ, fail)
+    loop.add(read, READ, lambda mask: heard.append(os.read(read, 10)))
+    for _ in range(2):
+        os.write(bad_write, b'.')
+        os.write(write, b'.')
+        loop.step(loop.active, True)
+    assert heard == [b'.', b'.']
+    assert capfd.readouterr().err.count("ValueError('broken')") == 1
+    for fd in (bad_read, bad_write, read, write):
+        os.close(fd)
+
+
+def test_the_clock_stands_still_while_the_process_was_frozen(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = loop.now()
+    later = time.monotonic() + 3600
+    monkeypatch.setattr(time, 'monotonic', lambda: later)
+    assert 0 < loop.now() - before <= 1.0
+
+
+def test_what_comes_after_the_events_is_called_once_and_may_ask_for_more(loop: Loop) -> None:
+    calls: list[str] = []
+
+    def first() -> None:
+        calls.append('first')
+        loop.after_events(lambda: calls.append('second'))
+
+    loop.after_events(first)
+    loop.step(loop.active, True)
+    loop.step(loop.active, True)
+    assert calls == ['first', 'second']
+
+
+def test_what_can_wait_is_called_by_itself(loop: Loop) -> None:
+    calls: list[str] = []
+    loop.later(lambda: calls.append('late'))
+    while not calls:
+        loop.step(None, False)
+    loop.step(loop.active, True)
+    assert calls == ['late']
