@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 
-from as_guest import disk_usage
 from root.execs import processes, runner
 from root.loop import READ
 from shared.lean_modules import signal
@@ -15,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from as_guest import disk_usage
     from root.disk_writers import Writers
     from root.execs.users import User
     from root.loop import Loop
@@ -123,6 +123,9 @@ class DiskGuard:
         return tuple(before - now for before, now in zip(self._free, free))
 
     def _count(self, now: float) -> None:
+        # Not at the top: a sandbox is up sooner without. Before the fork, so that its children have it.
+        import as_guest.disk_usage  # noqa: F401
+
         read, write = os.pipe()
         self._grown = self._growth()
         self._free = _free(self._roots[0])
@@ -159,6 +162,8 @@ class DiskGuard:
 
     def _count_once(self) -> disk_usage.Count:
         """Ends early where that tells enough. How much it is matters only to one that was over before: it may not grow."""
+        from as_guest import disk_usage
+
         count = disk_usage.Count(None if self.is_over else self._limits(), self._users)
         count.add(self._roots)
         if not os.statvfs('/').f_flag & os.ST_RDONLY:
