@@ -101,7 +101,8 @@ class DiskGuard:
         if self.is_over and self.limit and self._held is None:
             self._drop_count()
             self._count(self._loop.now())
-            self._on_counted()
+            if self._pipe >= 0:
+                self._on_counted()
 
     def _limits(self) -> Pair:
         return self.limit, max(_FEWEST_INODES, self.limit // _BYTES_PER_INODE)
@@ -123,18 +124,20 @@ class DiskGuard:
         return tuple(before - now for before, now in zip(self._free, free))
 
     def _count(self, now: float) -> None:
-        # Not at the top: a sandbox is up sooner without. Before the fork, so that its children have it.
-        import as_guest.disk_usage  # noqa: F401
-
-        read, write = os.pipe()
         self._grown = self._growth()
         self._free = _free(self._roots[0])
         self._began = now
+        ours: tuple[int, ...] = ()
         try:
+            # Not at the top: a sandbox is up sooner without. Before the fork, so that its children have it.
+            import as_guest.disk_usage  # noqa: F401
+
+            ours = read, write = os.pipe()
             self._pid = os.fork()
         except OSError:
-            os.close(read)
-            os.close(write)
+            # No room for another process or file.
+            for fd in ours:
+                os.close(fd)
             self._judge((0, 0), False)
             return
         if self._pid == 0:

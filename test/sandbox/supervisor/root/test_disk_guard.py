@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -183,3 +184,16 @@ def test_it_looks_sooner_the_less_room_there_is(storage: Storage) -> None:
     storage.write(9_900 * MB)
     storage.look()
     assert (relaxed, storage.next_look()) == (1.0, 0.1)
+
+
+@pytest.mark.parametrize('call', ['fork', 'pipe'])
+def test_a_count_for_which_there_is_no_room_counts_as_over(storage: Storage, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def fail() -> int:
+        raise OSError(errno.EAGAIN, 'Resource temporarily unavailable')
+
+    storage.look()
+    with monkeypatch.context() as without:
+        without.setattr(os, call, fail)
+        assert storage.look() == ['held', 'ended']
+        assert storage.guard.largest_file() == 0
+    assert storage.guard.largest_file() is None
