@@ -1,9 +1,13 @@
 import { defineAgent } from '../src/definitions/agents/define-agent.ts';
+import { connect } from '../src/client.ts';
 import { ERRORS, isFailure, LongshoreError } from '../src/contracts/errors.ts';
 import { definePlugin, defineTool } from '../src/plugins/api/define-plugin.ts';
+import { openPlugin } from '../src/plugins/testing/testing.ts';
 import { registerSandboxBackend, sandboxes } from '../src/sandbox.ts';
 import { defineTemplate } from '../src/definitions/templates/define-template.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import { createWorker } from '../src/worker.ts';
+import { checkWorkerOptions } from '../src/worker/worker-options.ts';
 import { HOSTILE } from './support/hostile-values.ts';
 
 type AnyFunction = (...given: unknown[]) => unknown;
@@ -64,6 +68,25 @@ const plugin = {
   configSchema: { type: 'object' },
 };
 
+const none = () => undefined;
+const workerOptions = {
+  config: {
+    TEMPORAL_ADDRESS: 'a:1',
+    TEMPORAL_NAMESPACE: 'n',
+    LONGSHORE_TASK_QUEUE: 'q',
+    LONGSHORE_HOME: '/h',
+    LONGSHORE_AGENTS: '/a',
+    LONGSHORE_RETENTION_DAYS: 1,
+  },
+  store: {},
+  sandboxes: { open: none, destroy: none, reap: none },
+  registry: { get: none, forAgent: none },
+  agents: new Map(),
+  models: { get: none },
+  services: {},
+  log: { info: none, warn: none, error: none },
+};
+
 /** Of a database that is nowhere. */
 const where = { databaseUrl: 'postgres://longshore@127.0.0.1:1/none', tenantId: 't', backend: 'docker' };
 /** What is right ends at that database. Without options it would be the one of the environment. */
@@ -103,6 +126,8 @@ const FUNCTIONS: [name: string, call: AnyFunction, given: unknown[]][] = [
     ],
   ],
   ['definePlugin', definePlugin as AnyFunction, [plugin]],
+  ['createWorker', checkWorkerOptions as AnyFunction, [workerOptions]],
+  ['createWorker of a config', ((given: object) => checkWorkerOptions({ ...workerOptions, config: given } as never)) as AnyFunction, [workerOptions.config]],
   ['registerSandboxBackend', registerSandboxBackend as AnyFunction, ['docker', createDockerSandboxes]],
   ['sandboxes.get', (...given: unknown[]) => sandboxes.get(...(given as [string])), ['sbx_1', where]],
   ['sandboxes.list', unconnected('list'), [{ ...where, tier: 'running', template: 't' }]],
@@ -147,3 +172,52 @@ test.each(FUNCTIONS)(
   },
   60_000,
 );
+
+test.each<[name: string, call: () => unknown, message: string | RegExp]>([
+  [
+    'createWorker',
+    () => createWorker({ ...workerOptions, agent: new Map() } as never),
+    /^options of createWorker: "agent" is no option\. Use config, connection, store, /,
+  ],
+  ['createWorker', () => createWorker(undefined as never), 'options of createWorker: it is undefined. Give an object'],
+  [
+    'createWorker',
+    () => createWorker({ ...workerOptions, agents: [] } as never),
+    'options of createWorker.agents: it has to be an object with get, keys. Give a Map of agents by their ids',
+  ],
+  [
+    'createWorker',
+    () => createWorker({ ...workerOptions, config: { ...workerOptions.config, LONGSHORE_TASK_QUEUE: 'a\0' } } as never),
+    'options of createWorker.config.LONGSHORE_TASK_QUEUE: "a\\u0000" has a NUL character at position 1. Write 1 to 2000 characters',
+  ],
+  ['openPlugin', () => openPlugin(7 as never), 'openPlugin.directory: it is 7. Give a text'],
+  ['openPlugin', () => openPlugin('a\0'), 'openPlugin.directory: "a\\u0000" has a NUL character at position 1. Write 1 to 4000 characters'],
+  ['openPlugin', () => openPlugin('.', { configs: {} } as never), 'options of openPlugin: "configs" is no option. Use id, config, env, context'],
+  ['openPlugin', () => openPlugin('.', { env: { A: 1 } } as never), 'options of openPlugin.env.A: it is 1. Give a text'],
+  ['openPlugin', () => openPlugin('.', { config: { a: Infinity } } as never), /^options of openPlugin\.config/],
+  ['connect', () => connect({ taskqueue: 'q' } as never), /^options of connect: "taskqueue" is no option\. Use temporalAddress, /],
+  ['connect', () => connect({ databaseUrl: 'a\0' }), /^options of connect\.databaseUrl: "a\\u0000" has a NUL character/],
+  [
+    'definePlugin',
+    () => definePlugin({ ...plugin, requireAproval: true } as never),
+    'Plugin "p": it has the unknown option "requireAproval", which is probably "requireApproval". Correct its name',
+  ],
+  [
+    'defineTool',
+    () => defineTool({ ...tool, timeoutMS: 5 } as never),
+    'Plugin (unknown): tool "t" has the unknown option "timeoutMS", which is probably "timeoutMs". Correct its name',
+  ],
+])('%s names what is wrong with its options', async (_, call, message) => {
+  await expect((async () => call())()).rejects.toThrow(message);
+});
+
+test('fields of the author that have no name like an option are left alone', () => {
+  class Own {
+    id = 'p';
+    tool = 1;
+    descriptions = [];
+    tools = [];
+  }
+  expect(definePlugin({ ...plugin, author: 'me', notes: 1, tags: [] } as never).id).toBe('p');
+  expect(definePlugin(new Own() as never).id).toBe('p');
+});

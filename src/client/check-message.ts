@@ -1,7 +1,7 @@
 import { MAX_MESSAGE_LENGTH } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { unstorable } from '../contracts/storable-text.ts';
-import { shownValue } from './shown-value.ts';
+import { shownValue } from '../common/shown-value.ts';
 
 /** Refuses what is no text for an agent, before anything is stored. */
 export function checkMessage(text: unknown): asserts text is string {

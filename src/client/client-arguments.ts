@@ -3,8 +3,8 @@ import { permissionBound } from '../definitions/agents/agent-schema.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
-import { count, id, jsonObject, name, read, readOptions, signal, textOf } from './arguments.ts';
-import { shownValue } from './shown-value.ts';
+import { count, id, jsonObject, name, read, readOptions, signal, textOf } from '../common/arguments.ts';
+import { shownValue } from '../common/shown-value.ts';
 import type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
 import type { CreateScheduleOptions } from './schedule-types.ts';
 

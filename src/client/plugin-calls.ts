@@ -49,7 +49,7 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
       await refuseUnfit(state, config);
       const written = await store.plugins.configure(state.id, config, ifVersion);
       if (written) return written.configVersion;
-      const problem = `its configuration was changed by somebody else (it is not version ${ifVersion} any more)`;
+      const problem = `its configuration was changed by another caller (it is not version ${ifVersion} any more)`;
       throw failure('INVALID_ARGUMENT', { what: `plugin "${state.id}"`, problem, fix: `Look at it and try again: longshore plugins show ${state.id}` });
     },
   };

@@ -9,7 +9,7 @@ import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
 import { checkMessage } from './check-message.ts';
 import { initialSearchAttributes } from './search-attributes.ts';
-import { shownValue } from './shown-value.ts';
+import { shownValue } from '../common/shown-value.ts';
 import { temporalFailure } from './temporal-failures.ts';
 import type { TemporalLink } from './temporal.ts';
 import type { StartOptions } from './types.ts';

@@ -1,12 +1,12 @@
 const MAX_DISTANCE = 3;
 
 /** The candidate that differs least from a word, if it is near enough to be what was meant. */
-export function nearest(word: string, candidates: string[]): string | undefined {
+export function nearest(word: string, candidates: string[], mostDifferent = MAX_DISTANCE): string | undefined {
   // Words that differ more in length differ more than that, and need not be compared.
   const similar = candidates.filter((candidate) => Math.abs(candidate.length - word.length) <= MAX_DISTANCE);
   const ranked = similar.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }));
   const best = ranked.toSorted((a, b) => a.distance - b.distance)[0];
-  return best && best.distance <= Math.min(MAX_DISTANCE, word.length - 1) ? best.candidate : undefined;
+  return best && best.distance <= Math.min(mostDifferent, word.length - 1) ? best.candidate : undefined;
 }
 
 function editDistance(a: string, b: string): number {

@@ -39,7 +39,7 @@ export const ERRORS = {
     retryable: false,
   },
   SCHEDULE_NOT_RUN: {
-    message: 'Temporal has taken the order to run schedule "{scheduleId}", and has not run it yet. See: longshore schedule show {scheduleId}',
+    message: 'Temporal has accepted the trigger of schedule "{scheduleId}", and has not started the run yet. See: longshore schedule show {scheduleId}',
     httpStatus: 503,
     retryable: false,
   },
@@ -52,7 +52,7 @@ export const ERRORS = {
   },
   CONVERSATION_SUSPENDED: {
     message:
-      'Conversation "{conversationId}" is paused by Temporal itself, which refuses messages and questions. Whoever paused it must run: temporal workflow unpause --workflow-id {conversationId}',
+      'Conversation "{conversationId}" is paused by Temporal itself, which refuses messages and queries. To go on, run: temporal workflow unpause --workflow-id {conversationId}',
     httpStatus: 409,
     retryable: true,
   },
@@ -75,16 +75,16 @@ export const ERRORS = {
   },
   STORAGE_EXHAUSTED: {
     message:
-      'This conversation has stored all that its budget lets it ({limit} MB, budget.storageMb); the call was not run. Someone has to grant it more: longshore resume --extra-storage.',
+      'This conversation has used its storage budget ({limit} MB, budget.storageMb); the call was not run. An operator can grant more with: longshore resume --extra-storage',
     httpStatus: 429,
     retryable: false,
   },
   TOOL_NOT_FOUND: { message: 'Unknown tool "{tool}". Available: {known}.', httpStatus: 404, retryable: false },
-  TOOL_ARGUMENTS_INVALID: { message: 'Arguments of {tool} are not valid: {problems}', httpStatus: 400, retryable: false },
-  TOOL_RESULT_INVALID: { message: '{tool} returned {problem}. The plugin has to be mended.', httpStatus: 502, retryable: false },
+  TOOL_ARGUMENTS_INVALID: { message: 'Arguments of {tool} are not valid: {problems}. Correct them and call it again', httpStatus: 400, retryable: false },
+  TOOL_RESULT_INVALID: { message: '{tool} returned {problem}. Correct the plugin.', httpStatus: 502, retryable: false },
   TOOL_FAILED: { message: '{tool} failed: {problem}', httpStatus: 502, retryable: false },
   TOOL_CALL_MISMATCH: {
-    message: 'Tool call "{callId}" was proposed with other arguments ({expected}, not {given}); it was not run.',
+    message: 'Tool call "{callId}" was proposed with other arguments ({expected}, not {given}); it was not run. Call the tool again.',
     httpStatus: 409,
     retryable: false,
   },
@@ -100,7 +100,11 @@ export const ERRORS = {
     httpStatus: 403,
     retryable: false,
   },
-  PLUGIN_NOT_FOUND: { message: 'No plugin "{plugin}" is known to the workers. Known: {known}.', httpStatus: 404, retryable: false },
+  PLUGIN_NOT_FOUND: {
+    message: 'No plugin "{plugin}" is known to the workers. Known: {known}. Use one of these ids, or add the plugin to an agent.',
+    httpStatus: 404,
+    retryable: false,
+  },
   PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
   PLUGIN_ENDED: { message: '{tool} failed: its process was ended: {why}', httpStatus: 502, retryable: false },
   PLUGIN_STORE_REFUSED: { message: 'The store of plugin "{plugin}" refused "{key}": {problem}. {fix}', httpStatus: 400, retryable: false },
@@ -108,10 +112,22 @@ export const ERRORS = {
   NETWORK_FAILED: { message: 'Request to "{target}" failed: {problem}', httpStatus: 502, retryable: true },
   MODEL_NOT_SUPPORTED: { message: 'Model "{model}" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },
   MODEL_AUTH: { message: 'The provider of "{model}" refused the key: {problem}. Check {variable}.', httpStatus: 502, retryable: false },
-  MODEL_BAD_REQUEST: { message: 'The provider of "{model}" refused the request: {problem}', httpStatus: 502, retryable: false },
-  MODEL_RATE_LIMITED: { message: 'The provider of "{model}" asks to slow down: {problem}', httpStatus: 503, retryable: true },
-  MODEL_UNAVAILABLE: { message: 'The provider of "{model}" cannot be reached or failed: {problem}', httpStatus: 503, retryable: true },
-  MODEL_SCRIPT_MISMATCH: { message: 'Script {file}, step {step}: {problem}', httpStatus: 500, retryable: false },
+  MODEL_BAD_REQUEST: {
+    message: 'The provider of "{model}" refused the request: {problem}. Check model and modelOptions of the agent.',
+    httpStatus: 502,
+    retryable: false,
+  },
+  MODEL_RATE_LIMITED: { message: 'The provider of "{model}" limits its requests: {problem}. Try again later.', httpStatus: 503, retryable: true },
+  MODEL_UNAVAILABLE: {
+    message: 'The provider of "{model}" cannot be reached or failed: {problem}. Try again later, or check the address and the state of the provider.',
+    httpStatus: 503,
+    retryable: true,
+  },
+  MODEL_SCRIPT_MISMATCH: {
+    message: 'Script {file}, step {step}: {problem}. Correct the script, or the agent that it is for.',
+    httpStatus: 500,
+    retryable: false,
+  },
   SANDBOX_NOT_FOUND: { message: 'No sandbox "{sandboxId}". List them with: longshore sandbox ls', httpStatus: 404, retryable: false },
   SANDBOX_IN_USE: {
     message: 'Sandbox "{sandboxId}" belongs to conversation "{conversationId}". Close that first (with onClose: keep), or use another sandbox.',
@@ -123,18 +139,27 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
-  ASSETS_FAILED: { message: 'Asset {from} could not be put to {to}: {problem}. Mend sandbox.assets, or what it names.', httpStatus: 400, retryable: false },
-  SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}', httpStatus: 503, retryable: false },
+  ASSETS_FAILED: {
+    message: 'Asset {from} could not be put to {to}: {problem}. Correct sandbox.assets, or the file that it names.',
+    httpStatus: 400,
+    retryable: false,
+  },
+  SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}. Open the sandbox again to go on.', httpStatus: 503, retryable: false },
   SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed. Open a new one.', httpStatus: 410, retryable: false },
   SANDBOX_CLOSED: {
     message: '{method} cannot be used: this handle on sandbox "{sandboxId}" was {how}. {fix}',
     httpStatus: 409,
     retryable: false,
   },
-  SANDBOX_CONFLICT: { message: 'Sandbox "{sandboxId}" is being changed by somebody else; try again.', httpStatus: 409, retryable: true },
-  SANDBOX_UNREACHABLE: { message: 'The supervisor of sandbox "{sandboxId}" cannot be reached: {problem}', httpStatus: 503, retryable: true },
+  SANDBOX_CONFLICT: { message: 'Sandbox "{sandboxId}" is being changed by another caller; try again.', httpStatus: 409, retryable: true },
+  SANDBOX_UNREACHABLE: {
+    message: 'The supervisor of sandbox "{sandboxId}" cannot be reached: {problem}. Try again; if it stays like that, see: longshore sandbox logs {sandboxId}',
+    httpStatus: 503,
+    retryable: true,
+  },
   SANDBOX_PROTOCOL: {
-    message: 'The supervisor of sandbox "{sandboxId}" broke the protocol: {problem}. The sandbox is not trusted any more.',
+    message:
+      'The supervisor of sandbox "{sandboxId}" broke the protocol: {problem}. The connection was closed; destroy the sandbox and open a new one: longshore sandbox rm {sandboxId}',
     httpStatus: 502,
     retryable: false,
   },
@@ -144,7 +169,7 @@ export const ERRORS = {
     retryable: false,
   },
   SNAPSHOT_NOT_FOUND: {
-    message: 'No snapshot "{snapshotId}". It may have been removed, or have been too old; list those there are.',
+    message: 'No snapshot "{snapshotId}". It may have been removed or have expired. List snapshots with: longshore sandbox snapshots',
     httpStatus: 404,
     retryable: false,
   },
@@ -172,9 +197,17 @@ export const ERRORS = {
     retryable: false,
   },
   EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}". List those there are with execs().', httpStatus: 404, retryable: false },
-  EXEC_MISMATCH: { message: 'Exec "{execId}" was started with another command; it was not started again.', httpStatus: 409, retryable: false },
+  EXEC_MISMATCH: {
+    message: 'Exec "{execId}" was started with another command; it was not started again. Use another id for another command.',
+    httpStatus: 409,
+    retryable: false,
+  },
   EXEC_FAILED: { message: 'The command could not be started: {problem}', httpStatus: 400, retryable: false },
-  FILE_NOT_FOUND: { message: 'No such file or directory: {path}', httpStatus: 404, retryable: false },
+  FILE_NOT_FOUND: {
+    message: 'No such file or directory: {path}. Check the path, and list the directory above it to see what is there.',
+    httpStatus: 404,
+    retryable: false,
+  },
   FILE_FAILED: { message: '{path}: {problem}', httpStatus: 400, retryable: false },
   FILE_CHANGED: { message: '{path} was changed meanwhile: {problem}. Nothing was written; read it again.', httpStatus: 409, retryable: true },
   STDIN_CLOSED: {
@@ -182,14 +215,14 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
-  DETACHED: { message: 'Let go of "{execId}"; it runs on in its sandbox.', httpStatus: 409, retryable: true },
-  INTERRUPTED: { message: '"{callId}" was interrupted.', httpStatus: 409, retryable: false },
+  DETACHED: { message: 'Detached from "{execId}"; it runs on in its sandbox. Follow it again with attach("{execId}").', httpStatus: 409, retryable: true },
+  INTERRUPTED: { message: '"{callId}" was interrupted. Start it again if it is still needed.', httpStatus: 409, retryable: false },
   DOCKER_UNAVAILABLE: {
     message: 'The Docker engine cannot be reached: {problem}. Start it, or set DOCKER_HOST. See: longshore doctor',
     httpStatus: 503,
     retryable: true,
   },
-  DOCKER_FAILED: { message: 'The Docker engine refused to {action}: {problem}', httpStatus: 502, retryable: true },
+  DOCKER_FAILED: { message: 'The Docker engine refused to {action}: {problem}. See: longshore doctor', httpStatus: 502, retryable: true },
   IMAGE_NOT_FOUND: {
     message:
       'The sandbox image "{image}" is not on this machine. Build the standard image: npx longshore setup --image. For another one, pull or build it, or name one that is there',
@@ -216,7 +249,7 @@ export const ERRORS = {
   TURN_FAILED: { message: 'Turn {turnId} ended as {outcome}: {problem}', httpStatus: 502, retryable: false },
   CONFIG_INVALID: { message: '{name}: {problem}. {fix}', httpStatus: 500, retryable: false },
   SETUP_FAILED: { message: '{step}: {problem}. {fix}', httpStatus: 500, retryable: false },
-  INTERNAL: { message: 'Unexpected: {problem}', httpStatus: 500, retryable: true },
+  INTERNAL: { message: 'Unexpected: {problem}. See the log of the worker, or of the program that called it.', httpStatus: 500, retryable: true },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -252,5 +285,10 @@ export function isFailure(error: unknown, code?: ErrorCode): error is LongshoreE
 }
 
 function fill(template: string, values: Record<string, string | number>): string {
-  return template.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+  // A text of others may end its own sentence.
+  return template.replaceAll(/\{(\w+)\}(\. )?/g, (whole, name: string, stop: string = '') => {
+    if (!Object.hasOwn(values, name)) return whole;
+    const value = String(values[name]);
+    return stop !== '' && /[.!?]$/.test(value) ? `${value} ` : value + stop;
+  });
 }

@@ -9,6 +9,7 @@ import { metadata } from '../sandbox/options/json-value.ts';
 import { isNot, options, parseArgument, value } from '../sandbox/options/parse.ts';
 import { showValue } from '../common/show-value.ts';
 import {
+  abortSignal,
   environment,
   faultOfCharacters,
   flag,
@@ -113,6 +114,7 @@ const openShape = {
   sandboxId: sandboxId.optional(),
   assets: assets.optional(),
   ttlMs: lifetime.optional(),
+  signal: abortSignal.optional(),
   ...whereShape,
 } satisfies Record<keyof OpenSandboxOptions, z.ZodType>;
 

@@ -1,7 +1,9 @@
 import { templatesBeside } from '../definitions/agents/load-agents.ts';
 import { loadConfig, type Config } from '../platform/config.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
+import { failure } from '../contracts/errors.ts';
 import { makeId } from '../contracts/ids.ts';
+import { deferred } from '../common/deferred.ts';
 import { findTemplate } from '../definitions/templates/find-template.ts';
 import { loadTemplates } from '../definitions/templates/load-templates.ts';
 import { adoptSandbox } from '../sandbox/api/adopt-sandbox.ts';
@@ -42,19 +44,29 @@ export interface OpenSandboxOptions extends NewSandboxOptions, WhereOptions, Pic
   sandboxId?: string;
   /** Milliseconds from now on after which it is destroyed (or what `onTtl` says), even if nobody disposes of it. Default one hour, at most 100 years. */
   ttlMs?: number;
+  /**
+   * Aborts the open. It rejects with INTERRUPTED as soon as what it had made is removed; a sandbox that existed before stays as it is. Once the sandbox is open,
+   * the signal has no effect.
+   */
+  signal?: AbortSignal;
 }
 
 /**
  * Opens a sandbox without a conversation, and without Temporal: it takes a Docker engine and Postgres.
  * @throws INVALID_ARGUMENT for an option that is not valid, SANDBOX_NOT_FOUND for an unknown `sandboxId`, TEMPLATE_NOT_FOUND for an unknown template,
- * POSTGRES_UNAVAILABLE, DOCKER_UNAVAILABLE, …
+ * INTERRUPTED when `signal` was aborted, POSTGRES_UNAVAILABLE, DOCKER_UNAVAILABLE, …
  */
 export async function openSandbox(given: OpenSandboxOptions = {}): Promise<OpenSandbox> {
   const options = parseOpenOptions(given);
+  const { signal } = options;
+  throwIfAborted(signal);
   const template = await templateOf(loadConfig(), options);
+  throwIfAborted(signal);
   const parts = await openParts(options, 'worker');
   try {
+    throwIfAborted(signal);
     await destroyExpired(parts);
+    throwIfAborted(signal);
     return createOpenSandbox(parts, await open(parts, template, options));
   } catch (error) {
     await parts[Symbol.asyncDispose]();
@@ -70,19 +82,40 @@ async function templateOf({ LONGSHORE_AGENTS, LONGSHORE_TEMPLATES }: Config, { t
 
 async function open(parts: OpenParts, template: SandboxOptions, options: OpenSandboxOptions): Promise<OpenedSandbox> {
   const { store, sandboxes, tenantId } = parts;
-  const { ttlMs = HOUR_MS, sandboxId: known, assets, tenantId: _tenant, backend: _backend, databaseUrl: _url, log: _log, ...wished } = options;
+  const { ttlMs = HOUR_MS, sandboxId: known, assets, tenantId: _tenant, backend: _backend, databaseUrl: _url, log: _log, signal, ...wished } = options;
   if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
   const wanted = { sandboxId: known ?? makeId('sbx', Date.now(), Math.random), tenantId, ttlMs };
   const opened = await sandboxes.open({ ...wanted, anyId: known === undefined && options.template !== undefined }, { ...template, ...wished });
   const { sandboxId } = opened.handle;
   try {
+    throwIfAborted(signal);
     if (known !== undefined) await store.sandboxes.prolong(sandboxId, ttlMs);
-    if (wished.workDirectory !== undefined) await opened.handle.createDirectory(wished.workDirectory);
-    if (assets) await uploadAssets(opened.handle, assets);
+    await unlessAborted(signal, async () => {
+      if (wished.workDirectory !== undefined) await opened.handle.createDirectory(wished.workDirectory);
+      if (assets) await uploadAssets(opened.handle, assets);
+    });
     return opened;
   } catch (error) {
     if (known === undefined) await discard(parts, sandboxId);
     throw error;
+  }
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw failure('INTERRUPTED', { callId: 'openSandbox' }, signal.reason);
+}
+
+/** Work in a sandbox that may take long. After an abort it ends with the sandbox, or with the connection to it. */
+async function unlessAborted(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+  if (!signal) return work();
+  const { promise: aborted, resolve } = deferred<void>();
+  const onAbort = () => resolve();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([work(), aborted]);
+    throwIfAborted(signal);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 

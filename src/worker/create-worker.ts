@@ -8,6 +8,7 @@ import { startConversation } from '../client/start-conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { startReaper } from './start-reaper.ts';
+import { checkWorkerOptions } from './worker-options.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
@@ -24,8 +25,9 @@ export interface LongshoreWorker {
   shutdown(): void;
 }
 
-/** @throws TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace; DATABASE_ELSEWHERE when that is not the database's. */
+/** @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace; DATABASE_ELSEWHERE when that is not the database's. */
 export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
+  checkWorkerOptions(options);
   const { config, log } = options;
   const workflowBundle = await loadWorkflowBundle({ home: config.LONGSHORE_HOME, log });
   const connection = options.connection ?? (await connectTo(config));

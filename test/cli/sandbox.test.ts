@@ -109,7 +109,11 @@ test('files and directories go both ways, and what cannot be copied is reported'
   expect(await readFile(join(directory, 'file'), 'utf8')).toBe('contentback\n');
   expect(await line('cp', `${id}:/home/user/flat`, join(directory, 'new'))).toMatchObject({ code: 0, err: '' });
   expect(await readFile(join(directory, 'new/file'), 'utf8')).toBe('contentback\n');
-  expect(await line('cp', `${id}:nothing`, directory)).toEqual({ code: 1, out: '', err: 'No such file or directory: nothing\n' });
+  expect(await line('cp', `${id}:nothing`, directory)).toEqual({
+    code: 1,
+    out: '',
+    err: 'No such file or directory: nothing. Check the path, and list the directory above it to see what is there.\n',
+  });
   expect(await line('cp', 'a', 'b')).toMatchObject({ code: 2 });
 });
 

@@ -4,7 +4,7 @@ import { errorTable } from '../../scripts/error-table.ts';
 
 const codes = Object.keys(ERRORS) as ErrorCode[];
 
-test('docs/errors.md has exactly the rows of the error table (mend it with: npx tsx scripts/generate-schemas.ts)', async () => {
+test('docs/errors.md has exactly the rows of the error table (correct it with: npx tsx scripts/generate-schemas.ts)', async () => {
   const text = await readFile(new URL('../../docs/errors.md', import.meta.url), 'utf8');
   const rows = text.split('\n').filter((line) => line.startsWith('|'));
   expect(rows.map(cellsOf)).toEqual(errorTable().map(cellsOf));
@@ -30,10 +30,22 @@ test('an error says its values in its message and keeps them', () => {
     name: 'LongshoreError',
     code: 'FILE_NOT_FOUND',
     values: { path: '/a' },
-    message: 'No such file or directory: /a',
+    message: 'No such file or directory: /a. Check the path, and list the directory above it to see what is there.',
     retryable: false,
   });
   expect(error.cause).toMatchObject({ message: 'ENOENT' });
+});
+
+test('what comes after a value that ends a sentence is a sentence of its own', () => {
+  expect(failure('SANDBOX_LOST', { sandboxId: 's', problem: 'It broke.' }).message).toBe(
+    'The container of sandbox "s" is gone: It broke. Open the sandbox again to go on.',
+  );
+});
+
+const ODD = /\b(?:mend|nobody|somebody|someone|whoever|let go|looks? after|for nothing)\b/i;
+
+test.each(codes)('%s is told in plain terms', (code) => {
+  expect(ERRORS[code].message).not.toMatch(ODD);
 });
 
 test('a value that looks like a placeholder stays as it is', () => {

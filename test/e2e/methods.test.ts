@@ -63,7 +63,7 @@ test('each kind of tool does in code what it is for, and what goes wrong is an e
   expect(result).toMatchObject({ stderr: '', exitCode: 0 });
   expect(textIn(result, 'stdout').split('\n')).toEqual([
     'bare 3 (key: str, depth: int = 1) Looks something up.',
-    'InvalidArguments TOOL_ARGUMENTS_INVALID Arguments of lab:look are not valid: /key: expected string, got number',
+    'InvalidArguments TOOL_ARGUMENTS_INVALID Arguments of lab:look are not valid: /key: expected string, got number. Correct them and call it again',
     'ToolError TOOL_FAILED lab:fail failed: it broke',
     expect.stringMatching(/^UnknownTool TOOL_NOT_FOUND lab has no tool nothing; it has append, /),
     'ToolDenied TOOL_DENIED Denied by policy: rule 1 of the agent: shell:kill is denied',
@@ -115,7 +115,8 @@ test('JavaScript, TypeScript, programs of the shell and code called by code reac
   expect(await chat.reply()).toBe('Done.');
   const [javascript, typescript, shell, nested] = await resultsOf(chat);
   expect(javascript).toMatchObject({
-    stdout: 'js id bare\nremarked 1,remarked 2,remarked 3\ntrue TOOL_ARGUMENTS_INVALID Arguments of lab:look are not valid: /key: missing\n',
+    stdout:
+      'js id bare\nremarked 1,remarked 2,remarked 3\ntrue TOOL_ARGUMENTS_INVALID Arguments of lab:look are not valid: /key: missing. Correct them and call it again\n',
     stderr: '',
   });
   expect(JSON.stringify(typescript)).toContain('ts');

@@ -175,7 +175,7 @@ describe('a program of the sandbox', () => {
   test('gets an exception with the reason where a method fails, returns what its type does not allow, or was not collected', () => {
     expect(failures.slice(0, 3)).toEqual([
       'TOOL_FAILED pier:search_fails failed: the tide is out at conv_',
-      'TOOL_FAILED pier:behaves_wrongly returned a number; a tool of kind "behavior" returns a text. The plugin has to be mended.',
+      'TOOL_FAILED pier:behaves_wrongly returned a number; a tool of kind "behavior" returns a text. Correct the plugin.',
       expect.stringMatching(/^TOOL_NOT_FOUND no tool pier:not_collected; there are code:run, pier:behaves_wrongly, /),
     ]);
   });

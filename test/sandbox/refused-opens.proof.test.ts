@@ -137,6 +137,36 @@ describe('a refused openSandbox leaves nothing', () => {
     await nothingLeft('egress');
   });
 
+  test('that was aborted, at whichever call that is', async () => {
+    const controller = () => {
+      const made = new AbortController();
+      return { signal: made.signal, abort: () => made.abort(new Error('the user went away')) };
+    };
+    const early = controller();
+    early.abort();
+    await refused(open({ signal: early.signal }), {
+      code: 'INTERRUPTED',
+      message: expect.stringMatching(/^"openSandbox" was interrupted/),
+      cause: { message: 'the user went away' },
+    });
+    await nothingLeft('aborted before');
+    faults.arm();
+    const opened = await open();
+    const names = [...new Set(faults.calls)];
+    await opened.destroy();
+    await store.sandboxes.remove(opened.sandboxId);
+    for (const name of names) {
+      const { signal, abort } = controller();
+      faults.onCall = (call) => call === name && abort();
+      const from = join(place, 'large');
+      await writeFile(from, Buffer.alloc(1_000_000));
+      await refused(open({ signal, assets: [{ from, to: 'large' }] }), { code: 'INTERRUPTED' });
+      faults.onCall = () => undefined;
+      await nothingLeft(`aborted at ${name}`);
+    }
+    expect(names.length).toBeGreaterThan(5);
+  });
+
   test('when an asset changes into something that cannot be read', async () => {
     const from = join(place, 'asset');
     await writeFile(from, 'x');

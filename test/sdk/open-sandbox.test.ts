@@ -95,7 +95,7 @@ test('assets are there from the start, and one that is missing leaves no sandbox
   expect(await output(sandbox, 'cat data/data.csv')).toBe('a,b');
   const from = join(home, 'none');
   await expect(open({ assets: [{ from, to: 'x' }] })).rejects.toThrow(
-    `Asset ${from} could not be put to x: there is no such file or directory on this worker. Mend sandbox.assets, or what it names.`,
+    `Asset ${from} could not be put to x: there is no such file or directory on this worker. Correct sandbox.assets, or the file that it names.`,
   );
 });
 
@@ -104,6 +104,16 @@ test('where no template declares users there is but one for commands', async () 
   expect(await sandbox.run('echo ok', { user: 'user' })).toMatchObject({ exitCode: 0 });
   await expect(sandbox.run('id', { user: 'root' })).rejects.toThrow(
     `Sandbox "${sandbox.sandboxId}" has no user "root" for commands, only user. Nobody is root in a sandbox; a template does as root what it has under setup`,
+  );
+});
+
+test('an aborted open rejects with the reason, and a signal that is none is named', async () => {
+  await expect(openSandbox({ signal: AbortSignal.abort(new Error('enough')), log })).rejects.toMatchObject({
+    code: 'INTERRUPTED',
+    cause: { message: 'enough' },
+  });
+  await expect(openSandbox({ signal: 'soon' as never, log })).rejects.toThrow(
+    'openSandbox.signal: "soon" is not an AbortSignal. Give the signal of an AbortController, or AbortSignal.timeout(milliseconds)',
   );
 });
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { nearest } from '../../common/nearest.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
@@ -123,6 +124,11 @@ export function defineTool<Parameters extends z.ZodType | JsonObject>(definition
 }
 
 function makeTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDefinition<Parameters>): Tool {
+  const misspelt = misspeltOf(definition, TOOL_KEYS);
+  if (misspelt !== undefined) {
+    const problem = `tool ${shownId(definition.id)} has the unknown option ${misspelt.join(', which is probably ')}`;
+    throw failure('PLUGIN_INVALID', { plugin: '(unknown)', problem, fix: 'Correct its name' });
+  }
   const { parameters } = definition;
   const parse = isZod(parameters) ? (input: JsonObject) => parseInput(definition.id, parameters, input) : (input: JsonObject) => input;
   type Input = Parameters extends z.ZodType ? z.infer<Parameters> : JsonObject;
@@ -163,6 +169,33 @@ function readable<T>(what: string, example: string, make: () => T): T {
   }
 }
 
+const TOOL_KEYS =
+  'id description parameters kind annotations timeoutMs isolation permissions resultSchema visibility brief requireApproval summarize execute metadata'.split(
+    ' ',
+  );
+const PLUGIN_KEYS =
+  'id version description tools dialect source brief dependencies environment configSchema requireApproval alerts problem promptText selectTools load unload updateConfig'.split(
+    ' ',
+  );
+/** In shorter words, a difference of two letters is most of the word. */
+const SHORTEST_COMPARED = 5;
+const LONGEST_COMPARED = 40;
+
+/** An option that is not known but has almost the name of one, in quotes, and that one. Others are the author's own; so are all fields of a class. */
+function misspeltOf(definition: object, known: string[]): string[] | undefined {
+  const prototype: unknown = Object.getPrototypeOf(definition);
+  // Plugins are made in other realms, too.
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  const given = isPlain
+    ? Object.keys(definition).filter((key) => key.length >= SHORTEST_COMPARED && key.length <= LONGEST_COMPARED && !known.includes(key))
+    : [];
+  for (const key of given.slice(0, LONGEST_COMPARED)) {
+    const meant = nearest(key, known, 2);
+    if (meant !== undefined) return [JSON.stringify(key), JSON.stringify(meant)];
+  }
+  return undefined;
+}
+
 const SHOWN_CHARACTERS = 200;
 
 /** In quotes; of a long one the beginning. */
@@ -183,6 +216,8 @@ function makePlugin(definition: PluginDefinition): Plugin {
   }
   if (typeof version !== 'string' || typeof description !== 'string') throw invalid('version and description have to be texts', 'Put them in quotes');
   if (!Array.isArray(tools)) throw invalid('"tools" is not a list', 'Give it as tools: [defineTool({ … })]');
+  const misspelt = misspeltOf(definition, PLUGIN_KEYS);
+  if (misspelt) throw invalid(`it has the unknown option ${misspelt.join(', which is probably ')}`, 'Correct its name');
   const wrong = problemOfTools(tools, definition.dialect);
   if (wrong) throw invalid(...wrong);
   const problem = problemOfDetails(definition);

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { compileFunction } from 'node:vm';
+import { z } from 'zod';
+import { jsonObject, read, textOf } from '../../common/arguments.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
@@ -36,12 +38,24 @@ export interface OpenedPlugin extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const openOptions = z.strictObject({
+  id: textOf(200).optional(),
+  config: jsonObject.optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  context: z
+    .custom((value) => typeof value === 'object' && value !== null, { error: 'it is no object', params: { fix: 'Give parts of a context' } })
+    .optional(),
+});
+
 /**
  * Opens the plugin of a directory for a test. Its store is a memory that ends with it, `fetch` reaches nothing unless the test gives its own, and there is no sandbox:
  * what has `isolation: 'container'` runs in the process of the test.
  * @throws PLUGIN_INVALID as a worker would tell it
  */
-export async function openPlugin(directory: string, { id, config = {}, env = {}, context: given = {} }: OpenOptions = {}): Promise<OpenedPlugin> {
+export async function openPlugin(directory: string, options: OpenOptions = {}): Promise<OpenedPlugin> {
+  read('openPlugin.directory', textOf(4_000), directory);
+  read('options of openPlugin', openOptions, options);
+  const { id, config = {}, env = {}, context: given = {} } = options;
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
   // Whoever tests a plugin has written it.
   const isolates = await openIsolates({ log, weaklyFenced: 'all' });

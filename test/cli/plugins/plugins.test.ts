@@ -145,7 +145,7 @@ test('a running worker follows what is configured, disabled and enabled', async 
   });
   expect(await line('config', 'words', '--replace', '{}', '--if-version', '1')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('changed by somebody else') as string,
+    err: expect.stringContaining('changed by another caller') as string,
   });
   expect(await line('disable', 'words')).toMatchObject({ code: 0, out: 'words is disabled; the workers follow within seconds.\n' });
   await until(async () => (await reported())?.health === 'disabled', 'the worker has let go of it');

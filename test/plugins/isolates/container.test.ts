@@ -180,7 +180,9 @@ test('arguments are checked by its zod schema, and its load has run with its con
   const top = `let unit = 'none';`;
   const more = `async load({ config }) { unit = String(config.unit ?? 'default'); },`;
   const plugin = await bench.load('checked', sourceOf('checked', { unit: 'return unit' }, { top, more, tool: 'parameters: z.object({ n: z.number() }),' }));
-  expect(await problemOf(run(plugin, 'unit', { n: 'x' }))).toBe('Arguments of checked:unit are not valid: /n: Invalid input: expected number, received string');
+  expect(await problemOf(run(plugin, 'unit', { n: 'x' }))).toBe(
+    'Arguments of checked:unit are not valid: /n: Invalid input: expected number, received string. Correct them and call it again',
+  );
   await plugin.load?.({ env: {}, config: { unit: 'knot' }, log: () => undefined } as never);
   expect(await run(plugin, 'unit', { n: 1 })).toBe('knot');
   await plugin.updateConfig?.('self', { unit: 'mile' }, '2');
@@ -204,7 +206,7 @@ test('a call that another worker had begun goes on: its code runs once, and so d
   const first = problemOf(run(plugin, 'work', {}, { callId: 'call_lasts', release: worker.signal }));
   await until(async () => (await handle.run('grep slow work.log')).exitCode === 0, 'it waits');
   worker.abort();
-  expect(await first).toBe('Let go of "call_lasts-1"; it runs on in its sandbox.');
+  expect(await first).toBe('Detached from "call_lasts-1"; it runs on in its sandbox. Follow it again with attach("call_lasts-1").');
   const second = run(plugin, 'work', {}, { callId: 'call_lasts', again: true });
   await handle.run('touch go');
   expect(await second).toBe('begun\ncommand\nslow\ndone\n');

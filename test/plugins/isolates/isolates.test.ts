@@ -29,7 +29,9 @@ test('a plugin in TypeScript with zod, a relative import and a package is bundle
   expect(plugin.tools[0]).toMatchObject({ id: 'run', isolation: 'compartment', visibility: 'deferred', brief: 'short', annotations: { readOnlyHint: true } });
   expect(plugin.tools[0]!.parameters).toMatchObject({ type: 'object', properties: { n: { type: 'number', default: 4 } } });
   expect(await run(plugin, 'run')).toBe('8! import(');
-  expect(await problemOf(run(plugin, 'run', { n: 'x' }))).toBe('Arguments of full:run are not valid: /n: Invalid input: expected number, received string');
+  expect(await problemOf(run(plugin, 'run', { n: 'x' }))).toBe(
+    'Arguments of full:run are not valid: /n: Invalid input: expected number, received string. Correct them and call it again',
+  );
   expect(await plugin.promptText?.({ conversationId: 'c', userId: 'u-7', tenantId: 't', agentId: 'a' })).toBe('for u-7');
   expect('selectTools' in plugin).toBe(false);
 });

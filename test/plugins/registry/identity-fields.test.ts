@@ -73,7 +73,7 @@ test('a tool that takes whatever it is given is not given them by the model; one
   const forged = { text: 'x', user_id: 'somebody else', streamId: 'conv_2' };
   for (const tool of ['open:any', 'open:more']) expect(await judge(tool, forged)).toMatchObject({ accepted: [{ text: 'x' }], refusals: [] });
   expect((await judge('open:closed', forged)).refusals[0]?.text).toBe(
-    'Arguments of open:closed are not valid: /user_id: not known (known: text); /streamId: not known (known: text)',
+    'Arguments of open:closed are not valid: /user_id: not known (known: text); /streamId: not known (known: text). Correct them and call it again',
   );
   expect((await judge('open:named', forged)).accepted).toEqual([forged]);
 });

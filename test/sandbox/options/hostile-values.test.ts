@@ -110,6 +110,7 @@ const OPEN: Required<Omit<OpenSandboxOptions, 'sandboxId'>> = {
   onTtl: 'stop',
   assets: [{ from: '/x', to: 'x' }],
   ttlMs: 1000,
+  signal,
   tenantId: 'tenant',
   backend: 'local',
   databaseUrl: 'postgres://a@b/c',

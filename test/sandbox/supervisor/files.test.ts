@@ -70,7 +70,7 @@ test('files are renamed, removed, and directories made, twice without harm', asy
 });
 
 test.each([
-  ['a missing file', 'missing', 'FILE_NOT_FOUND', 'No such file or directory: missing'],
+  ['a missing file', 'missing', 'FILE_NOT_FOUND', 'No such file or directory: missing. Check the path, and list the directory above it to see what is there.'],
   ['a directory', '.', 'FILE_FAILED', '.: is a directory'],
   ['a named pipe', 'pipe', 'FILE_FAILED', 'pipe: is not a regular file'],
   ['a file of root', '/etc/shadow', 'FILE_FAILED', '/etc/shadow: Permission denied'],

@@ -67,7 +67,7 @@ test('a whole that could not be kept is said to be lost', async () => {
 describe('a tool says what it may return', () => {
   const toolOf = (changes: Partial<ToolDefinition<{ type: 'object' }>>) =>
     createRegistry([definePlugin({ id: 'p', tools: [echoTool('t', changes)] })]).get('p:t')!;
-  const wrong = (problem: string) => ({ isError: true, content: [text(`p:t returned ${problem}. The plugin has to be mended.`)] });
+  const wrong = (problem: string) => ({ isError: true, content: [text(`p:t returned ${problem}. Correct the plugin.`)] });
 
   test.each<['agent' | 'behavior' | 'multimodal_agent', unknown, string]>([
     ['agent', { a: 1 }, 'an object; a tool of kind "agent" returns a text'],

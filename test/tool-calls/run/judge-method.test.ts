@@ -51,7 +51,7 @@ test.each(['other:read', '__proto__', 'constructor', 'read', 'notes:gone'])(
 test('arguments that would change a prototype are refused', async () => {
   expect(await refusalOf('notes:write', JSON.parse('{"a":{"__proto__":{"admin":true}}}') as JsonObject)).toEqual({
     code: 'TOOL_ARGUMENTS_INVALID',
-    message: 'Arguments of notes:write are not valid: /a/__proto__: this key is not accepted',
+    message: 'Arguments of notes:write are not valid: /a/__proto__: this key is not accepted. Correct them and call it again',
   });
 });
 

@@ -99,7 +99,7 @@ describe('what a tool says before it has its result', () => {
       await send({ type: 'video' } as never);
       return 'sent';
     });
-    await expect(said).resolves.toBe('test:tool returned a message with /type "video"; known are text, image and file. The plugin has to be mended.');
+    await expect(said).resolves.toBe('test:tool returned a message with /type "video"; known are text, image and file. Correct the plugin.');
   });
 });
 

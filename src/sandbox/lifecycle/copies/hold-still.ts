@@ -28,7 +28,7 @@ export async function holdStill(context: DockerContext, sandboxId: string): Prom
       throw failure('SANDBOX_DESTROYED', { sandboxId });
     case 'creating':
     case 'lost':
-      throw failure('SANDBOX_LOST', { sandboxId, problem: 'there is nothing to copy; open it first' });
+      throw failure('SANDBOX_LOST', { sandboxId, problem: 'there is nothing to copy' });
     case 'archived':
       await bringUp(context, sandboxId, 'wake');
       return undefined;

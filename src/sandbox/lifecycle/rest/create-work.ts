@@ -188,6 +188,5 @@ async function keepAwake(context: DockerContext, sandboxId: string, isWanted: ()
 /** In turn: another operation of this process that copies or packs the sandbox is let finish. That may take longer than the wake is wanted. */
 async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
   const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUp(context, sandboxId, 'wake') : undefined));
-  if (woken !== undefined && woken.tier !== 'running')
-    throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended; open it again to go on with its files' });
+  if (woken !== undefined && woken.tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended' });
 }

@@ -164,7 +164,7 @@ describe('what is known to go wrong in the original', () => {
     expect(proposed[0]?.decision).toBe('invalid');
     expect(refusals[0]?.text).toBe(
       'Arguments of maibot-search:everything are not valid: /ratio: expected number, got string; /kind: expected one of "a", "b", got "c"; ' +
-        '/place/city: missing; /place/town: not known (known: city)',
+        '/place/city: missing; /place/town: not known (known: city). Correct them and call it again',
     );
   });
 

@@ -55,7 +55,7 @@ describe('AGENT and BEHAVIOR', () => {
   test.each(['AGENT', 'BEHAVIOR'])('%s must return a text: anything else is an error that names the method and both types', async (kind) => {
     const plugin = await load(mount('async function counts(ctx) { return 5; }', kind));
     const { content } = await contentOf(createRegistry([plugin]).get('trial:counts')!, await run(plugin, 'counts'));
-    const named = `trial:counts returned a number; a tool of kind "${kind.toLowerCase()}" returns a text. The plugin has to be mended.`;
+    const named = `trial:counts returned a number; a tool of kind "${kind.toLowerCase()}" returns a text. Correct the plugin.`;
     expect(content).toEqual([{ type: 'text', text: named }]);
   });
 });

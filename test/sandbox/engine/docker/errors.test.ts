@@ -17,7 +17,7 @@ describe('errors of the engine', () => {
 
   test('a refusal says what was refused and why', () => {
     const error = mapEngineError({ statusCode: 500, json: { message: 'no space left' } }, 'create container a');
-    expect(error.message).toBe('The Docker engine refused to create container a: no space left');
+    expect(error.message).toBe('The Docker engine refused to create container a: no space left. See: longshore doctor');
   });
 
   test('an error of the table stays itself', () => {

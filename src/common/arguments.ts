@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { withoutUndefined } from '../common/without-undefined.ts';
+import { withoutUndefined } from './without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
