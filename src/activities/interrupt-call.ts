@@ -1,7 +1,7 @@
 import type { InterruptCallArgs } from '../contracts/activities.ts';
 import { execOf, isDirectExecOf, isExecOf } from '../contracts/call-ids.ts';
 import { isFailure } from '../contracts/errors.ts';
-import type { SandboxHandle } from '../sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../sandbox/api/sandbox.ts';
 import type { ToolCallRow } from '../store/store.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
@@ -29,7 +29,7 @@ export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> &
     return (await parts.store.toolCalls.get(call.callId))?.fence === 0;
   }
 
-  async function openIfThere(conversationId: string): Promise<SandboxHandle | undefined> {
+  async function openIfThere(conversationId: string): Promise<WorkerHandle | undefined> {
     const [row, conversation] = await Promise.all([parts.store.sandboxes.ofConversation(conversationId), parts.store.conversations.get(conversationId)]);
     if (!row || !conversation || row.state === 'destroyed') return undefined;
     const { tenantId, agentId } = conversation;
@@ -38,7 +38,7 @@ export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> &
 }
 
 /** Kills what runs and bars the next command; whichever of the two a starting command meets, it does not get through. */
-async function killCommandsOf(handle: SandboxHandle, callId: string): Promise<void> {
+async function killCommandsOf(handle: WorkerHandle, callId: string): Promise<void> {
   for (;;) {
     const commands = (await handle.execs()).filter(({ execId }) => isExecOf(callId, execId));
     await Promise.all(commands.filter(({ state }) => state === 'running').map(({ execId }) => handle.kill(execId, 'SIGTERM')));
@@ -47,7 +47,7 @@ async function killCommandsOf(handle: SandboxHandle, callId: string): Promise<vo
   }
 }
 
-async function barNextCommand(handle: SandboxHandle, execId: string): Promise<boolean> {
+async function barNextCommand(handle: WorkerHandle, execId: string): Promise<boolean> {
   try {
     await handle.start(INTERRUPTED_MARK, { execId });
     return true;

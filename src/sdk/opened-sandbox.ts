@@ -1,4 +1,4 @@
-import { checkedHandle } from '../sandbox/options/checked-handle.ts';
+import { checkedHandle, withoutHostMethods } from '../sandbox/options/checked-handle.ts';
 import type { OpenedSandbox, SandboxHandle } from '../sandbox/api/sandbox.ts';
 import { createControl, type SandboxControl } from './sandbox-control.ts';
 import { closedError, untilClosed, type Closed } from './until-closed.ts';
@@ -31,7 +31,7 @@ export function createOpenSandbox(parts: OpenParts, opened: OpenedSandbox): Open
     await (end?.done ?? close('destroyed', () => destroyAndClose(parts, sandboxId)));
   };
   return {
-    ...untilClosed({ ...checkedHandle(opened.handle), ...createControl(parts, sandboxId) }, { sandboxId, closed: () => end?.how }),
+    ...untilClosed({ ...withoutHostMethods(checkedHandle(opened.handle)), ...createControl(parts, sandboxId) }, { sandboxId, closed: () => end?.how }),
     ...(opened.lost !== undefined && { lost: opened.lost }),
     async release() {
       if (end?.how === 'destroyed') throw closedError('release', 'destroyed', { sandboxId });

@@ -1,5 +1,6 @@
 import { failure } from '../../src/contracts/errors.ts';
-import type { CommandResult, ExecInfo, RunOptions, SandboxHandle } from '../../src/sandbox/api/sandbox.ts';
+import type { CommandResult, ExecInfo, RunOptions } from '../../src/sandbox/api/commands.ts';
+import type { SandboxHandle } from '../../src/sandbox/api/sandbox.ts';
 
 const NOTHING = { text: '', totalBytes: 0, truncated: false, path: '' };
 

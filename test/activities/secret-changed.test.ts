@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { INTERRUPTED_MARK } from '../../src/tool-calls/run/tool-sandbox.ts';
 import { createCallSandbox, type CallSandbox } from '../../src/tool-calls/run/tool-sandbox.ts';
 import type { ExecuteToolArgs } from '../../src/contracts/activities.ts';
-import type { SandboxHandle } from '../../src/sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../src/sandbox/api/sandbox.ts';
 import { createTestSandboxes, until, type TestSandboxes } from '../sandbox/lifecycle/support.ts';
 
 const PROGRAM = new URL('../fixtures/mcp/guest-server.cjs', import.meta.url);
@@ -10,8 +10,8 @@ const owner = { sandboxId: 'sbx_changed', tenantId: 'tenant' };
 
 /** A sandbox as two workers have it, of which the second was started with another value of its secret. */
 let parts: TestSandboxes;
-let before: SandboxHandle;
-let after: SandboxHandle;
+let before: WorkerHandle;
+let after: WorkerHandle;
 beforeAll(async () => {
   parts = await createTestSandboxes();
   const open = async (value: string) => {
@@ -27,7 +27,7 @@ afterAll(async () => {
   delete process.env['CHANGED_TEST_KEY'];
 });
 
-function attempt(callId: string, handle: SandboxHandle): CallSandbox {
+function attempt(callId: string, handle: WorkerHandle): CallSandbox {
   const args = { callId, timeoutMs: 30_000 } as ExecuteToolArgs;
   return createCallSandbox({ args, isBegun: handle === after, open: async () => handle, onOutput: () => undefined, onMethodCall: () => undefined });
 }

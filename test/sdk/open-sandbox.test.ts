@@ -57,6 +57,13 @@ test.each(['docker', 'local'])('a sandbox of %s works without a conversation, an
   expect((await store.sandboxes.get(sandboxId))?.state).toBe('destroyed');
 });
 
+test('its handle has what users do with a sandbox, and not what only a worker does', async () => {
+  await using sandbox = await open();
+  const names = Object.keys(sandbox);
+  expect(names).toEqual(expect.arrayContaining(['run', 'readFile', 'runCode', 'openPty', 'freeze', 'destroy']));
+  expect(names.filter((name) => ['answerMethod', 'holdMethod', 'concludeAt', 'callServer', 'runTool', 'serverMark', 'endServers'].includes(name))).toEqual([]);
+});
+
 test('one that was let go of is found again by its id, and its time begins anew', async () => {
   const first = await open({ ttlMs: 100_000 });
   await first.writeFile('kept', 'yes');

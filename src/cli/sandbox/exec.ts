@@ -3,7 +3,8 @@ import { parseDuration } from '../../common/duration.ts';
 import { shellWord } from '../../common/shell-quoted.ts';
 import { failure } from '../../contracts/errors.ts';
 import { freeExec } from '../../contracts/call-ids.ts';
-import type { CommandResult, RunOptions, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { CommandResult, RunOptions } from '../../sandbox/api/commands.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import { printError, EXIT, printLine, type Cli } from '../output/cli.ts';
 import { visit } from './with-sandboxes.ts';
 

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import { shortTime } from '../../common/short-time.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { ExecInfo, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { ExecInfo } from '../../sandbox/api/commands.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import { printError, EXIT, printJson, printLine, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
 import { wholeNumber } from '../output/whole-number.ts';

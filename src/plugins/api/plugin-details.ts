@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../contracts/json.ts';
-import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { Plugin } from './define-plugin.ts';
 import type { PluginStore } from './tool-context.ts';
 
@@ -25,7 +25,7 @@ export interface PluginConversation {
 }
 
 /** A sandbox with MCP servers in it, awake. */
-export type ServerSandbox = Pick<SandboxHandle, 'serverMark' | 'callServer' | 'forget'>;
+export type ServerSandbox = Pick<WorkerHandle, 'serverMark' | 'callServer' | 'forget'>;
 
 /** What a plugin is given when it is loaded. */
 export interface PluginHost {

@@ -1,17 +1,9 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
-import type {
-  CodeResult,
-  CommandResult,
-  ExecInfo,
-  RunCodeOptions,
-  SandboxHandle,
-  SandboxServer,
-  ServerAnswer,
-  ServerRequest,
-  ServerRequestOptions,
-  ToolRequest,
-} from '../../sandbox/api/sandbox.ts';
+import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
+import type { CodeResult, RunCodeOptions } from '../../sandbox/api/code.ts';
+import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions, ToolRequest } from '../../sandbox/api/host-methods.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 
 /** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
 export interface ToolContext {

@@ -1,7 +1,7 @@
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
 import { PROTOCOL } from '../../sandbox/protocol/protocol.ts';
-import type { CodeResult, CodeValue } from '../../sandbox/api/sandbox.ts';
+import type { CodeResult, CodeValue } from '../../sandbox/api/code.ts';
 
 /** Of a value that is no image, the first form that is there is shown. */
 const TEXT_FORMS = ['text/markdown', 'text/html', 'text/latex', 'image/svg+xml', 'application/json', 'text/plain'];

@@ -1,5 +1,5 @@
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
-import type { CommandResult } from '../../sandbox/api/sandbox.ts';
+import type { CommandResult } from '../../sandbox/api/commands.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 
 const LIMITS = {

@@ -1,6 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import type { CommandResult } from '../../sandbox/api/sandbox.ts';
+import type { CommandResult } from '../../sandbox/api/commands.ts';
 import type { SandboxedQuestion } from '../api/tool-context.ts';
 import { useCapability, type Caller } from './capabilities.ts';
 import { createLineReader } from './line-reader.ts';

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { createLogger } from '../../platform/log.ts';
 import type { Plugin, PluginStore, ToolContext, ToolResult } from '../api/define-plugin.ts';
-import type { CommandResult } from '../../sandbox/api/sandbox.ts';
+import type { CommandResult } from '../../sandbox/api/commands.ts';
 import { openIsolates } from '../isolates/load-isolated.ts';
 import { startInstance, stopInstance } from '../manager/plugin-instance.ts';
 import { loadSource } from '../manager/plugin-source.ts';

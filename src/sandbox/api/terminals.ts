@@ -1,4 +1,4 @@
-import type { CommandResult } from './sandbox.ts';
+import type { CommandResult } from './commands.ts';
 
 export interface PtyOptions {
   /** Its name, also the id of its exec. Made up when absent. */
@@ -26,4 +26,12 @@ export interface Pty {
   /** Lets go; the program runs on, and `ended` rejects with `DETACHED`. */
   detach(): void;
   readonly ended: Promise<{ status: CommandResult['status']; exitCode?: number; signal?: string }>;
+}
+
+/** Programs in terminals of their own. */
+export interface SandboxTerminals {
+  /** Starts a program in a terminal of its own. It lives on when nobody is attached. */
+  openPty(options: PtyOptions & PtyFollow): Promise<Pty>;
+  /** Attaches to a terminal that was opened before, here or by another process. */
+  attachPty(ptyId: string, options: PtyFollow & { from?: number }): Promise<Pty>;
 }

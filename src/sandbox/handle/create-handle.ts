@@ -11,7 +11,8 @@ import { attachPty, openPty } from './commands/terminals.ts';
 import { createTransfers } from './files/transfers.ts';
 import { whenThereIsRoom } from './commands/when-there-is-room.ts';
 import { watchFiles } from './files/watch-files.ts';
-import type { CommandResult, ExecInfo, RunOptions, SandboxHandle, StartOptions } from '../api/sandbox.ts';
+import type { CommandResult, ExecInfo, RunOptions, StartOptions } from '../api/commands.ts';
+import type { WorkerHandle } from '../api/sandbox.ts';
 import { asUser } from '../protocol/as-user.ts';
 import { toPreview } from '../protocol/to-preview.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, ExitRecord, FollowOptions, WorkingConnection } from '../protocol/supervisor-connection.ts';
@@ -23,7 +24,7 @@ const DEFAULT_PREVIEW_BYTES = 16 * 1024;
 type Input = NonNullable<RunOptions['stdin']>;
 
 /** Makes a sandbox handle of a connection. It wakes nothing: whoever owns the container does that before. */
-export function createHandle(direct: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): SandboxHandle {
+export function createHandle(direct: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): WorkerHandle {
   const connection = whenThereIsRoom(direct);
   const previewBytes = options.previewBytes ?? DEFAULT_PREVIEW_BYTES;
   const toResult = (execId: string, end: ExecEnd): CommandResult => {

@@ -2,7 +2,7 @@ import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { createHandle } from '../handle/create-handle.ts';
 import type { SupervisorConnection, WorkingConnection } from '../protocol/supervisor-connection.ts';
 import { withSecrets } from '../handle/with-secrets.ts';
-import type { SandboxHandle } from '../api/sandbox.ts';
+import type { WorkerHandle } from '../api/sandbox.ts';
 import type { DockerContext } from './base/context.ts';
 
 /** How often the row is told that the sandbox is in use, and asked for other rules about hosts. Milliseconds. */
@@ -13,7 +13,7 @@ export function createWakingHandle(
   context: DockerContext,
   row: Pick<SandboxRow, 'sandboxId' | 'containerName'>,
   secrets: Record<string, string> = {},
-): SandboxHandle {
+): WorkerHandle {
   const { work, rows, connections, log } = context;
   const { sandboxId } = row;
   let touchedAtMs = 0;

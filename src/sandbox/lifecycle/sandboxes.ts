@@ -6,7 +6,7 @@ import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveReferences } from '../api/references.ts';
-import type { OpenedSandbox, SandboxHandle, SandboxOwner, Sandboxes } from '../api/sandbox.ts';
+import type { OpenedSandbox, WorkerHandle, SandboxOwner, Sandboxes } from '../api/sandbox.ts';
 import { checkedHandle } from '../options/checked-handle.ts';
 import { withDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
@@ -183,7 +183,7 @@ async function openKnown(context: DockerContext, { sandboxId, options }: Pick<Sa
   return { handle: handleFor(context, target, options), ...(lost !== undefined && { lost }) };
 }
 
-function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): SandboxHandle {
+function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): WorkerHandle {
   return checkedHandle(withDefaults(createWakingHandle(context, row, secretsOf(options)), options));
 }
 

@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { OWN_USER } from '../protocol/as-user.ts';
-import type { SandboxHandle } from '../api/sandbox.ts';
+import type { WorkerHandle } from '../api/sandbox.ts';
 
 interface Place {
   user?: string;
@@ -9,7 +9,7 @@ interface Place {
 }
 
 /** The same sandbox, in which commands, code and terminals have its environment, and those of its own user begin in its directory, unless they say otherwise. */
-export function withDefaults(handle: SandboxHandle, { workDirectory, env }: Pick<SandboxOptions, 'workDirectory' | 'env'>): SandboxHandle {
+export function withDefaults(handle: WorkerHandle, { workDirectory, env }: Pick<SandboxOptions, 'workDirectory' | 'env'>): WorkerHandle {
   if (workDirectory === undefined && env === undefined) return handle;
   const fill = <T extends Place>(options: T): T => ({
     ...options,

@@ -1,4 +1,4 @@
-import type { SandboxHandle } from '../api/sandbox.ts';
+import type { SandboxHandle, WorkerHandle } from '../api/sandbox.ts';
 import type { Pty } from '../api/terminals.ts';
 import { CODE } from './code.ts';
 import { COMMANDS } from './commands.ts';
@@ -7,17 +7,32 @@ import { HOST_ONLY } from './host-only.ts';
 import { parseArguments, type Parameters } from './parse.ts';
 import { checkedPty, TERMINALS } from './terminals.ts';
 
-type Method = Exclude<keyof SandboxHandle, 'sandboxId'>;
+type Method = Exclude<keyof WorkerHandle, 'sandboxId'>;
 type AnyMethod = (...parameters: unknown[]) => unknown;
 
 const PARAMETERS: Record<Method, Parameters> = { ...COMMANDS, ...FILES, ...CODE, ...TERMINALS, ...HOST_ONLY };
 
 /** Its callers get an iterable at once, and its refusal as well. */
 const SYNCHRONOUS = new Set<string>(['readFileStream']);
-const CHECKED = new WeakSet<SandboxHandle>();
+const CHECKED = new WeakSet<WorkerHandle>();
+
+/** The handle without what only a worker does with a sandbox. */
+export function withoutHostMethods(handle: WorkerHandle): SandboxHandle {
+  const {
+    answerMethod: _answer,
+    holdMethod: _hold,
+    concludeAt: _conclude,
+    callServer: _call,
+    runTool: _run,
+    serverMark: _mark,
+    endServers: _end,
+    ...own
+  } = handle;
+  return own;
+}
 
 /** The same handle, which parses what it is given before anything else happens. */
-export function checkedHandle(handle: SandboxHandle): SandboxHandle {
+export function checkedHandle(handle: WorkerHandle): WorkerHandle {
   if (CHECKED.has(handle)) return handle;
   const methods = Object.entries(PARAMETERS).map(([name, parameters]) => [name, checkedMethod(handle, name as Method, parameters)]);
   const checked = { ...handle, ...(Object.fromEntries(methods) as object) };
@@ -25,7 +40,7 @@ export function checkedHandle(handle: SandboxHandle): SandboxHandle {
   return checked;
 }
 
-function checkedMethod(handle: SandboxHandle, name: Method, parameters: Parameters): AnyMethod {
+function checkedMethod(handle: WorkerHandle, name: Method, parameters: Parameters): AnyMethod {
   const call = handle[name] as AnyMethod;
   if (SYNCHRONOUS.has(name)) return (...given) => call(...parseArguments(name, parameters, given));
   return async (...given) => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PROTOCOL } from '../protocol/protocol.ts';
-import type { RunOptions, SandboxHandle, StartOptions } from '../api/sandbox.ts';
+import type { RunOptions, StartOptions } from '../api/commands.ts';
+import type { WorkerHandle } from '../api/sandbox.ts';
 import { content, piece } from './content.ts';
 import { options, type Parameters } from './parse.ts';
 import { abortSignal, bytes, callback, environment, execId, flag, oneOf, path, text, user, whole } from './values.ts';
@@ -33,7 +34,7 @@ const startShape = { ...runShape, onStdinError: callback.optional() } satisfies 
 
 type Commands = 'run' | 'start' | 'attach' | 'writeStdin' | 'closeStdin' | 'kill' | 'execs' | 'forget';
 
-export const COMMANDS: Record<Extract<keyof SandboxHandle, Commands>, Parameters> = {
+export const COMMANDS: Record<Extract<keyof WorkerHandle, Commands>, Parameters> = {
   run: { command, options: options(runShape).optional() },
   start: { command, options: options(startShape).optional() },
   attach: { execId, from: options({ stdout: bytes, stderr: bytes }).optional(), options: options(follow).optional() },

@@ -1,5 +1,5 @@
 import { PROTOCOL } from '../protocol/protocol.ts';
-import type { SandboxHandle } from '../api/sandbox.ts';
+import type { WorkerHandle } from '../api/sandbox.ts';
 import { content } from './content.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
 import { bytes, callback, flag, isWellFormed, list, localPath, mode, notWellFormed, path, pattern, text, whole } from './values.ts';
@@ -38,7 +38,7 @@ type Files =
   | 'downloadDirectory'
   | 'watch';
 
-export const FILES: Record<Extract<keyof SandboxHandle, Files>, Parameters> = {
+export const FILES: Record<Extract<keyof WorkerHandle, Files>, Parameters> = {
   readFile: { path, options: options({ encoding: encoding.optional(), maxBytes: bytes.optional() }).optional() },
   readFileStream: { path, options: options({ offset: bytes.optional(), maxBytes: bytes.optional() }).optional() },
   writeFile: {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { RunToolOptions, SandboxHandle, SandboxServer, ServerRequestOptions } from '../api/sandbox.ts';
+import type { HostMethods, RunToolOptions, SandboxServer, ServerRequestOptions } from '../api/host-methods.ts';
 import { timeoutMs } from './commands.ts';
 import { isNot, isPlainObject, options, value, type Parameters } from './parse.ts';
 import { abortSignal, callback, environment, execId, flag, list, name, path, text, whole } from './values.ts';
@@ -21,10 +21,8 @@ const server = options({
   directory: path.optional(),
 } satisfies Record<keyof SandboxServer, z.ZodType>);
 
-type HostOnly = 'answerMethod' | 'holdMethod' | 'concludeAt' | 'callServer' | 'runTool' | 'serverMark' | 'endServers';
-
 /** What only the worker that serves a conversation has a use for. */
-export const HOST_ONLY: Record<Extract<keyof SandboxHandle, HostOnly>, Parameters> = {
+export const HOST_ONLY: Record<keyof HostMethods, Parameters> = {
   answerMethod: { execId, number, answer: json },
   holdMethod: { execId, number },
   concludeAt: { execId, number },

@@ -1,5 +1,5 @@
 import type { FileInfo } from '../api/files.ts';
-import type { ExecSignal } from '../api/sandbox.ts';
+import type { ExecSignal } from '../api/commands.ts';
 import type { LineOf, RecordOf } from './protocol-types.ts';
 import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 

@@ -1,4 +1,4 @@
-import type { OutputPreview } from '../api/sandbox.ts';
+import type { OutputPreview } from '../api/commands.ts';
 import type { ExecPreview } from './supervisor-connection.ts';
 
 /** One stream of a command that has ended, with a note where something is left out. */

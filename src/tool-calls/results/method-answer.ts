@@ -1,7 +1,7 @@
 import type { Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
-import type { MethodAnswer } from '../../sandbox/api/sandbox.ts';
+import type { MethodAnswer } from '../../sandbox/api/methods.ts';
 import type { ToolCallRow } from '../../store/store.ts';
 import { textOf } from './tool-result.ts';
 

@@ -1,7 +1,8 @@
 import { isFailure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { SandboxedQuestion, SandboxedRun, ToolSandbox } from '../../plugins/api/tool-context.ts';
-import type { MethodAnswer, MethodCall, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { MAX_VALUE_BYTES, refusal } from '../results/method-answer.ts';
 import { redact } from '../results/redact.ts';
 
@@ -24,7 +25,7 @@ export interface Questions {
 const QUESTION = 'longshore:context';
 
 /** Answers what a tool in the sandbox asks of its worker. A question that is told again while it is worked on is not worked on twice. */
-export function answerQuestions(handle: SandboxHandle, { ask, commandsOf, isOver }: Questions): (call: MethodCall) => void {
+export function answerQuestions(handle: WorkerHandle, { ask, commandsOf, isOver }: Questions): (call: MethodCall) => void {
   const answers = new Map<number, Promise<MethodAnswer>>();
   const deliver = async ({ execId, number }: MethodCall, answer: Promise<MethodAnswer>): Promise<void> => {
     const given = await answer;

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import { judgeCalls } from '../../plugins/approval/judge-calls.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
-import type { MethodAnswer, MethodCall } from '../../sandbox/api/sandbox.ts';
+import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
 import type { ToolCallRow } from '../../store/store.ts';
 import { describeTools, LIST_TOOLS } from '../offer/describe-tools.ts';
 import { refusal } from '../results/method-answer.ts';

@@ -5,7 +5,8 @@ import { callOfCode } from '../../contracts/call-ids.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
-import type { MethodAnswer, MethodCall, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { CallResult, NewEvent, NewMethodCall, Store, ToolCallRow } from '../../store/store.ts';
 import { deferred } from '../../common/deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
@@ -45,7 +46,7 @@ export interface Within {
 type Judged = Extract<MethodVerdict, { proposed: ProposedCall }>;
 
 interface OpenCall {
-  handle: SandboxHandle;
+  handle: WorkerHandle;
   call: MethodCall;
   callId: string;
 }
@@ -88,7 +89,7 @@ export class MethodDesk implements Disposable {
     return this.outcome.promise;
   }
 
-  take(handle: SandboxHandle, call: MethodCall): void {
+  take(handle: WorkerHandle, call: MethodCall): void {
     this.stir();
     void this.work(() => this.serve({ handle, call, callId: callOfCode(call.execId, call.number) }));
   }

@@ -3,7 +3,8 @@ import { isExecOf } from '../../contracts/call-ids.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
-import type { ExecInfo, SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { ExecInfo } from '../../sandbox/api/commands.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { contextFor } from './tool-context.ts';
@@ -145,14 +146,14 @@ function withoutSandbox(error: unknown): RunOutcome {
   return { outcome: 'unknown', why: `the sandbox's container died, and it cannot be looked into: ${error.message}` };
 }
 
-async function describe(handle: SandboxHandle, broken: ExecInfo): Promise<string> {
+async function describe(handle: WorkerHandle, broken: ExecInfo): Promise<string> {
   const begun = `the sandbox's container died while this command ran, and it was not run again: ${cutMiddle(broken.command, 300)}`;
   const tail = await readTail(handle, broken);
   return tail ? `${begun}\nLast output before that:\n${tail}` : `${begun}\nIt had written nothing.`;
 }
 
 /** The journal is readable in the sandbox; a tail that cannot be read is no reason to keep the model waiting. */
-async function readTail(handle: SandboxHandle, { execId }: ExecInfo): Promise<string> {
+async function readTail(handle: WorkerHandle, { execId }: ExecInfo): Promise<string> {
   try {
     const journal = `/home/.longshore/execs/${execId}`;
     const result = await handle.run(`tail -c ${TAIL_BYTES} ${journal}/stdout; tail -c ${TAIL_BYTES} ${journal}/stderr`, { timeoutMs: 10_000 });

@@ -2,7 +2,7 @@ import { RecentMap } from '../../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import { adoptSandbox } from '../../sandbox/api/adopt-sandbox.ts';
-import type { OpenedSandbox, SandboxHandle, Sandboxes } from '../../sandbox/api/sandbox.ts';
+import type { OpenedSandbox, WorkerHandle, Sandboxes } from '../../sandbox/api/sandbox.ts';
 import { uploadAssets } from '../../sandbox/api/upload-assets.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -22,7 +22,7 @@ export interface ConversationSandboxes {
   /** The held handle, or an opened sandbox. A handle wakes its sandbox by itself, so a held one serves every tier but a lost container. */
   open(conversation: Conversation): Promise<OpenedSandbox & { held: boolean }>;
   /** The sandbox if it is awake; none is made or woken for it. */
-  ifAwake(conversation: Conversation): Promise<SandboxHandle | undefined>;
+  ifAwake(conversation: Conversation): Promise<WorkerHandle | undefined>;
   /** Lets go of a handle whose container is gone. */
   forget(conversationId: string): void;
 }
@@ -35,7 +35,7 @@ export function createConversationSandboxes(parts: {
   store: Pick<Store, 'sandboxes'>;
   agents: ReadonlyMap<string, Agent>;
 }): ConversationSandboxes {
-  const held = new RecentMap<string, SandboxHandle>(MAX_HELD);
+  const held = new RecentMap<string, WorkerHandle>(MAX_HELD);
   return {
     async open({ conversationId, tenantId, agentId }) {
       const known = held.get(conversationId);
@@ -71,7 +71,7 @@ export function createConversationSandboxes(parts: {
 }
 
 /** What an earlier worker has started of servers that the agent does not name any more. Nobody waits for it. */
-async function endForeignServers(handle: SandboxHandle, agent: Pick<Agent, 'mcp'> | undefined): Promise<void> {
+async function endForeignServers(handle: WorkerHandle, agent: Pick<Agent, 'mcp'> | undefined): Promise<void> {
   await handle.endServers(Object.keys(agent?.mcp ?? {}));
 }
 

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { ExecuteToolResult } from '../../contracts/activities.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { CallResult, NewEvent, ToolCallRow } from '../../store/store.ts';
 import { cutText } from '../results/cut-text.ts';
 import { toValue } from '../results/method-answer.ts';
@@ -116,7 +116,7 @@ async function keepWhole(run: ToolRun, whole: string): Promise<string | undefine
   }
 }
 
-async function openIfThere(run: ToolRun): Promise<SandboxHandle | undefined> {
+async function openIfThere(run: ToolRun): Promise<WorkerHandle | undefined> {
   const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
   const hasProcesses = row?.state === 'running' || row?.state === 'frozen' || row?.state === 'hibernated';
   return hasProcesses ? (await run.opened.open(run.args)).handle : undefined;

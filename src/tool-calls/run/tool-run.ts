@@ -5,7 +5,7 @@ import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { PluginServices } from '../../plugins/api/plugin-services.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
-import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { ClaimResult, Store } from '../../store/store.ts';
 import type { AwaitedResults, MethodDesk } from './method-desk.ts';
 import type { OutputEvents } from '../results/output-events.ts';
@@ -30,7 +30,7 @@ export interface ToolRun {
   methods: MethodDesk;
   awaited: AwaitedResults;
   /** Set once the sandbox was reached. */
-  handle?: SandboxHandle;
+  handle?: WorkerHandle;
 }
 
 /** How an attempt at a call ended. */
@@ -48,7 +48,7 @@ export type RunOutcome =
 
 /** The sandbox for one execution of the tool; opened at its first use. */
 export function sandboxFor(run: ToolRun): CallSandbox {
-  let opening: Promise<SandboxHandle> | undefined;
+  let opening: Promise<WorkerHandle> | undefined;
   return createCallSandbox({
     args: run.args,
     isBegun: run.claim.attempt > 1,
@@ -64,7 +64,7 @@ export function sandboxFor(run: ToolRun): CallSandbox {
 }
 
 /** Opens the sandbox for a call that may have started something in it before; where that cannot be looked up any more, the call must not go on. */
-async function openToGoOn(run: ToolRun): Promise<SandboxHandle> {
+async function openToGoOn(run: ToolRun): Promise<WorkerHandle> {
   const handle = await openFor(run);
   if (run.claim.attempt === 1) return handle;
   const [lost] = await Promise.all([lostJournal(run, handle), skipTold(run)]);
@@ -78,7 +78,7 @@ async function openToGoOn(run: ToolRun): Promise<SandboxHandle> {
  * True when the sandbox has lost its files since the call was first claimed, so that its journal does not tell what the call had started. A call that
  * the journal knows began after the loss: nothing is started again in a sandbox that was rebuilt under a call.
  */
-export async function lostJournal({ store, args, claim }: ToolRun, handle: SandboxHandle): Promise<boolean> {
+export async function lostJournal({ store, args, claim }: ToolRun, handle: WorkerHandle): Promise<boolean> {
   const row = await store.sandboxes.ofConversation(args.conversationId);
   const { startedAt } = claim.call;
   if (row?.filesLostAt === undefined || startedAt === undefined || row.filesLostAt < startedAt) return false;
@@ -86,7 +86,7 @@ export async function lostJournal({ store, args, claim }: ToolRun, handle: Sandb
 }
 
 /** Opens the conversation's sandbox. What an earlier life of it lost is told to the model by the change of its row. */
-export async function openFor(run: ToolRun): Promise<SandboxHandle> {
+export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   const { args, store } = run;
   const opened = await run.opened.open(args);
   // An interruption that found no sandbox could not bar the first command; it left its word in the ledger.

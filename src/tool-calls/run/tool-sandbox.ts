@@ -2,7 +2,11 @@ import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { callOfCode, execOf, isUnderExec } from '../../contracts/call-ids.ts';
 import { failure, isFailure, type ErrorCode } from '../../contracts/errors.ts';
 import type { ToolSandbox } from '../../plugins/api/define-plugin.ts';
-import type { CodeResult, CommandResult, ExecInfo, MethodCall, SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/sandbox.ts';
+import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
+import type { MethodCall } from '../../sandbox/api/methods.ts';
+import type { CodeResult } from '../../sandbox/api/code.ts';
+import type { SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/host-methods.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
 
 /** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
@@ -35,10 +39,10 @@ export interface CallSandboxParts {
   args: ExecuteToolArgs;
   /** An earlier attempt may have started what this one asks for. */
   isBegun: boolean;
-  open: () => Promise<SandboxHandle>;
+  open: () => Promise<WorkerHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Takes the calls of tools that the commands' code makes. */
-  onMethodCall: (handle: SandboxHandle, call: MethodCall) => void;
+  onMethodCall: (handle: WorkerHandle, call: MethodCall) => void;
 }
 
 /** Takes the exec id that the call would use next: a command that does nothing, recognised by whoever finds the id taken. */
@@ -59,7 +63,7 @@ interface Hold {
   /** Tools in the sandbox that are over: what they had started is ended with them, which interrupts nothing. */
   over: Set<string>;
   /** What somebody waits for, with its sandbox. */
-  awaited: Map<string, SandboxHandle>;
+  awaited: Map<string, WorkerHandle>;
 }
 
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
@@ -109,7 +113,7 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
     };
   }
 
-  async function guarded<Result>(use: (handle: SandboxHandle) => Promise<Result>): Promise<Result> {
+  async function guarded<Result>(use: (handle: WorkerHandle) => Promise<Result>): Promise<Result> {
     if (fate.ending()) throw fate.refusal();
     busy += 1;
     try {
@@ -125,7 +129,7 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
 }
 
 /** Until the note is disposed of. */
-function noteAwaited({ awaited }: Hold, execId: string, handle: SandboxHandle): Disposable {
+function noteAwaited({ awaited }: Hold, execId: string, handle: WorkerHandle): Disposable {
   awaited.set(execId, handle);
   return { [Symbol.dispose]: () => void awaited.delete(execId) };
 }
@@ -137,7 +141,7 @@ async function endAwaited({ fate, awaited }: Hold): Promise<void> {
 
 async function runOnce(
   hold: Hold,
-  handle: SandboxHandle,
+  handle: WorkerHandle,
   execId: string,
   command: string,
   { quiet, methods = false, ...options }: NonNullable<Parameters<ToolSandbox['exec']>[1]>,
@@ -163,7 +167,7 @@ async function runOnce(
 
 async function runCodeOnce(
   hold: Hold,
-  handle: SandboxHandle,
+  handle: WorkerHandle,
   execId: string,
   code: string,
   { methods = false, ...options }: Parameters<ToolSandbox['runCode']>[1],
@@ -186,7 +190,7 @@ interface ServerCall {
   options: NonNullable<Parameters<ToolSandbox['callServer']>[2]>;
 }
 
-async function callServerOnce(hold: Hold, handle: SandboxHandle, execId: string, { server, request, options }: ServerCall): Promise<ServerAnswer> {
+async function callServerOnce(hold: Hold, handle: WorkerHandle, execId: string, { server, request, options }: ServerCall): Promise<ServerAnswer> {
   const { fate, release, timeoutMs } = hold;
   const given = { timeoutMs, ...options, signal: release.signal, execId };
   const called = handle.callServer(server, request, given);
@@ -195,7 +199,7 @@ async function callServerOnce(hold: Hold, handle: SandboxHandle, execId: string,
   return answer;
 }
 
-async function runToolOnce(hold: Hold, handle: SandboxHandle, execId: string, run: NumberedRun & Pick<Questions, 'commandsOf'>): Promise<CommandResult> {
+async function runToolOnce(hold: Hold, handle: WorkerHandle, execId: string, run: NumberedRun & Pick<Questions, 'commandsOf'>): Promise<CommandResult> {
   using _awaited = noteAwaited(hold, execId, handle);
   const { fate, isBegun, release, onOutput } = hold;
   const { request, timeoutMs, onTold, ask, commandsOf } = run;
@@ -217,7 +221,7 @@ function killed({ fate, over }: Hold, execId: string, result?: CommandResult): u
   return isOver ? failure('DETACHED', { execId }) : fate.end({ kind: 'interrupted', ...(result && { result }) });
 }
 
-async function endCommandsOf(handle: SandboxHandle, execId: string): Promise<void> {
+async function endCommandsOf(handle: WorkerHandle, execId: string): Promise<void> {
   const running = (await handle.execs()).filter((exec) => exec.state === 'running' && isUnderExec(execId, exec.execId));
   await Promise.all(running.map((exec) => handle.kill(exec.execId)));
 }
@@ -228,7 +232,7 @@ async function endCommandsOf(handle: SandboxHandle, execId: string): Promise<voi
  */
 async function orAttached<End>(
   { fate }: Hold,
-  handle: SandboxHandle,
+  handle: WorkerHandle,
   execId: string,
   started: Promise<End>,
   attach: (first: ExecInfo) => Promise<End>,

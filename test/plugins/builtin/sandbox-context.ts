@@ -2,12 +2,12 @@ import type { ToolContext, ToolResult } from '../../../src/plugins/api/define-pl
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import { BUILTIN_PLUGINS } from '../../../src/plugins/builtin/builtin-plugins.ts';
 import { createRegistry } from '../../../src/plugins/registry/registry.ts';
-import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { createTestSandboxes } from '../../sandbox/lifecycle/support.ts';
 
 /** A real sandbox, and the built-in tools working in it as a worker would have them. */
 export interface ToolBench {
-  handle: SandboxHandle;
+  handle: WorkerHandle;
   /** Checks the arguments as they are before a call, then runs it; the same call id twice is a repeated call. */
   call(tool: string, input: JsonObject, callId?: string): Promise<ToolResult>;
   /** What a command printed. */
@@ -35,7 +35,7 @@ export async function createToolBench(): Promise<ToolBench> {
 /** What no built-in tool asks for. */
 const unused = {} as Pick<ToolContext, 'store' | 'files' | 'fetch' | 'message'>;
 
-function contextOf(handle: SandboxHandle, callId: string): ToolContext {
+function contextOf(handle: WorkerHandle, callId: string): ToolContext {
   let execs = 0;
   const named = () => `${callId}-${(execs += 1)}`;
   return {

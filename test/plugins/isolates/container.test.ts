@@ -4,7 +4,7 @@ import type { ToolRun } from '../../../src/tool-calls/run/tool-run.ts';
 import { createCallSandbox } from '../../../src/tool-calls/run/tool-sandbox.ts';
 import { deferred } from '../../../src/common/deferred.ts';
 import type { Plugin } from '../../../src/plugins/api/define-plugin.ts';
-import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { until } from '../../e2e/support.ts';
 import { createTestSandboxes, type TestSandboxes } from '../../sandbox/lifecycle/support.ts';
 import { newConversation } from '../../store/support.ts';
@@ -12,7 +12,7 @@ import { openWorkbench, problemOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
 let parts: TestSandboxes;
-let handle: SandboxHandle;
+let handle: WorkerHandle;
 let conversationId: string;
 let calls = 0;
 /** What tools did and said. */

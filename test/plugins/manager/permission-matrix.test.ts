@@ -9,7 +9,7 @@ import { createGuardedFetch } from '../../../src/network/guarded-fetch.ts';
 import type { Permissions } from '../../../src/plugins/api/define-plugin.ts';
 import { openIsolates, type Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
 import type { PluginManager } from '../../../src/plugins/manager/plugin-manager.ts';
-import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { newConversation } from '../../store/support.ts';
 import { startOutside, type Outside } from '../../sandbox/lifecycle/outside.ts';
 import { createTestSandboxes, type TestSandboxes } from '../../sandbox/lifecycle/support.ts';
@@ -26,7 +26,7 @@ let isolates: Isolates;
 let bench: Workbench;
 let manager: PluginManager;
 /** With all that an agent can give a sandbox, and with nothing. */
-const sandboxes: Partial<Record<keyof Cell, SandboxHandle>> = {};
+const sandboxes: Partial<Record<keyof Cell, WorkerHandle>> = {};
 let file: string;
 let url: string;
 let calls = 0;

@@ -5,7 +5,7 @@ import { loadConfig } from '../../../src/platform/config.ts';
 import type { SandboxOptions } from '../../../src/contracts/agent.ts';
 import { createLogger } from '../../../src/platform/log.ts';
 import { createSandboxes } from '../../../src/sdk/backends.ts';
-import type { SandboxHandle, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
+import type { WorkerHandle, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { createTestDatabase } from '../../support/databases.ts';
 import { createTestSandboxes } from '../lifecycle/support.ts';
@@ -13,7 +13,7 @@ import { createTestSandboxes } from '../lifecycle/support.ts';
 /** A backend under test with one fresh sandbox; disposing it removes everything. */
 export interface Backend {
   sandboxes: Sandboxes;
-  handle: SandboxHandle;
+  handle: WorkerHandle;
   sandboxId: string;
   [Symbol.asyncDispose](): Promise<void>;
 }

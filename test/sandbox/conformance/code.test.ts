@@ -1,4 +1,5 @@
-import type { CodeResult, RunCodeOptions, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { CodeResult, RunCodeOptions } from '../../../src/sandbox/api/code.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 

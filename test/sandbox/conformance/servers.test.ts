@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { SandboxHandle, SandboxServer, ServerRequestOptions } from '../../../src/sandbox/api/sandbox.ts';
+import type { SandboxServer, ServerRequestOptions } from '../../../src/sandbox/api/host-methods.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
@@ -11,7 +12,7 @@ function serverOf(name: string, more: Partial<SandboxServer> = {}): SandboxServe
 
 describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
   let backend: Backend;
-  let handle: SandboxHandle;
+  let handle: WorkerHandle;
   beforeAll(async () => {
     backend = await open();
     ({ handle } = backend);

@@ -1,4 +1,6 @@
-import type { MethodCall, RunToolOptions, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
+import type { RunToolOptions } from '../../../src/sandbox/api/host-methods.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
@@ -11,7 +13,7 @@ const append = (line: string): string => `fs.appendFileSync('tool.log', '${line}
 
 describe.each(BACKENDS)('code of tools in sandboxes of %s', (_name, open) => {
   let backend: Backend;
-  let handle: SandboxHandle;
+  let handle: WorkerHandle;
   let calls = 0;
   beforeAll(async () => {
     backend = await open();

@@ -1,6 +1,7 @@
 import Docker from 'dockerode';
 import { loadConfig, type Config } from '../../../src/platform/config.ts';
-import type { RunOptions, SandboxHandle, SandboxOwner, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
+import type { RunOptions } from '../../../src/sandbox/api/commands.ts';
+import type { SandboxHandle, SandboxOwner, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
 import { createLogger } from '../../../src/platform/log.ts';
 import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/sandboxes.ts';
 import { openStore } from '../../../src/store/open-store.ts';

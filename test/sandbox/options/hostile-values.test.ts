@@ -2,7 +2,9 @@ import { isFailure } from '../../../src/contracts/errors.ts';
 import { checkedHandle } from '../../../src/sandbox/options/checked-handle.ts';
 import { parseControl } from '../../../src/sdk/control-options.ts';
 import { parseOpenOptions } from '../../../src/sdk/open-options.ts';
-import type { RunCodeOptions, RunOptions, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { RunOptions } from '../../../src/sandbox/api/commands.ts';
+import type { RunCodeOptions } from '../../../src/sandbox/api/code.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import type { OpenSandboxOptions } from '../../../src/sandbox.ts';
 import { HOSTILE } from '../../support/hostile-values.ts';
 
@@ -46,7 +48,7 @@ const code: Required<RunCodeOptions> = {
 };
 const context = { language: 'python', contextId: 'c', user: 'user' };
 const progress = { onBytes: nothing };
-const METHODS: Record<Exclude<keyof SandboxHandle, 'sandboxId'>, Arguments> = {
+const METHODS: Record<Exclude<keyof WorkerHandle, 'sandboxId'>, Arguments> = {
   run: ['true', run],
   start: ['true', { ...run, onStdinError: nothing }],
   attach: ['one', { stdout: 0, stderr: 0 }, { onStdout: nothing, onStderr: nothing, signal }],
@@ -158,7 +160,7 @@ const TAKEN: Record<string, string[]> = {
 
 test('every argument and option of every method takes what it is for and refuses anything else by name', async () => {
   const inner = Object.fromEntries(Object.keys(METHODS).map((name) => [name, async () => ({ ptyId: 'p' })]));
-  const handle = checkedHandle({ sandboxId: 'sbx_1', ...inner } as unknown as SandboxHandle) as unknown as Record<string, AnyFunction>;
+  const handle = checkedHandle({ sandboxId: 'sbx_1', ...inner } as unknown as WorkerHandle) as unknown as Record<string, AnyFunction>;
   const found: Record<string, string[]> = {};
   for (const [method, given] of Object.entries(METHODS)) {
     const call = handle[method];
@@ -214,7 +216,7 @@ test('so do those of openSandbox and of what is done with a whole sandbox', asyn
 
 test('options that are undefined count as left out', async () => {
   let seen: unknown;
-  const handle = checkedHandle({ run: async (...given: unknown[]) => (seen = given) } as unknown as SandboxHandle);
+  const handle = checkedHandle({ run: async (...given: unknown[]) => (seen = given) } as unknown as WorkerHandle);
   await handle.run('x', { cwd: undefined, timeoutMs: 5 } as unknown as RunOptions);
   expect(seen).toEqual(['x', { timeoutMs: 5 }]);
   await handle.run('x');

@@ -11,7 +11,7 @@ import { pino } from 'pino';
 import { connectSupervisor } from '../../../src/sandbox/protocol/connect-supervisor.ts';
 import { createHandle } from '../../../src/sandbox/handle/create-handle.ts';
 import type { SupervisorConnection } from '../../../src/sandbox/protocol/supervisor-connection.ts';
-import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../src/sandbox/supervisor/supervisor.py', import.meta.url));
 export const silentLog = pino({ level: 'silent' });
@@ -27,7 +27,7 @@ export class LocalSupervisor implements AsyncDisposable {
   readonly sockets: Socket[] = [];
   process!: ChildProcess;
   connection!: SupervisorConnection;
-  handle!: SandboxHandle;
+  handle!: WorkerHandle;
   private readonly connections: SupervisorConnection[] = [];
 
   static async start(options: { silenceMs?: number } = {}): Promise<LocalSupervisor> {

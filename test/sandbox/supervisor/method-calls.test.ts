@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MethodCall } from '../../../src/sandbox/api/sandbox.ts';
+import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
 import { LocalSupervisor, until } from './local-supervisor.ts';
 import { echo, RICH_SPECS, runJavascript, runPython, serveCalls } from './method-guests.ts';
 

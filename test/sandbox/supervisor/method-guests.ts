@@ -1,4 +1,5 @@
-import type { CommandResult, MethodAnswer, MethodCall, RunOptions } from '../../../src/sandbox/api/sandbox.ts';
+import type { CommandResult, RunOptions } from '../../../src/sandbox/api/commands.ts';
+import type { MethodAnswer, MethodCall } from '../../../src/sandbox/api/methods.ts';
 import type { LocalSupervisor } from './local-supervisor.ts';
 
 const SPECS = [

@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MethodCall, RunOptions } from '../../../src/sandbox/api/sandbox.ts';
+import type { RunOptions } from '../../../src/sandbox/api/commands.ts';
+import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
 import { LocalSupervisor, until } from './local-supervisor.ts';
 import { echo, runPython, serveCalls, type Reply } from './method-guests.ts';
 

@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import { MethodDesk, type DeskParts } from '../../../src/tool-calls/run/method-desk.ts';
 import { callOfCode } from '../../../src/contracts/call-ids.ts';
-import type { MethodAnswer, MethodCall, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { MethodAnswer, MethodCall } from '../../../src/sandbox/api/methods.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 
 const CALL = { execId: 'call_1-1', number: 1, repeated: true } as MethodCall;
 
@@ -14,7 +15,7 @@ function deskWith(state: 'interrupted' | 'failed') {
   const answers: MethodAnswer[] = [];
   const handle = { answerMethod: async (_execId: string, _number: number, answer: MethodAnswer) => void answers.push(answer) };
   const desk = new MethodDesk({ ...parts, log: pino({ level: 'silent' }) } as unknown as DeskParts);
-  desk.take(handle as unknown as SandboxHandle, CALL);
+  desk.take(handle as unknown as WorkerHandle, CALL);
   return { desk, answers };
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { createCallSandbox } from '../../../src/tool-calls/run/tool-sandbox.ts';
-import type { CommandResult, ExecInfo, SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { CommandResult, ExecInfo } from '../../../src/sandbox/api/commands.ts';
+import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { deferred } from '../../../src/common/deferred.ts';
 
 const preview = { text: '', totalBytes: 0, truncated: false, path: '' };
@@ -33,7 +34,7 @@ function sandboxWithTool() {
   const sandbox = createCallSandbox({
     args: { callId: 'call_1', timeoutMs: 1000 } as never,
     isBegun: false,
-    open: async () => handle as unknown as SandboxHandle,
+    open: async () => handle as unknown as WorkerHandle,
     onOutput: () => undefined,
     onMethodCall: () => undefined,
   });

@@ -1,7 +1,7 @@
 import { CallToolResultSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpGuest } from '../../../contracts/agent.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { SandboxServer, ServerAnswer } from '../../../sandbox/api/sandbox.ts';
+import type { SandboxServer, ServerAnswer } from '../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
 import { limitOf } from './call-limits.ts';
 import { resultOf } from './server-result.ts';

@@ -3,7 +3,7 @@ import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpGuest } from '../../../contracts/agent.ts';
 import { deferred } from '../../../common/deferred.ts';
 import type { Logger } from '../../../platform/log.ts';
-import type { SandboxServer } from '../../../sandbox/api/sandbox.ts';
+import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
 import { createGuestCaller } from './call-guest.ts';
 import type { ConnectedServer } from './connected-server.ts';

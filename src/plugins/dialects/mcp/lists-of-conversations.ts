@@ -3,7 +3,7 @@ import { RecentMap } from '../../../common/recent-map.ts';
 import { isFailure } from '../../../contracts/errors.ts';
 import type { Json } from '../../../contracts/json.ts';
 import type { Logger } from '../../../platform/log.ts';
-import type { SandboxServer } from '../../../sandbox/api/sandbox.ts';
+import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
 import type { PluginShelf } from '../../../store/plugin-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Plugin } from '../../api/define-plugin.ts';

@@ -1,7 +1,8 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import { freeExec } from '../../../contracts/call-ids.ts';
 import type { ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
-import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../../api/sandbox.ts';
+import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../../api/host-methods.ts';
+import type { WorkerHandle } from '../../api/sandbox.ts';
 import { createServerReader } from './server-reader.ts';
 import { serverExec, serverOfExec } from './server-names.ts';
 import { exitOf } from '../commands/exit-of.ts';
@@ -18,7 +19,7 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
  * A server is an exec that lives on, and so is known to whatever worker comes; a request is an exec of its own, made once, journalled and re-attached
  * like any command, whose answer is its output.
  */
-export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<SandboxHandle, 'callServer' | 'serverMark' | 'endServers'> {
+export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();

@@ -1,7 +1,7 @@
 import { isObject, type Json } from '../../../contracts/json.ts';
 import { tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { PROTOCOL } from '../../protocol/protocol.ts';
-import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/sandbox.ts';
+import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/code.ts';
 
 /** Of text, as much is kept of the head of each stream as of its tail. */
 const { keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = PROTOCOL.code;

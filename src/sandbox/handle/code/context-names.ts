@@ -1,6 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
 import { asUser } from '../../protocol/as-user.ts';
-import type { CodeContext, CodeContextInfo, CodeLanguage } from '../../api/sandbox.ts';
+import type { CodeContext, CodeContextInfo, CodeLanguage } from '../../api/code.ts';
 
 const CONTEXT_ID = /^[A-Za-z0-9_.-]{1,40}$/;
 const CONTEXT_EXEC = /^code-(python|javascript)-([^:]+)(?::(.+))?$/;

@@ -3,14 +3,15 @@ import { freeExec } from '../../../contracts/call-ids.ts';
 import { asUser } from '../../protocol/as-user.ts';
 import { toPreview } from '../../protocol/to-preview.ts';
 import type { ExecEnd, ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
-import type { CodeContext, CodeResult, RunCodeOptions, SandboxHandle } from '../../api/sandbox.ts';
+import type { CodeContext, CodeResult, RunCodeOptions } from '../../api/code.ts';
+import type { WorkerHandle } from '../../api/sandbox.ts';
 import { createCodeReader, type CodeReader } from './code-reader.ts';
 import { toRun } from '../commands/command-words.ts';
 import { contextExec, contextInfo, contextName, programOf } from './context-names.ts';
 import { followCalls } from '../commands/follow-calls.ts';
 import { exitOf, type Exit } from '../commands/exit-of.ts';
 
-type CodeOperations = Pick<SandboxHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;
+type CodeOperations = Pick<WorkerHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** Above what the interpreters tell at most, so that the end is never cut off. */

@@ -1,5 +1,5 @@
 import type { ExecEnd, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
-import type { RunToolOptions, ToolRequest } from '../../api/sandbox.ts';
+import type { RunToolOptions, ToolRequest } from '../../api/host-methods.ts';
 import { followCalls } from '../commands/follow-calls.ts';
 
 /** Per stream: what a tool tells the worker, with its result at the end, and what its code prints. */

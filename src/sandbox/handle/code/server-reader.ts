@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { excessOf, tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
-import type { ServerAnswer } from '../../api/sandbox.ts';
+import type { ServerAnswer } from '../../api/host-methods.ts';
 
 /** JSON-RPC's code of an internal error. */
 const TOO_MUCH = -32_603;

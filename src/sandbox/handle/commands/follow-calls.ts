@@ -1,5 +1,5 @@
 import type { WorkingConnection } from '../../protocol/supervisor-connection.ts';
-import type { RunOptions } from '../../api/sandbox.ts';
+import type { RunOptions } from '../../api/commands.ts';
 
 /** Code needs longer than this to come to its first call, and most commands are over by then; a call made sooner waits. Milliseconds. */
 const FIRST_CALL_MS = 10;

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { WorkingConnection } from '../../protocol/supervisor-connection.ts';
 import type { FileEdit, FileInfo, FileToWrite, WriteFileOptions } from '../../api/files.ts';
-import type { SandboxHandle } from '../../api/sandbox.ts';
+import type { WorkerHandle } from '../../api/sandbox.ts';
 import { editText } from './edit-text.ts';
 import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
 import { collectPieces, PIECE_BYTES } from './pieces.ts';
@@ -21,7 +21,7 @@ const WRITTEN_AT_ONCE = 8;
 type Parsed = string | Uint8Array | AsyncIterable<Uint8Array>;
 
 type FileOperations = Pick<
-  SandboxHandle,
+  WorkerHandle,
   | 'readFile'
   | 'readFileStream'
   | 'writeFile'
@@ -39,7 +39,7 @@ type FileOperations = Pick<
 /** All about single files, over a connection. */
 export function createFileOperations(connection: WorkingConnection): FileOperations {
   return {
-    readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as SandboxHandle['readFile'],
+    readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as WorkerHandle['readFile'],
     readFileStream: (path, options) => readPieces(connection, path, options),
     writeFile: (path, data: Parsed, options) => writeFile(connection, path, data, options),
     writeFiles: (all) => writeFiles(connection, all),

@@ -5,7 +5,7 @@ import { placeWhole } from '../../../platform/place-whole.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { WorkingConnection, TransferEnd } from '../../protocol/supervisor-connection.ts';
 import type { TransferProgress, TransferReport } from '../../api/files.ts';
-import type { SandboxHandle } from '../../api/sandbox.ts';
+import type { WorkerHandle } from '../../api/sandbox.ts';
 import { packLocal } from './pack-local.ts';
 import { PIECE_BYTES } from './pieces.ts';
 import { isSystemError } from './system-error.ts';
@@ -18,8 +18,8 @@ const DEFAULT_MODE = 0o644;
 /** As many as Linux follows. */
 const MOST_LINKS = 40;
 
-type Files = Pick<SandboxHandle, 'readFileStream' | 'writeFile'>;
-type Transfers = Pick<SandboxHandle, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory'>;
+type Files = Pick<WorkerHandle, 'readFileStream' | 'writeFile'>;
+type Transfers = Pick<WorkerHandle, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory'>;
 
 /** Files and directories between this machine and the sandbox, as streams: memory stays flat whatever their size. */
 export function createTransfers(connection: WorkingConnection, files: Files): Transfers {

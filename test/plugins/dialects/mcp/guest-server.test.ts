@@ -6,7 +6,8 @@ import { createLogger } from '../../../../src/platform/log.ts';
 import { createLister, type ListInSandbox } from '../../../../src/plugins/dialects/mcp/list-in-sandbox.ts';
 import { openMcpServers } from '../../../../src/plugins/dialects/mcp/open-servers.ts';
 import { NO_LISTS } from './support.ts';
-import type { SandboxHandle, SandboxServer, ServerAnswer, ServerRequest } from '../../../../src/sandbox/api/sandbox.ts';
+import type { SandboxServer, ServerAnswer, ServerRequest } from '../../../../src/sandbox/api/host-methods.ts';
+import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
 const program: McpGuest = {

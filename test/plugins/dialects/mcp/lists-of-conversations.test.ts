@@ -1,4 +1,4 @@
-import type { ServerAnswer } from '../../../../src/sandbox/api/sandbox.ts';
+import type { ServerAnswer } from '../../../../src/sandbox/api/host-methods.ts';
 import { failure } from '../../../../src/contracts/errors.ts';
 import type { Json } from '../../../../src/contracts/json.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
