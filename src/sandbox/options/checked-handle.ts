@@ -18,17 +18,8 @@ const CHECKED = new WeakSet<WorkerHandle>();
 
 /** The handle without what only a worker does with a sandbox. */
 export function withoutHostMethods(handle: WorkerHandle): SandboxHandle {
-  const {
-    answerMethod: _answer,
-    holdMethod: _hold,
-    concludeAt: _conclude,
-    callServer: _call,
-    runTool: _run,
-    serverMark: _mark,
-    endServers: _end,
-    ...own
-  } = handle;
-  return own;
+  const own: object = Object.fromEntries(Object.entries(handle).filter(([name]) => !Object.hasOwn(HOST_ONLY, name)));
+  return own as SandboxHandle;
 }
 
 /** The same handle, which parses what it is given before anything else happens. */
