@@ -17,7 +17,8 @@ export default {
   testPathIgnorePatterns: proofs === 'none' ? ['\\.proof\\.test\\.ts$'] : [],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  testTimeout: 60_000,
+  // Far beyond what a test takes: a busy machine is slow, and a test that hangs says so all the same.
+  testTimeout: 180_000,
   // Tests wait more than they compute.
   maxWorkers: 3,
 };

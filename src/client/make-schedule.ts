@@ -36,7 +36,7 @@ export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agen
     state: { ...(maxRuns !== undefined && { remainingActions: maxRuns }) },
   });
   const handle = await create.catch((error: unknown) => {
-    throw error instanceof TypeError ? bad('timing', error.message, 'Mend the times, or the time zone') : error;
+    throw error instanceof TypeError ? bad('timing', error.message, 'Correct the times, or the time zone') : error;
   });
   const made = readSchedule(await handle.describe());
   if (made.timing.kind !== 'cron' || made.nextAt.length > 0) return made;

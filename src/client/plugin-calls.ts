@@ -65,7 +65,7 @@ async function refuseUnfit({ id, reports }: PluginState, config: JsonObject): Pr
   const described = reports.filter(({ pluginId }) => pluginId !== undefined);
   if (described.length === 0) {
     const problem = 'no worker could read it yet, so nobody knows what its configuration looks like';
-    throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix: `Mend it first: longshore plugins show ${id}` });
+    throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix: `Correct it first: longshore plugins show ${id}` });
   }
   const problems = new Set((await Promise.all(described.map(({ configSchema }) => problemsAsWritten(id, configSchema, config)))).flat());
   if (problems.size === 0) return;

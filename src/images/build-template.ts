@@ -74,7 +74,7 @@ async function dockerBuild(name: string, args: string[], log: (line: string) => 
   await mustRun(`Building template "${name}"`, 'docker', ['build', '--network=host', ...args], {
     env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
     onLine: log,
-    fix: `Mend the template and run: longshore template build ${name}`,
+    fix: `Correct the template and run: longshore template build ${name}`,
   });
 }
 

@@ -12,7 +12,7 @@ export async function removeTemplate(template: string, { force }: { force: boole
   for (const image of images) for (const name of await containersFrom(image)) users.add(name);
   if (users.size > 0 && !force) throw failure('TEMPLATE_IN_USE', { template, users: [...users].join(', ') });
   for (const image of images) {
-    await mustRun(`Removing ${image}`, 'docker', ['image', 'rm', '--force', image], { fix: 'Mend what it says and try again' });
+    await mustRun(`Removing ${image}`, 'docker', ['image', 'rm', '--force', image], { fix: 'Remove the cause and try again' });
   }
   return images;
 }

@@ -62,5 +62,5 @@ async function readText(file: string): Promise<string> {
 }
 
 function unusable(file: string, problem: string, cause?: unknown): Error {
-  return failure('MODEL_NOT_SUPPORTED', { model: `scripted/${file}`, problem, fix: 'Mend the script; docs/guides/models.md shows its form' }, cause);
+  return failure('MODEL_NOT_SUPPORTED', { model: `scripted/${file}`, problem, fix: 'Correct the script; docs/guides/models.md shows its form' }, cause);
 }

@@ -135,6 +135,6 @@ async function readSettings(file: string): Promise<Settings> {
     return JSON.parse(text) as Settings;
   } catch (error) {
     const problem = `it is not JSON (${error instanceof Error ? error.message : String(error)})`;
-    throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Mend it, and run this again' });
+    throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Correct it, and run this again' });
   }
 }

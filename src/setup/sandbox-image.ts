@@ -53,7 +53,7 @@ async function build({ image, base, inputs, signal }: { image: string; base: str
     const hasBuildx = (await runCommand('docker', ['buildx', 'version'])).code === 0;
     await mustRun('Building the sandbox image', 'docker', [...args, context], {
       env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
-      fix: 'Mend what it says and run: longshore setup --image',
+      fix: 'Remove the cause and run: longshore setup --image',
       signal,
     });
   } finally {

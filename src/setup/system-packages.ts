@@ -21,7 +21,7 @@ export async function installPackages(packages: string[], log: (line: string) =>
   const work = async () => {
     log(`${command} (as root)`);
     const env = { DEBIAN_FRONTEND: 'noninteractive' };
-    const fix = 'Mend the package sources, or install them by other means';
+    const fix = 'Correct the package sources, or install them by other means';
     await mustRun('Reading the package lists', 'apt-get', ['update', '-qq'], { env, fix, signal });
     // Another package manager may be at work, on a fresh machine above all.
     const options = ['-y', '-qq', '-o', 'DPkg::Lock::Timeout=300', '--no-install-recommends'];

@@ -33,5 +33,5 @@ function checkInput(input: unknown): ScheduledConversation {
 function checkText(name: keyof ScheduledConversation, value: unknown, limit: number): string {
   if (typeof value === 'string' && value.trim() !== '' && value.length <= limit) return value;
   const problem = `"${name}" is no text of 1 to ${limit} characters`;
-  throw refusal('INVALID_ARGUMENT', { what: 'input of the schedule', problem, fix: 'Mend it in the Temporal UI, or make the schedule again' });
+  throw refusal('INVALID_ARGUMENT', { what: 'input of the schedule', problem, fix: 'Correct it in the Temporal UI, or make the schedule again' });
 }

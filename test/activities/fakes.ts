@@ -196,7 +196,7 @@ function textOf(entry: TranscriptEntry | undefined): string {
 
 /** Waits until something is so. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 180_000;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`waited too long for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -105,7 +105,7 @@ describe('a start that is interrupted', () => {
       expect([isAlive(pid), await isListening(postgres)]).toEqual([false, false]);
       await untilGone(await hangingPid());
     },
-    120_000,
+    300_000,
   );
 
   test('by npm run setup ends the programs that it has started', async () => {
@@ -114,7 +114,7 @@ describe('a start that is interrupted', () => {
     setup.child.kill('SIGTERM');
     expect(await setup.ended).toMatchObject({ code: 130, said: expect.stringContaining('setup: interrupted') as string });
     await untilGone(await hangingPid());
-  }, 120_000);
+  }, 300_000);
 });
 
 test('what fails at once is told at once, and ends the rest', async () => {
@@ -127,4 +127,4 @@ test('what fails at once is told at once, and ends the rest', async () => {
   taken.close();
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(`port ${port} of 127.0.0.1 is taken by another program`) as string });
   if (await isHanging()) await untilGone(await hangingPid());
-}, 120_000);
+}, 300_000);

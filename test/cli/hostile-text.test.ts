@@ -135,7 +135,7 @@ test('no command lets text from elsewhere act on the terminal, or stand as a lin
   }
   expectHarmless(found);
   expect(shown).toBeGreaterThan(100);
-}, 120_000);
+}, 300_000);
 
 test('logs of a worker that a person reads are as harmless', () => {
   const read = createLogReader();

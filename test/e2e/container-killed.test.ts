@@ -26,7 +26,7 @@ test('a container killed under a command: the model and the events say unknown, 
     ),
   ).toBe(true);
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('container and files removed under a command, and its worker killed: the next worker says unknown and runs nothing again', async () => {
   await using installation = await install([
@@ -49,4 +49,4 @@ test('container and files removed under a command, and its worker killed: the ne
   expect(unknown?.['text']).toContain('files are gone');
   expect(log).toMatchObject({ stdout: 'no log\n' });
   await chat.close();
-}, 120_000);
+}, 300_000);

@@ -60,7 +60,7 @@ test('a worker killed while a tool works in the sandbox: the tool works on, asks
   expect(await sentBy(chat)).toEqual(['Hauling.', 'Hauled.']);
   expect(intruded).toMatchObject({ stdout: 'TOOL_NOT_FOUND\n' });
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('a tool that ends while no worker is there has its result waiting for the next', async () => {
   const chat = await begin('lift');
@@ -72,7 +72,7 @@ test('a tool that ends while no worker is there has its result waiting for the n
   expect(await chat.reply()).toBe('Done.');
   expect(await resultsOf(chat)).toMatchObject([{ log: 'begun\nlifted\n' }, { stdout: 'begun\nlifted\n' }]);
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('an interruption ends a tool in the sandbox and the command that it waits for', async () => {
   const chat = await begin('hang');
@@ -85,7 +85,7 @@ test('an interruption ends a tool in the sandbox and the command that it waits f
   expect(interrupted).toMatchObject({ isError: true, text: expect.stringMatching(/Interrupted on request/) as string });
   expect(counted).toMatchObject({ stdout: '0\n' });
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('a container killed under a tool: the model is told that it is not known what it did, and nothing is run again', async () => {
   const chat = await begin('break');
@@ -96,4 +96,4 @@ test('a container killed under a tool: the model is told that it is not known wh
   expect(unknown).toMatchObject({ isError: true, text: expect.stringContaining('It is not known whether this call took effect') as string });
   expect(log).toMatchObject({ stdout: 'begun\n' });
   await chat.close();
-}, 120_000);
+}, 300_000);

@@ -12,4 +12,4 @@ test('the demo kills a worker and freezes the sandbox in mid-command, and the co
   expect(said).toContain('soak.py once');
   expect(said).toContain('All 16 tests pass');
   expect(said).toContain('no container and no volume is left behind');
-}, 240_000);
+}, 600_000);

@@ -47,7 +47,7 @@ test('an interruption in mid-command ends its whole tree and the turn, keeps its
   expect(counted).toMatchObject({ stdout: '0\n' });
   expect((await chat.transcript()).map(({ entry }) => entry.role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'tool', 'assistant']);
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('a pause lets the running step end and starts nothing more until the conversation is resumed', async () => {
   const chat = await begin('paused');
@@ -63,7 +63,7 @@ test('a pause lets the running step end and starts nothing more until the conver
   const types = events.map(({ type }) => type);
   expect(types.lastIndexOf('tool.started')).toBeGreaterThan(types.indexOf('conversation.resumed'));
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('a conversation closed in mid-command leaves no container, no volume and no open call', async () => {
   const chat = await begin('closed');
@@ -75,4 +75,4 @@ test('a conversation closed in mid-command leaves no container, no volume and no
   const { stdout } = await runCommand('docker', ['volume', 'ls', '--quiet', '--filter', `name=${volumeName}`]);
   expect(stdout).toBe('');
   expect((await resultsOf(chat))[0]?.['text']).toMatch(/Interrupted on request.*begun/s);
-}, 120_000);
+}, 300_000);

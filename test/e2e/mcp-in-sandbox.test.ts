@@ -83,7 +83,7 @@ test('a call that is under way when its worker is killed takes effect once, and 
   expect(await textsOf(chat)).toEqual([1, 'wrote a', 2, expect.objectContaining({ stdout: 'wrote x 3\n' })]);
   expect(await logOf(chat)).toBe('begin a\nend a\nbegin x\nend x\n');
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('a server goes on after a freeze with what it remembers; after a stop it is started again, and the model is told', async () => {
   const chat = await start('resting');
@@ -100,7 +100,7 @@ test('a server goes on after a freeze with what it remembers; after a stop it is
     'From tally:count: The MCP server tally is started again, since the processes of its sandbox had ended: what it had in its memory is gone.',
   ]);
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('when the container dies, a call that may be repeated is, and what became of another is unknown; each tool has its own time limit', async () => {
   const chat = await start('dying');
@@ -120,7 +120,7 @@ test('when the container dies, a call that may be repeated is, and what became o
   expect(late).toMatch(/it took longer than 1000 ms, and the MCP server tally was told to stop it/);
   expect(await logOf(chat)).toBe('begin b\nbegin c\nbegin c\nend c\nbegin d\ncancelled\n');
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('tools that a server gets in a conversation are of that one alone, from its next step on, whichever worker makes it; a server that is disabled or named no more is ended', async () => {
   const isServed = async (chat: Chat) => (await within(chat, 'pgrep -f ^node.guest-server.cjs')) !== '';
@@ -162,4 +162,4 @@ test('tools that a server gets in a conversation are of that one alone, from its
   expect(await other.reply()).toBe('Two.');
   await until(async () => !(await isServed(other)), 'the server that the agent names no more is ended');
   await other.close();
-}, 120_000);
+}, 300_000);

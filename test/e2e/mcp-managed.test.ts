@@ -59,7 +59,7 @@ test('servers are plugins of the list: those at work, those that cannot be reach
   expect(listed).toMatch(/^absent +0 +mcp +failed +0 .*The server cannot be used: /m);
   expect(listed).toMatch(/^mcp:denied +failed +0 .*Plugin mcp:denied: the operator has not allowed/m);
   expect(await line('show', 'absent')).toMatch(/: failed, since [^]* {2}error {8}The server cannot be used: .*no-such-program.*; it is tried again\n/);
-}, 120_000);
+}, 300_000);
 
 test('a call that is too long for its tool is cut and cancelled at the server; a server that is disabled is ended, and has no tools until it is enabled', async () => {
   const chat = await start('caller');
@@ -80,7 +80,7 @@ test('a call that is too long for its tool is cut and cancelled at the server; a
   await chat.send('Again.');
   expect(await chat.reply()).toBe('Three.');
   expect((await resultsOf(chat)).at(-1)).toEqual(1);
-}, 120_000);
+}, 300_000);
 
 test('a server that is killed under a call is started again: the model is told, and so is the operator; a reload starts it anew, too', async () => {
   const chat = await start('killer');
@@ -99,4 +99,4 @@ test('a server that is killed under a call is started again: the model is told, 
   await line('reload', 'long');
   await until(async () => (await reportOf('long'))?.alerts.filter(({ text }) => text === 'The server is there again').length === 2, 'it was started anew');
   expect((await reportOf('long'))?.alerts.at(-2)?.text).toBe('The server has ended (an operator asked for it); it is tried again');
-}, 120_000);
+}, 300_000);

@@ -58,4 +58,4 @@ test(`a worker killed ${KILLS} times while a script makes ${3 * ROUNDS} calls: e
   expect(printed).toMatchObject({ exitCode: 0, stdout: `[${seen}]\n`, stderr: '' });
   expect(log).toMatchObject({ stdout: rounds.map((n) => `remark ${n}\nappend ${n}\n`).join('') });
   await chat.close();
-}, 300_000);
+}, 900_000);

@@ -131,14 +131,14 @@ test('JavaScript waits in mid-line over the death of its worker; what is approve
     ['plain', 'edited'],
   ]);
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('an approval that nobody gives in time is a rejected promise in JavaScript', async () => {
   const chat = await start('expires');
   expect(await chat.reply()).toBe('Done.');
   expect(await linesOf(chat)).toEqual([['ToolError TOOL_DENIED Nobody approved this call in time; it was not run.']]);
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('an agent tool ends JavaScript at its call, and what it told goes to the model', async () => {
   const chat = await start('concludes');
@@ -146,7 +146,7 @@ test('an agent tool ends JavaScript at its call, and what it told goes to the mo
   const [content] = (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'tool' ? [entry.content] : []));
   expect(content).toMatchObject([{ text: expect.stringContaining('"stdout":"before\\n"') }, {}, { text: 'found about dogs' }]);
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('an agent tool ends the code in the midst of other calls: the first one counts, and what waits is withdrawn', async () => {
   const chat = await start('beside');
@@ -156,14 +156,14 @@ test('an agent tool ends the code in the midst of other calls: the first one cou
   expect((await chat.status()).pendingApprovals).toEqual([]);
   expect((await resultsOf(chat)).at(-1)).toMatchObject({ stdout: 'end\n' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('arguments and results of nearly a megabyte pass', async () => {
   const chat = await start('large');
   expect(await chat.reply()).toBe('Done.');
   expect(await linesOf(chat)).toEqual([['900009 990000']]);
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('code that only had things noted and says nothing ends the turn; the model reads the notes in the next', async () => {
   const chat = await start('notes');
@@ -180,7 +180,7 @@ test('code that only had things noted and says nothing ends the turn; the model 
   const lines = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
   expect(notes).toEqual(lines.map((line) => `lab:remark: remarked ${line}`));
   await chat.close();
-}, 90_000);
+}, 240_000);
 
 test('a plugin that is disabled while code runs is gone for its next call', async () => {
   const chat = await start('disabled');
@@ -194,4 +194,4 @@ test('a plugin that is disabled while code runs is gone for its next call', asyn
   const first = expect.stringMatching(/^(UnknownTool TOOL_NOT_FOUND|ToolError TOOL_FAILED)$/) as unknown;
   expect(await linesOf(chat)).toEqual([['once', first, 'UnknownTool TOOL_NOT_FOUND']]);
   await chat.close();
-}, 60_000);
+}, 180_000);

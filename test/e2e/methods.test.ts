@@ -54,7 +54,7 @@ test('a script waits for an approval in mid-line; its worker is killed meanwhile
   expect(await chat.reply()).toBe('Done.');
   expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'asking\na one\n', stderr: '' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('each kind of tool does in code what it is for, and what goes wrong is an exception with the reason', async () => {
   const chat = await start('kinds');
@@ -76,7 +76,7 @@ test('each kind of tool does in code what it is for, and what goes wrong is an e
   expect(entries.filter(({ role }) => role === 'tool')).toHaveLength(1);
   expect(entries).toContainEqual({ role: 'note', text: 'lab:remark: remarked seen' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('an agent tool ends the code at its call, and what it told goes to the model', async () => {
   const chat = await start('concludes');
@@ -92,7 +92,7 @@ test('an agent tool ends the code at its call, and what it told goes to the mode
   expect(drawn?.slice(1)).toMatchObject([{ text: expect.stringContaining('lab:draw') }, { text: 'a drawing' }, { type: 'image', data: 'cG5n' }]);
   expect(context?.[0]).toMatchObject({ text: expect.stringContaining('"stdout":"5\\n"') });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('calls that wait side by side are approved, edited and denied one by one', async () => {
   const chat = await start('together');
@@ -108,7 +108,7 @@ test('calls that wait side by side are approved, edited and denied one by one', 
   expect(printed).toMatchObject({ stdout: "['0', 'denied Denied by an operator: not that one', '2', '3', 'edited']\n", stderr: '' });
   expect(log).toMatchObject({ stdout: '0\n2\n3\nedited\n' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('JavaScript, TypeScript, programs of the shell and code called by code reach the same tools', async () => {
   const chat = await start('elsewhere');
@@ -123,14 +123,14 @@ test('JavaScript, TypeScript, programs of the shell and code called by code reac
   expect(shell).toMatchObject({ stdout: 'sh\n', stderr: '' });
   expect(nested).toMatchObject({ stdout: 'deep remarked deep\n\n', stderr: '' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('an approval that nobody gives in time is an exception in the code', async () => {
   const chat = await start('expires');
   expect(await chat.reply()).toBe('Done.');
   expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'Nobody approved this call in time; it was not run.\n' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('while a script waits its sandbox freezes, and is never stopped', async () => {
   const chat = await start('rests');
@@ -143,7 +143,7 @@ test('while a script waits its sandbox freezes, and is never stopped', async () 
   expect(await chat.reply()).toBe('Done.');
   expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'x True\n' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 const where = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
 (where ? test : test.skip)(
@@ -215,7 +215,7 @@ test('a pause now holds a script that waits, and an approval given meanwhile cou
   expect(await chat.reply()).toBe('Done.');
   expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'asking\na one\n' });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('a pause now in the midst of calls freezes the code and loses none of them', async () => {
   const chat = await start('busy');
@@ -228,7 +228,7 @@ test('a pause now in the midst of calls freezes the code and loses none of them'
   const numbers = Array.from({ length: 20 }, (_, n) => `'${n}'`).join(', ');
   expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: `[${numbers}]\n` });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('when the container dies under a script that waits, the model is told, its calls keep their results, and nothing is run again', async () => {
   const chat = await start('waits');
@@ -240,4 +240,4 @@ test('when the container dies under a script that waits, the model is told, its 
   expect((await resultsOf(chat))[0]).toMatchObject({ isError: true, text: expect.stringContaining("the sandbox's container died while this command ran") });
   expect(await installation.store.toolCalls.get(callId)).toMatchObject({ state: 'finished', fence: 1 });
   await chat.close();
-}, 60_000);
+}, 180_000);

@@ -52,4 +52,4 @@ test('a worker, a client and a setup on another namespace refuse the database, w
   expect(await store.temporalHome.claim({ name: 'other' })).toEqual({ name, id });
   // A namespace of the same name on another server is another one; a server that does not tell is believed.
   expect(await store.temporalHome.claim({ name, id: 'another' })).toEqual({ name, id });
-}, 120_000);
+}, 300_000);

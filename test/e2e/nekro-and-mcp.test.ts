@@ -58,7 +58,7 @@ describe('a Python program', () => {
       .split('\n');
     entries = (await chat.transcript()).map(({ entry }) => entry);
     told = entries.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : []));
-  }, 60_000);
+  }, 180_000);
   afterAll(() => chat.close());
 
   test('calls methods of plugins by their own names, as plain functions, by position or by name', () => {

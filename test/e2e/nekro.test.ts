@@ -147,7 +147,7 @@ describe('a program of the sandbox', () => {
     chat = await start('pier');
     expect(await chat.reply()).toBe('Done.');
     [outside = [], paths = [], failures = [], poison = []] = await linesOf(chat);
-  }, 60_000);
+  }, 180_000);
   afterAll(() => chat.close());
 
   test('calls methods in the sandbox that run outside of it, with what the service lends them', () => {
@@ -212,7 +212,7 @@ test('a BEHAVIOR that pushes with triggerAgent ends its turn, and sets off the n
   expect(await chat.reply(turnId)).toBe('Yes?');
   expect((await chat.status()).turnsUsed).toBe(3);
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('a note that wakes sets off one turn, though its call is tried again after the death of its worker', async () => {
   const chat = await start('watcher');
@@ -233,7 +233,7 @@ test('a note that wakes sets off one turn, though its call is tried again after 
   expect((await chat.status()).turnsUsed).toBe(3);
   expect((await installation.store.toolCalls.get(await callOf(chat)))?.fence).toBe(2);
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('a file that was sent outlives the sandbox, and one that is too large for that is refused with the reason', async () => {
   const chat = await start('sender');
@@ -248,7 +248,7 @@ test('a file that was sent outlives the sandbox, and one that is too large for t
   await until(async () => (await chat.status()).state === 'closed', 'the conversation is closed');
   const [cargo, ...others] = await sentBy(chat);
   expect([cargo?.['name'], Buffer.from(textIn(cargo, 'data'), 'base64').length, others.length]).toEqual(['cargo.bin', 8 * MEGABYTE, 0]);
-}, 60_000);
+}, 180_000);
 
 test('the example scorekeeper brings in results from a file, works with the table, and sends it with a picture', async () => {
   const chat = await start('scorekeeper');
@@ -263,7 +263,7 @@ test('the example scorekeeper brings in results from a file, works with the tabl
   expect(drawn?.[0]).toMatchObject({ text: expect.stringContaining('"stdout":"The table of 3 teams has been sent to the user.\\n"') });
   expect(drawn?.at(-1)).toMatchObject({ text: expect.stringMatching(/^Matches so far:\nHarbour 2:1 Docks\n[^]*First: Harbour with 6 points\./) });
   await chat.close();
-}, 60_000);
+}, 180_000);
 
 test('does not call methods of a plugin that an operator has disabled', async () => {
   const { longshore } = installation;
@@ -273,4 +273,4 @@ test('does not call methods of a plugin that an operator has disabled', async ()
   expect(await chat.reply()).toBe('Done.');
   expect(await linesOf(chat)).toEqual([['UnknownTool']]);
   await chat.close();
-}, 60_000);
+}, 180_000);

@@ -36,7 +36,7 @@ test('paused in mid-command for longer than its timeout and resumed, the command
   expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'started\nended\n' });
   expect(await toldOutput(installation, chat)).toBe('started\nended\n');
   await chat.close();
-}, 120_000);
+}, 300_000);
 
 test('a worker that is asked to stop lets go of the command, and the next one gets its result and the output that nobody saw', async () => {
   await using installation = await install([
@@ -58,4 +58,4 @@ test('a worker that is asked to stop lets go of the command, and the next one ge
   expect(stdout).toMatch(/^started\n[\d.\n]+ended\n$/);
   expect(await toldOutput(installation, chat)).toBe(stdout);
   await chat.close();
-}, 120_000);
+}, 300_000);

@@ -86,7 +86,7 @@ test('a worker cut off until its call was given to another, and let back in: bot
   expect(ofCall('tool.started')).toHaveLength(1);
   expect(ofCall('tool.finished')).toHaveLength(1);
   await chat.close();
-}, 180_000);
+}, 400_000);
 
 test('two workers that run one call at the same moment start its command once and store one result, call after call', async () => {
   await using parts = await createTestSandboxes();
@@ -129,4 +129,4 @@ test('two workers that run one call at the same moment start its command once an
   const types = (await store.events.read(conversationId, 0)).map(({ type }) => type);
   expect(types.filter((type) => type === 'tool.started')).toHaveLength(rounds.length);
   expect(types.filter((type) => type === 'tool.finished')).toHaveLength(rounds.length);
-}, 120_000);
+}, 300_000);

@@ -47,7 +47,7 @@ test('a run missed while the server was down is caught up (unlike a scheduler in
   } finally {
     for (const end of ends.toReversed()) await end();
   }
-}, 180_000);
+}, 400_000);
 
 /** When the server began the schedule's last run. */
 async function takenMs(address: string, scheduleId: string): Promise<number> {

@@ -85,7 +85,7 @@ test('calls of code beyond the storage are refused, the model is told, and a gra
   expect(more).toBe(`${CALLS}\n`);
   await chat.close();
   await removedLongAfter(chat);
-}, 180_000);
+}, 400_000);
 
 /** Makes it old, and has a worker that starts look for such conversations. */
 async function removedLongAfter(chat: Chat): Promise<void> {
@@ -112,4 +112,4 @@ test('arguments of more than a megabyte are refused, whoever gives them, and not
   expect((await chat.status()).storedBytes).toBeLessThan(50_000);
   expect((await tableBytes()) - before).toBeLessThan(MEGABYTE);
   await chat.close();
-}, 60_000);
+}, 180_000);

@@ -162,7 +162,7 @@ export async function untilEvent(chat: Chat, isMeant: (event: ConversationEvent)
 
 /** Waits until something is so. */
 export async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 180_000;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`waited too long until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -26,4 +26,4 @@ test('a worker keeps the sandboxes of a template warm: they outlive a killed wor
     delete process.env['LONGSHORE_TEMPLATES'];
     await rm(templates, { recursive: true });
   }
-}, 180_000);
+}, 400_000);

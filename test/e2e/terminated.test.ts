@@ -36,7 +36,7 @@ test('a conversation whose workflow was terminated is closed by the next worker 
   expect(await installation.containers()).toEqual([(await installation.store.sandboxes.ofConversation(alive.id))?.containerName]);
   await alive.close();
   await until(async () => (await alive.status()).state === 'closed', 'the other is closed');
-}, 180_000);
+}, 400_000);
 
 test('the sandbox of an agent that keeps it is stopped instead', async () => {
   await using installation = await install(hang, { sandbox: { onClose: 'keep' } });
@@ -46,4 +46,4 @@ test('the sandbox of an agent that keeps it is stopped instead', async () => {
   await installation.startWorker().ready;
   await untilEvent(chat, ({ type }) => type === 'conversation.closed');
   expect(await chat.status()).toMatchObject({ state: 'closed', sandboxTier: 'stopped' });
-}, 180_000);
+}, 400_000);

@@ -16,7 +16,7 @@ test('a run asks for one conversation, by the time that it was due, and ends', a
   expect(stage.scheduled).toEqual([{ agent: 'fixer', user: 'user', tenant: 'default', message: 'Report.', keepOpen: false, scheduledBy }]);
 });
 
-const mend = 'Mend it in the Temporal UI, or make the schedule again';
+const mend = 'Correct it in the Temporal UI, or make the schedule again';
 test.each([
   ['no object', 'Report.', `input of the schedule: "agent" is no text of 1 to 200 characters. ${mend}`],
   ['no message', { agent: 'fixer', user: 'user' }, `input of the schedule: "message" is no text of 1 to 16384 characters. ${mend}`],

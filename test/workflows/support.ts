@@ -281,7 +281,7 @@ Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } 
 
 /** Waits for a condition, up to half a minute. */
 export async function until(condition: () => Promise<boolean>, problem: () => string): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 180_000;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`Waited in vain: ${problem()}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -73,7 +73,7 @@ async function tryCheckpoint(config: Config): Promise<DoctorLine> {
     if (found.checkpoint) return { name, ok: 'ok', found: 'tried: a container was put to disk and woken' };
     return { name, ok: 'warning', found: `tried, and it does not work: ${found.problem ?? 'unknown'}`, todo };
   } catch (error) {
-    return { name, ok: 'warning', found: `could not be tried: ${messageOf(error)}`, todo: 'Mend that first' };
+    return { name, ok: 'warning', found: `could not be tried: ${messageOf(error)}`, todo: 'Repair that first' };
   }
 }
 

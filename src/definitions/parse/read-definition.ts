@@ -48,7 +48,7 @@ function unusable(problem: YamlProblem, file: string, code: DefinitionSource['co
     return failure(code, { file, path, problem: `its aliases cannot be resolved (${aliases})`, fix: 'Write out what the aliases stand for' }, cause);
   }
   const { syntax, line } = problem;
-  return failure(code, { file: line === undefined ? file : `${file}:${line}`, path, problem: `is not YAML (${syntax})`, fix: 'Mend that line' });
+  return failure(code, { file: line === undefined ? file : `${file}:${line}`, path, problem: `is not YAML (${syntax})`, fix: 'Correct that line' });
 }
 
 /** A reference in the place of a number or an address is what makes a definition invalid: the variable that is not set is named then. */

@@ -56,6 +56,6 @@ async function templateFiles(directory: string): Promise<string[]> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     const problem = `the directory of templates cannot be read (${(error as Error).message})`;
-    throw failure('CONFIG_INVALID', { name: 'LONGSHORE_TEMPLATES', problem, fix: 'Mend it, or name another' }, error);
+    throw failure('CONFIG_INVALID', { name: 'LONGSHORE_TEMPLATES', problem, fix: 'Correct it, or name another' }, error);
   }
 }

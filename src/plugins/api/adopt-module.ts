@@ -15,7 +15,7 @@ export function adoptModule(name: string, entry: string, exports: Record<string,
     given = pluginOfExports(exports);
   } catch (error) {
     const problem = `${entry} is not usable: ${(error as Error).message}`;
-    throw failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix: 'Mend that file' }, error);
+    throw failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix: 'Correct that file' }, error);
   }
   const definition = { ...(given['dialect'] === 'maibot' && defaults), ...given, alerts: alertsOf(given['alerts']) };
   const plugin = definePlugin(definition as unknown as PluginDefinition);

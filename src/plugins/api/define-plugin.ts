@@ -229,7 +229,7 @@ function problemOfTools(tools: Tool[], dialect = 'longshore'): [problem: string,
   const seen = new Set<string>();
   for (const tool of tools) {
     const problem = problemOfTool(tool);
-    if (problem) return [problem, dialect === 'longshore' ? 'Make each tool with defineTool({ id, description, parameters, execute })' : 'Mend that tool'];
+    if (problem) return [problem, dialect === 'longshore' ? 'Make each tool with defineTool({ id, description, parameters, execute })' : 'Correct that tool'];
     if (seen.has(tool.id)) return [`two tools have the id "${tool.id}"`, 'Rename one'];
     seen.add(tool.id);
   }

@@ -85,7 +85,7 @@ function fileOf({ descriptionFileRoot: root, descriptionFileData }: ResolveReque
 
 /** What can be said without looking at any file. */
 function refuseByName(specifier: string, importer: string, { unitOf, root }: Territory): Refusal | undefined {
-  if (specifier.includes('\0')) return { problem: `${JSON.stringify(specifier)} is no path`, fix: 'Mend the path' };
+  if (specifier.includes('\0')) return { problem: `${JSON.stringify(specifier)} is no path`, fix: 'Correct the path' };
   if (URL_LIKE.test(specifier)) return { problem: `${JSON.stringify(specifier.slice(0, 80))} is a URL`, fix: 'Plugins import files and packages only' };
   if (!isPath(specifier)) return undefined;
   const target = resolve(dirname(importer), specifier);

@@ -25,8 +25,8 @@ const INSTEAD_OF_NAMES: Record<string, string> = {
   performance: 'Date.now() with permissions.time',
   structuredClone: 'JSON.parse(JSON.stringify(value))',
 };
-const ASK_FOR_HOST = 'Mend it, or ask the operator to load this plugin with isolation host';
-const RUN_ELSEWHERE = 'Mend it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host';
+const ASK_FOR_HOST = 'Correct it, or ask the operator to load this plugin with isolation host';
+const RUN_ELSEWHERE = 'Correct it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host';
 
 const ABSENT = 'does not exist in a compartment';
 
@@ -47,7 +47,7 @@ const REFUSALS: [pattern: RegExp, refusal: (found: string) => Refusal][] = [
     /^Could not resolve "(longshore[^"]*)"/,
     (name) => ({ problem: `"${name}" is nothing for plugins`, fix: 'They have longshore/plugins, longshore/maibot and longshore/nekro' }),
   ],
-  [/^Could not resolve "([./][^"]*)"/, (path) => ({ problem: `there is no "${path}"`, fix: 'Mend the path' })],
+  [/^Could not resolve "([./][^"]*)"/, (path) => ({ problem: `there is no "${path}"`, fix: 'Correct the path' })],
   [/^Could not resolve "([^"]*)"/, (name) => ({ problem: `"${name}" is not installed`, fix: `Install it beside the plugin: npm install ${name}` })],
   [/^Top-level await/, () => ({ problem: 'await does not work outside of functions', fix: "Await it in the tool, or in the plugin's load" })],
   [
@@ -70,7 +70,7 @@ export function refusalOf(text: string): Refusal {
     const found = pattern.exec(text);
     if (found) return refusal(found[1] ?? '');
   }
-  return { problem: text, fix: text.includes(ABSENT) ? RUN_ELSEWHERE : 'Mend it' };
+  return { problem: text, fix: text.includes(ABSENT) ? RUN_ELSEWHERE : 'Correct it' };
 }
 
 /** What code missed that failed with `message`, as far as that can be told: a global name of Node, with what to use instead; empty for anything else. */

@@ -61,7 +61,7 @@ export function pluginSources({ territory, resolveImport, entry, start, isOwn }:
   const findEntry = async (path: string): Promise<OnResolveResult> => {
     const found = await resolveImport(path, join(territory.root, 'start'), false);
     if (found && !('refusal' in found)) return { path: named(found), namespace: PLUGIN };
-    return { errors: [messageOf(found?.refusal ?? { problem: `there is no ${path}`, fix: 'Mend the path' })] };
+    return { errors: [messageOf(found?.refusal ?? { problem: `there is no ${path}`, fix: 'Correct the path' })] };
   };
   return {
     name: 'sources',

@@ -54,7 +54,7 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
       checkNekroPlugin(name, plugin, loaded.values());
       loaded.set(plugin.id, { name, plugin });
     } catch (error) {
-      problems.push({ name, error: isFailure(error) ? error : invalid(name, (error as Error).message, 'Mend it or take it out of the agent', error) });
+      problems.push({ name, error: isFailure(error) ? error : invalid(name, (error as Error).message, 'Correct it or take it out of the agent', error) });
     }
   }
   return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
@@ -83,7 +83,7 @@ async function isolatePlugin(name: string, { root, entry }: PluginPlace, default
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
     const { message } = error as Error;
-    throw invalid(name, `${entry} cannot be loaded (${message}${whatWasMissed(message, bundle.code)})`, 'Mend that file', error);
+    throw invalid(name, `${entry} cannot be loaded (${message}${whatWasMissed(message, bundle.code)})`, 'Correct that file', error);
   }
 }
 
@@ -92,7 +92,7 @@ async function importPlugin(name: string, { entry }: PluginPlace, defaults: Part
   try {
     module = (await import(`${pathToFileURL(entry).href}${again ? `?${(await stat(entry)).mtimeMs}` : ''}`)) as { default?: unknown };
   } catch (error) {
-    throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
+    throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Correct that file', error);
   }
   return adoptModule(name, entry, module, defaults);
 }

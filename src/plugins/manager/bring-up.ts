@@ -192,5 +192,5 @@ function describe({ id, version, tools, environment }: Plugin): object {
 }
 
 function invalid(id: string, problem: string): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(id), problem, fix: 'Mend that one first' });
+  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(id), problem, fix: 'Correct that one first' });
 }

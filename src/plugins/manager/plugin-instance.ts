@@ -49,7 +49,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
   if (missing.length > 0) throw invalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
   const prepared = await prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) {
-    throw invalid(id, `its configuration is not usable (${prepared.problems.join('; ')})`, `Mend it: longshore plugins config ${id} --set key=value`);
+    throw invalid(id, `its configuration is not usable (${prepared.problems.join('; ')})`, `Correct it: longshore plugins config ${id} --set key=value`);
   }
   const declared = plugin.environment.map(({ name }) => [name, parts.environment(name)] as const);
   const env = Object.freeze(Object.fromEntries(declared.filter((pair): pair is [string, string] => pair[1] !== undefined)));
@@ -103,7 +103,7 @@ async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void
     throw invalid(
       id,
       `its ${dialect === 'maibot' ? MAIBOT_NAMES[hook] : hook} failed (${(error as Partial<Error> | undefined)?.message ?? String(error)})`,
-      'Mend it, or what it needs',
+      'Correct it, or what it needs',
       error,
     );
   }

@@ -35,7 +35,7 @@ test('dev starts a worker on the servers it is given, starts another when it is 
   dev.kill('SIGINT');
   expect(await ended).toEqual([0, null]);
   expect(() => process.kill(second!, 0)).toThrow('ESRCH');
-}, 180_000);
+}, 400_000);
 
 test('dev that is ended by SIGTERM, as by a service manager, leaves no worker behind', async () => {
   await using installation = await install([]);
@@ -44,4 +44,4 @@ test('dev that is ended by SIGTERM, as by a service manager, leaves no worker be
   dev.kill('SIGTERM');
   expect(await ended).toEqual([0, null]);
   expect(() => process.kill(worker!, 0)).toThrow('ESRCH');
-}, 180_000);
+}, 400_000);

@@ -79,7 +79,7 @@ labels: { team: blue }
   } finally {
     await parts[Symbol.asyncDispose]();
   }
-}, 120_000);
+}, 300_000);
 
 test('commands, code and terminals run as any user that the template declares, at home in a directory of their own, and as nobody else', async () => {
   await write(`users: [database, { name: web, uid: 1500 }]
@@ -137,7 +137,7 @@ diskMb: 64
   } finally {
     await parts[Symbol.asyncDispose]();
   }
-}, 120_000);
+}, 300_000);
 
 test('a Dockerfile is built on the sandbox image; one that leaves it out is refused with what is missing', async () => {
   await writeFile(join(directory, 'templates/own/Dockerfile'), 'ARG BASE\nFROM ${BASE}\nCOPY hello /hello\nENTRYPOINT ["false"]\n');

@@ -24,7 +24,7 @@ async function call(tool: string, input: JsonObject, callId?: string): Promise<O
 
 /** Asks until the answer is as wanted. */
 async function logsWhen(input: JsonObject, wanted: (logs: Outcome) => boolean): Promise<Outcome> {
-  for (const end = Date.now() + 30_000; ;) {
+  for (const end = Date.now() + 180_000; ;) {
     const logs = await call('logs', input);
     if (wanted(logs)) return logs;
     if (Date.now() > end) throw new Error(`never as wanted: ${JSON.stringify(logs)}`);

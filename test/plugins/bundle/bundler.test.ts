@@ -20,4 +20,4 @@ test('a plugin that ends the bundler by its nesting is refused, and the others a
   expect(all).toEqual(['bundled', expect.stringMatching(refused), 'bundled', expect.stringMatching(refused), 'bundled']);
   expect(await good('four')).toBe('bundled');
   await rm(directory, { recursive: true });
-}, 120_000);
+}, 300_000);

@@ -279,7 +279,7 @@ test('modules of Node are for tools in the sandbox: others of the plugin are tol
   expect(await problemOf(run(plugin, 'outside'))).toBe('"node:os" is there only while a tool with isolation container runs');
   const without = bench.load('without', mixed.replace("isolation: 'container'", "isolation: 'compartment'"));
   expect(await problemOf(without)).toBe(
-    'Plugin "without": index.ts:4: "node:os" does not exist in a compartment; use context.env with permissions.env. Mend it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host',
+    'Plugin "without": index.ts:4: "node:os" does not exist in a compartment; use context.env with permissions.env. Correct it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host',
   );
 });
 

@@ -63,10 +63,10 @@ test('a plugin that fails is reported with its error and does not stop the other
   expect(plugins.map(({ id }) => id)).toEqual(['good']);
   expect(problems.map(({ name }) => name)).toEqual(names.slice(0, -1));
   expect(problems.map(({ error }) => error.message)).toEqual([
-    expect.stringMatching(/^Plugin "\.\/throws": .*index\.mjs cannot be imported \(no licence\)\. Mend that file$/),
+    expect.stringMatching(/^Plugin "\.\/throws": .*index\.mjs cannot be imported \(no licence\)\. Correct that file$/),
     expect.stringContaining('there is no directory'),
     expect.stringContaining('has none of index.js, index.mjs, index.cjs, index.ts'),
-    expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … }). Mend that file'),
+    expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … }). Correct that file'),
     expect.stringContaining('"tools" is not a list'),
     expect.stringContaining('package.json cannot be read as JSON'),
     expect.stringContaining('the parameters of tool "echo" are not a valid JSON Schema'),
@@ -115,22 +115,22 @@ test('what cannot be bundled or evaluated is told with its place, the reason and
     ],
     [
       `import x from './data.node'; export default x;`,
-      'index.ts:1: data.node is native code, which does not run in a compartment. Mend it, or ask the operator to load this plugin with isolation host',
+      'index.ts:1: data.node is native code, which does not run in a compartment. Correct it, or ask the operator to load this plugin with isolation host',
     ],
     [
       `import x from './data.wasm'; export default x;`,
-      'index.ts:1: data.wasm is WebAssembly, which a compartment does not have. Mend it, or ask the operator to load this plugin with isolation host',
+      'index.ts:1: data.wasm is WebAssembly, which a compartment does not have. Correct it, or ask the operator to load this plugin with isolation host',
     ],
     [`import './data.css'; export default 1;`, 'index.ts:1: data.css cannot be imported. Import TypeScript, JavaScript and JSON only'],
     [`\nexport default await Promise.resolve(1);`, "index.ts:2: await does not work outside of functions. Await it in the tool, or in the plugin's load"],
-    [`\n\nconst = 3;`, 'index.ts:3: Expected identifier but found "=". Mend it'],
+    [`\n\nconst = 3;`, 'index.ts:3: Expected identifier but found "=". Correct it'],
     [`export default eval('1');`, /uses eval\(…, which a compartment does not have\. Import what it needs by a fixed name; do without eval$/],
     [
       `export default process.env.HOME;`,
-      /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\); process does not exist in a compartment, use context\.env with permissions\.env\)\. Mend that file$/,
+      /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\); process does not exist in a compartment, use context\.env with permissions\.env\)\. Correct that file$/,
     ],
-    [`export default structuredClone({});`, /structuredClone does not exist in a compartment, use JSON\.parse\(JSON\.stringify\(value\)\)\)\. Mend that file$/],
-    [`const none: any = undefined; export default none.env;`, /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\)\)\. Mend that file$/],
+    [`export default structuredClone({});`, /structuredClone does not exist in a compartment, use JSON\.parse\(JSON\.stringify\(value\)\)\)\. Correct that file$/],
+    [`const none: any = undefined; export default none.env;`, /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\)\)\. Correct that file$/],
   ];
   await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
   for (const [index, [code, message]] of refused.entries()) {
@@ -157,11 +157,11 @@ test('a plugin that the operator did not name for the host runs in a process of 
   expect(plugins[0]!.tools[0]!.isolation).toBe('compartment');
   expect(await plugins[0]!.tools[0]!.execute({}, contextOf('conv-1'))).toBe('undefined');
   expect(problems.map(({ error }) => error.message)).toEqual([
-    'Plugin "./files": deep/tail.ts:1: "node:fs" does not exist in a compartment; use readFile(path) with permissions.fs, or context.files. Mend it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host',
+    'Plugin "./files": deep/tail.ts:1: "node:fs" does not exist in a compartment; use readFile(path) with permissions.fs, or context.files. Correct it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host',
     expect.stringContaining('index.ts:1: "child_process" does not exist in a compartment; use context.sandbox.exec'),
     expect.stringMatching(/^Plugin "\.\/late": .*index\.ts/),
-    'Plugin "./lost": index.ts:1: there is no "./nowhere.ts". Mend the path',
-    expect.stringMatching(/index\.ts cannot be loaded \(no licence\)\. Mend that file$/),
+    'Plugin "./lost": index.ts:1: there is no "./nowhere.ts". Correct the path',
+    expect.stringMatching(/index\.ts cannot be loaded \(no licence\)\. Correct that file$/),
     expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … })'),
   ]);
   const without = await loadPlugins(['./own'], { directory });

@@ -47,11 +47,11 @@ test('plugins are loaded after what they depend on; a missing dependency and a c
   expect(manager.registry.tools.map(({ id }) => id)).toEqual(['a:run', 'b:run', 'builtin:echo']);
   const errors = ['./c', './d', './e', './f', './g'].map((name) => reportOf(name)?.error);
   expect(errors).toEqual([
-    'Plugin "c": it depends on the plugin "nowhere", which is not loaded. Mend that one first',
-    'Plugin "d": it depends on the plugin "e", which cannot be loaded. Mend that one first',
-    'Plugin "e": it depends on itself: d → e → d. Mend that one first',
-    'Plugin "f": it depends on the plugin "g", which cannot be loaded. Mend that one first',
-    'Plugin "g": its load failed (no). Mend it, or what it needs',
+    'Plugin "c": it depends on the plugin "nowhere", which is not loaded. Correct that one first',
+    'Plugin "d": it depends on the plugin "e", which cannot be loaded. Correct that one first',
+    'Plugin "e": it depends on itself: d → e → d. Correct that one first',
+    'Plugin "f": it depends on the plugin "g", which cannot be loaded. Correct that one first',
+    'Plugin "g": its load failed (no). Correct it, or what it needs',
   ]);
 });
 
@@ -113,7 +113,7 @@ test('a new version that fails leaves the old one at work and says why, until on
   expect(reportOf('./p')).toMatchObject({ health: 'loaded', error: expect.stringMatching(/^Plugin "\.\/p": index\.ts:\d+: /) as string });
   await bench.write('p/index.ts', sourceOf('p', `return 'new';`, `load: async () => { throw new Error('no database'); },`));
   await manager.reload('./p');
-  expect(reportOf('./p')).toMatchObject({ health: 'loaded', error: 'Plugin "p": its load failed (no database). Mend it, or what it needs' });
+  expect(reportOf('./p')).toMatchObject({ health: 'loaded', error: 'Plugin "p": its load failed (no database). Correct it, or what it needs' });
   await bench.write(
     'p/index.ts',
     sourceOf('p', `return 1`)
@@ -155,7 +155,7 @@ test('a configuration reaches the plugin and its calls with secrets filled in; o
   const manager = await bench.open(['./p']);
   expect(reportOf('./p')).toMatchObject({
     health: 'failed',
-    error: 'Plugin "p": its configuration is not usable (/key: missing). Mend it: longshore plugins config p --set key=value',
+    error: 'Plugin "p": its configuration is not usable (/key: missing). Correct it: longshore plugins config p --set key=value',
   });
   bench.states.want('p', { config: { key: '${env.KEY}' }, configVersion: 1 });
   await manager.follow();
@@ -166,7 +166,7 @@ test('a configuration reaches the plugin and its calls with secrets filled in; o
   expect(await call(manager, 'p:run', { conversationId: 'a-later-one' })).toEqual([5, { key: 'hidden', size: 5 }]);
 
   const refused = [
-    [{ key: '${env.KEY}', size: 7 }, 'Plugin "p": its updateConfig failed (seven). Mend it, or what it needs'],
+    [{ key: '${env.KEY}', size: 7 }, 'Plugin "p": its updateConfig failed (seven). Correct it, or what it needs'],
     [{ key: 'plain' }, expect.stringContaining('/key: it is a secret, and those are not kept in plain text')],
     [{ key: '${env.NONE}' }, expect.stringContaining('/key: the variable NONE is not set for the worker')],
     [{ key: '${env.KEY}', size: 12 }, expect.stringContaining('/size: must be <= 9, got 12')],

@@ -68,7 +68,7 @@ describe('a database that goes away in the middle of a change', () => {
     };
     expect(await cutEverywhere(() => sandboxes.freeze(owner.sandboxId), stillSleeps)).toBeGreaterThan(0);
     expect(await cutEverywhere(() => sandboxes.stop(owner.sandboxId), woken)).toBeGreaterThan(0);
-  }, 180_000);
+  }, 400_000);
 
   test('a removal that was cut anywhere can be made again and leaves nothing', async () => {
     const owner = parts.newOwner();

@@ -73,7 +73,7 @@ test('a file of 256 MB goes up and comes down unchanged, and the memory of the p
   await makeFile(file);
   await carry(file, back);
   await handle.removeFile('carried');
-}, 120_000);
+}, 300_000);
 
 test('a sparse file of 700 MB stays one up and down, and memory stays flat', async () => {
   const [file, back] = [join(directory, 'sparse'), join(directory, 'sparse-back')];
@@ -82,7 +82,7 @@ test('a sparse file of 700 MB stays one up and down, and memory stays flat', asy
   expect(await allocatedBytes(back)).toBeLessThan(ALLOWED_ALLOCATION);
   expect(Number(await output(handle, 'stat -c %b carried')) * 512).toBeLessThan(ALLOWED_ALLOCATION);
   await handle.removeFile('carried');
-}, 300_000);
+}, 900_000);
 
 test('sparse files stay so in directories, snapshots, forks and archives', async () => {
   const tree = join(directory, 'tree');
@@ -105,4 +105,4 @@ test('sparse files stay so in directories, snapshots, forks and archives', async
   await check((await parts.sandboxes.open(fork, {})).handle);
   expect(await parts.sandboxes.archive(forked)).toBe('archived');
   await check((await parts.sandboxes.open(fork, {})).handle);
-}, 120_000);
+}, 300_000);

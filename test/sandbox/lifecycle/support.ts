@@ -77,7 +77,7 @@ export async function output(handle: SandboxHandle, command: string, options?: R
 
 /** Asks again and again until the answer is yes. */
 export async function until(question: () => Promise<boolean>, what: string): Promise<void> {
-  for (const end = Date.now() + 30_000; !(await question());) {
+  for (const end = Date.now() + 180_000; !(await question());) {
     if (Date.now() > end) throw new Error(`not within 30 s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

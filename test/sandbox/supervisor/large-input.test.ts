@@ -30,7 +30,7 @@ test('writeStdin of 500 MB goes piece by piece: neither side holds much of it', 
   expect(highest.theirs).toBeLessThan(ALLOWED_GROWTH);
   const { stdout } = await supervisor.handle.attach(execId);
   expect(stdout.text).toBe(`${createHash('sha256').update(bytes).digest('hex')}  -\n`);
-}, 60_000);
+}, 180_000);
 
 test('a command that does not read holds off its source, and its end answers who waits', async () => {
   let produced = 0;
@@ -55,7 +55,7 @@ test('a command that does not read holds off its source, and its end answers who
   await Promise.all([supervisor.handle.kill('deaf', 'SIGKILL'), supervisor.handle.kill('deaf-too', 'SIGKILL')]);
   await expect(running).resolves.toMatchObject({ status: 'killed' });
   await expect(written).rejects.toMatchObject({ code: 'STDIN_CLOSED' });
-}, 60_000);
+}, 180_000);
 
 describe('a terminal', () => {
   const open = async (command: string, options: object = {}) => {

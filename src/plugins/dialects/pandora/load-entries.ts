@@ -109,13 +109,13 @@ async function importModule(name: string, path: string): Promise<Record<string, 
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {
-    throw invalid(name, `${path} cannot be imported (${(error as Error).message})`, 'Mend that file', error);
+    throw invalid(name, `${path} cannot be imported (${(error as Error).message})`, 'Correct that file', error);
   }
 }
 
 /** What the one definePlugin says of it comes with a fix of its own. */
 function told(name: string, error: unknown): Error {
-  if (!isFailure(error, 'PLUGIN_INVALID')) return invalid(name, (error as Error).message, 'Mend its code', error);
+  if (!isFailure(error, 'PLUGIN_INVALID')) return invalid(name, (error as Error).message, 'Correct its code', error);
   const { problem = '', fix = '' } = error.values;
   return invalid(name, String(problem), String(fix), error);
 }

@@ -34,7 +34,7 @@ export async function loadPandora(options: PandoraOptions): Promise<Plugin> {
   const manifest = await readManifest(name, root);
   const entries = (manifest.provides.tools ?? []).map((entry, index) => ({ ...entry, index, permissions: permissionsOf(entry, manifest) }));
   for (const { entry, sandbox } of entries) {
-    if (!(await isFile(join(root, entry)))) throw invalid(name, `its entry ${entry} is not there`, 'Mend provides.tools of the manifest');
+    if (!(await isFile(join(root, entry)))) throw invalid(name, `its entry ${entry} is not there`, 'Correct provides.tools of the manifest');
     if (sandbox === 'host' && !trusted)
       throw invalid(name, `its entry ${entry} wants the worker's own process`, 'If you trust it, name it in LONGSHORE_HOST_PLUGINS');
   }

@@ -76,7 +76,7 @@ describe('the life of a plugin', () => {
     await write('early', `async onLoad() { await this.ctx.send.text('hello'); }`);
     await household.open(['./early']);
     expect(household.states.written.get('./early')?.error).toBe(
-      'Plugin "early": its onLoad failed (ctx.send works only while a tool runs). Mend it, or what it needs',
+      'Plugin "early": its onLoad failed (ctx.send works only while a tool runs). Correct it, or what it needs',
     );
   });
 });

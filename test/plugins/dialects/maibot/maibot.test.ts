@@ -91,7 +91,7 @@ test('metadata that cannot be meant is an error that names the tool, so that no 
   const saying = (metadata: string) => problemOfClass('slip', `${hooks} @tool('a', { description: 'A', ${metadata} }) a() {}`);
   expect(await saying(`chatScope: 'gruop'`)).toBe('tool "a" has the chatScope "gruop"; known are all, group and private');
   expect(await saying(`allowedSession: 'conv-1'`)).toBe(`tool "a" has an allowedSession that is no list of conversations' ids`);
-  expect(await saying(`visibility: 'secret'`)).toBe('Plugin "p": tool "a" has a visibility that is none of visible, deferred and hidden. Mend that tool');
+  expect(await saying(`visibility: 'secret'`)).toBe('Plugin "p": tool "a" has a visibility that is none of visible, deferred and hidden. Correct that tool');
 });
 
 describe('the definition of parameters', () => {

@@ -55,7 +55,7 @@ describe('tool definition', () => {
     const none = await loadPandoraFrom(bench, 'none', { 'index.ts': 'export const others = [1];' });
     expect(none.tools).toEqual([]);
     expect(await problemOf(loadPandoraFrom(bench, 'no-array', { 'index.ts': 'export const tools = {};' }))).toBe(
-      'Plugin "./no-array": its export "tools" is not a list. Mend its code',
+      'Plugin "./no-array": its export "tools" is not a list. Correct its code',
     );
   });
 
@@ -398,7 +398,7 @@ describe('reference', () => {
     ];
     for (const [part, instead, problem] of wrong) {
       const source = `export const tools = [{ ${whole.replace(part, instead)} }];`;
-      expect(await problemOf(loadPandoraFrom(bench, 'wrong', { 'index.ts': source }))).toBe(`Plugin "./wrong": ${problem}. Mend its code`);
+      expect(await problemOf(loadPandoraFrom(bench, 'wrong', { 'index.ts': source }))).toBe(`Plugin "./wrong": ${problem}. Correct its code`);
     }
     const twice = await problemOf(loadPandoraFrom(bench, 'wrong', { 'index.ts': `export const tools = [{ ${whole} }, { ${whole} }];` }));
     expect(twice).toBe('Plugin "./wrong": two tools have the id "a". Rename one');
