@@ -129,8 +129,14 @@ test('what cannot be bundled or evaluated is told with its place, the reason and
       `export default process.env.HOME;`,
       /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\); process does not exist in a compartment, use context\.env with permissions\.env\)\. Correct that file$/,
     ],
-    [`export default structuredClone({});`, /structuredClone does not exist in a compartment, use JSON\.parse\(JSON\.stringify\(value\)\)\)\. Correct that file$/],
-    [`const none: any = undefined; export default none.env;`, /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\)\)\. Correct that file$/],
+    [
+      `export default structuredClone({});`,
+      /structuredClone does not exist in a compartment, use JSON\.parse\(JSON\.stringify\(value\)\)\)\. Correct that file$/,
+    ],
+    [
+      `const none: any = undefined; export default none.env;`,
+      /cannot be loaded \(Cannot read properties of undefined \(reading 'env'\)\)\. Correct that file$/,
+    ],
   ];
   await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
   for (const [index, [code, message]] of refused.entries()) {

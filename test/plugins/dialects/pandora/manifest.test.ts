@@ -94,5 +94,7 @@ test('what is no JSON, and an entry that is not there, are problems of this plug
   await writeFile(join(directory, 'pandora.manifest.json'), '{');
   expect(await problemOf(loadFixture('', undefined, { directory }))).toMatch(/pandora\.manifest\.json cannot be read as JSON/);
   await writeFile(join(directory, 'pandora.manifest.json'), JSON.stringify(good));
-  expect(await problemOf(loadFixture('', undefined, { directory }))).toBe('Plugin "./": its entry index.ts is not there. Correct provides.tools of the manifest');
+  expect(await problemOf(loadFixture('', undefined, { directory }))).toBe(
+    'Plugin "./": its entry index.ts is not there. Correct provides.tools of the manifest',
+  );
 });
