@@ -71,7 +71,10 @@ describe('starting once', () => {
   test('an exec that ended with its container is lost, not run again', async () => {
     const started = supervisor.handle.run('echo ran >> effects; sleep 1000', { execId: 'victim' });
     started.catch(() => undefined);
-    await until(() => existsSync(join(supervisor.home, 'effects')));
+    const effects = join(supervisor.home, 'effects');
+    await until(() => existsSync(effects) && readFileSync(effects, 'utf8') === 'ran\n');
+    // The command starts before its journal is written; whatever is answered afterwards comes later.
+    await supervisor.handle.execs();
     await supervisor.die();
     await supervisor.boot();
     await expect(started).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
