@@ -8,7 +8,7 @@ import { defineTemplate } from '../src/definitions/templates/define-template.ts'
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
 import { createWorker } from '../src/worker.ts';
 import { checkWorkerOptions } from '../src/worker/worker-options.ts';
-import { HOSTILE } from './support/hostile-values.ts';
+import { HOSTILE, SANDBOX_SHAPE } from './support/hostile-values.ts';
 
 type AnyFunction = (...given: unknown[]) => unknown;
 
@@ -16,14 +16,7 @@ const tool = { id: 't', description: 'd', parameters: { type: 'object' }, execut
 const defined = defineTool(tool as never);
 const sandbox = {
   template: 't',
-  image: 'image:1',
-  memoryMb: 100,
-  cpus: 1,
-  pids: 100,
-  diskMb: 100,
-  readOnlyRoot: true,
-  runtime: 'runc',
-  egress: ['example.org'],
+  ...SANDBOX_SHAPE,
   secrets: { A: 'b' },
   onClose: 'keep',
   assets: [],

@@ -16,6 +16,8 @@ export interface BuildOptions {
   log: (line: string) => void;
   /** Builds again what is there. */
   force?: boolean;
+  /** Ends the build; what was made only on the way is removed. */
+  signal?: AbortSignal;
 }
 
 /** What a sandbox needs of its image; says what is missing. */
@@ -27,13 +29,14 @@ export async function buildTemplate(template: Template, options: BuildOptions): 
   const { name, build } = template;
   const { image } = template.options;
   if (!build || image === undefined) {
-    if (image !== undefined) await probe(name, image);
+    if (image !== undefined) await probe(name, image, options);
     return 'nothing';
   }
   if (!options.force && (await isThere(image))) return 'present';
   return await withLock(userLock(`template-${name}.lock`), async () => {
     if (!options.force && (await isThere(image))) return 'present';
     options.log(`building ${image}`);
+    options.signal?.throwIfAborted();
     await make({ name, image, build }, options);
     for (const { image: other } of await templateImages(name)) {
       // Refused by the engine where a container uses it.
@@ -55,35 +58,37 @@ async function make({ name, image, build }: { name: string; image: string; build
   try {
     if (build.dockerfile !== undefined) {
       await write(`${beginning().join('\n')}\n`);
-      await dockerBuild(name, ['--build-arg', `BASE=${options.standardImage}`, '-t', marked, directory], options.log);
-      await dockerBuild(name, ['-f', build.dockerfile, '--build-arg', `BASE=${marked}`, '-t', own, dirname(build.dockerfile)], options.log);
+      await dockerBuild(name, ['--build-arg', `BASE=${options.standardImage}`, '-t', marked, directory], options);
+      await dockerBuild(name, ['-f', build.dockerfile, '--build-arg', `BASE=${marked}`, '-t', own, dirname(build.dockerfile)], options);
     }
     const base = build.dockerfile === undefined ? (build.base ?? options.standardImage) : own;
-    await probe(name, base);
+    await probe(name, base, options);
     await write(imageDefinition(build, name, image));
-    await dockerBuild(name, ['--build-arg', `BASE=${base}`, '-t', image, directory], options.log);
+    await dockerBuild(name, ['--build-arg', `BASE=${base}`, '-t', image, directory], options);
   } finally {
     await rm(directory, { recursive: true, force: true });
     if (build.dockerfile !== undefined) await runCommand('docker', ['image', 'rm', own, marked]);
   }
 }
 
-async function dockerBuild(name: string, args: string[], log: (line: string) => void): Promise<void> {
+async function dockerBuild(name: string, args: string[], { log, signal }: BuildOptions): Promise<void> {
   // A distribution's docker often comes without buildx, and none is needed.
   const hasBuildx = (await runCommand('docker', ['buildx', 'version'])).code === 0;
-  await mustRun(`Building template "${name}"`, 'docker', ['build', '--network=host', ...args], {
+  // The classic builder leaves its containers where a build fails or is interrupted.
+  await mustRun(`Building template "${name}"`, 'docker', ['build', '--network=host', ...(hasBuildx ? [] : ['--force-rm']), ...args], {
     env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
     onLine: log,
+    signal,
     fix: `Correct the template and run: longshore template build ${name}`,
   });
 }
 
-async function probe(name: string, image: string): Promise<void> {
+async function probe(name: string, image: string, { signal }: BuildOptions): Promise<void> {
   const step = `Building template "${name}"`;
   const fix = `Is "${image}" an image that this engine has or can pull, with a shell in it?`;
   const said = await withProfile((profile) => {
     const fence = ['--network=none', '--security-opt=no-new-privileges:true', `--security-opt=seccomp=${profile}`];
-    return mustRun(step, 'docker', ['run', '--rm', ...fence, '--user=0:0', '--entrypoint=sh', image, '-c', PROBE], { fix });
+    return mustRun(step, 'docker', ['run', '--rm', ...fence, '--user=0:0', '--entrypoint=sh', image, '-c', PROBE], { fix, signal });
   });
   const missing = /missing:(.*)/.exec(said)?.[1]?.trim() ?? '';
   if (missing === '') return;

@@ -1,3 +1,5 @@
+import type { SandboxOptions } from '../../src/contracts/agent.ts';
+
 const revoked = Proxy.revocable({}, {});
 revoked.revoke();
 /** Values that no option is for, or only few. */
@@ -35,3 +37,15 @@ export const HOSTILE: Record<string, unknown> = {
 function thrown(): never {
   throw new TypeError('of the caller');
 }
+
+/** What a new sandbox is made of, all of it right. */
+export const SANDBOX_SHAPE = {
+  image: 'image:1',
+  memoryMb: 100,
+  cpus: 1,
+  pids: 100,
+  diskMb: 100,
+  readOnlyRoot: true,
+  runtime: 'runc' as const,
+  egress: ['example.org'],
+} satisfies Partial<SandboxOptions>;

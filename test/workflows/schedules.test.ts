@@ -16,12 +16,12 @@ test('a run asks for one conversation, by the time that it was due, and ends', a
   expect(stage.scheduled).toEqual([{ agent: 'fixer', user: 'user', tenant: 'default', message: 'Report.', keepOpen: false, scheduledBy }]);
 });
 
-const mend = 'Correct it in the Temporal UI, or make the schedule again';
+const fix = 'Correct it in the Temporal UI, or make the schedule again';
 test.each([
-  ['no object', 'Report.', `input of the schedule: "agent" is no text of 1 to 200 characters. ${mend}`],
-  ['no message', { agent: 'fixer', user: 'user' }, `input of the schedule: "message" is no text of 1 to 16384 characters. ${mend}`],
-  ['a number for a user', { agent: 'fixer', user: 7, message: 'x' }, `input of the schedule: "user" is no text of 1 to 200 characters. ${mend}`],
-])('an input that was edited to %s fails its run and says what to mend', async (_name, input, message) => {
+  ['no object', 'Report.', `input of the schedule: "agent" is no text of 1 to 200 characters. ${fix}`],
+  ['no message', { agent: 'fixer', user: 'user' }, `input of the schedule: "message" is no text of 1 to 16384 characters. ${fix}`],
+  ['a number for a user', { agent: 'fixer', user: 7, message: 'x' }, `input of the schedule: "user" is no text of 1 to 200 characters. ${fix}`],
+])('an input that was edited to %s fails its run and says what to fix', async (_name, input, message) => {
   expect(await problemOf(stage.runSchedule(input))).toBe(message);
 });
 

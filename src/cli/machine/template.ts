@@ -6,7 +6,7 @@ import { loadTemplates } from '../../definitions/templates/load-templates.ts';
 import { removeTemplate } from '../../images/remove-template.ts';
 import type { Template } from '../../definitions/templates/template.ts';
 import { containersFrom, templateImages } from '../../images/template-images.ts';
-import { printFact, printJson, printLine, type Cli } from '../output/cli.ts';
+import { EXIT, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
 
 export function templateCommand(cli: Cli): Command {
@@ -36,9 +36,20 @@ async function build(cli: Cli, names: string[], force: boolean): Promise<void> {
   const chosen = names.length === 0 ? [...templates.values()] : names.map((name) => findTemplate(templates, name, directory));
   if (chosen.length === 0) printFact(cli, `No templates in ${directory}.`);
   const said = { present: 'is built', built: 'built', nothing: 'has nothing to build' };
-  for (const template of chosen) {
-    const outcome = await buildTemplate(template, { standardImage: cli.config().LONGSHORE_SANDBOX_IMAGE, log: (line) => printFact(cli, line), force });
-    printFact(cli, `${template.name}: ${said[outcome]}${outcome === 'nothing' ? '' : ` (${template.options.image})`}.`);
+  const interrupted = new AbortController();
+  const release = cli.onInterrupt(() => interrupted.abort());
+  try {
+    for (const template of chosen) {
+      const options = { standardImage: cli.config().LONGSHORE_SANDBOX_IMAGE, log: (line: string) => printFact(cli, line), force, signal: interrupted.signal };
+      const outcome = await buildTemplate(template, options);
+      printFact(cli, `${template.name}: ${said[outcome]}${outcome === 'nothing' ? '' : ` (${template.options.image})`}.`);
+    }
+  } catch (error) {
+    if (!interrupted.signal.aborted) throw error;
+    cli.err.print('Interrupted; what was built so far is removed, but for layers that the engine keeps for the next build.\n');
+    cli.exitCode = EXIT.interrupted;
+  } finally {
+    release();
   }
 }
 

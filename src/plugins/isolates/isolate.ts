@@ -19,14 +19,14 @@ export interface Isolate {
   loadedWith(): Json[] | undefined;
   /** One for each process; one altogether where there is none. */
   health(): IsolateHealth[];
-  /** Its processes were ended because nobody used them; the next call starts another. */
+  /** Its processes were ended because they were idle; the next call starts another. */
   isAsleep(): boolean;
   /** Ends its processes. */
   close(): Promise<void>;
 }
 
 export interface IsolateOptions extends TenantProcessOptions {
-  /** Told when it has fallen asleep and when it is woken. */
+  /** Called when its processes are ended for idleness, and when one is started again. */
   onRest: () => void;
 }
 

@@ -17,10 +17,10 @@ export interface Keeping {
   idleMs: number;
   /** Milliseconds. */
   now: () => number;
-  /** Told when a process ended by itself or was ended for what it did; whether another is to be started at once. */
+  /** Called when a process ended by itself or was ended for what it did; returns whether another is to be started at once. */
   onLost: (why: string) => boolean;
   onNotReplaced: (error: unknown) => void;
-  /** Told that it has fallen asleep, or was woken; `forRoom` when the process went to make room for another. */
+  /** Called when the process was ended for idleness, or started again; `forRoom`: it was ended to make room for another. */
   onRest: (asleep: boolean, forRoom: boolean) => void;
   /** What a process may do before its sleep. No call is given to it any more. */
   beforeSleep: (atWork: AtWork, forRoom: boolean) => Promise<void>;
@@ -33,7 +33,7 @@ export interface Wanting extends Waiting {
 
 const CLOSED = 'the plugin was closed';
 
-/** One process, replaced when it ends, and gone while nobody uses it or another needs its place. */
+/** One process: replaced when it ends, and not running while it is idle or another needs its place. */
 export class KeptProcess {
   private readonly keeping: Keeping;
   private readonly inUse;

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../../src/platform/run-command.ts';
@@ -6,6 +6,7 @@ import { loadTemplates } from '../../../src/definitions/templates/load-templates
 import { createTestSandboxes, output } from '../../sandbox/lifecycle/support.ts';
 import { testInstallation } from '../../support/databases.ts';
 import { runLine } from '../support.ts';
+import { until } from '../../e2e/support.ts';
 
 const name = testInstallation();
 const before = { ...process.env };
@@ -157,6 +158,31 @@ test('a Dockerfile is built on the sandbox image; one that leaves it out is refu
     err: expect.stringContaining('cannot hold a sandbox, it lacks: supervisor. Begin a Dockerfile with ARG BASE and FROM ${BASE}') as string,
   });
 });
+
+test('an interrupted build leaves no directory and no container behind, and the next one is made', async () => {
+  const mark = `mark-${name}`;
+  const directories = async () => {
+    const found = (await readdir(tmpdir())).filter((entry) => entry.startsWith('longshore-template-'));
+    const definitions = await Promise.all(found.map((entry) => readFile(join(tmpdir(), entry, 'Dockerfile'), 'utf8').catch(() => '')));
+    return definitions.filter((text) => text.includes(mark));
+  };
+  const containers = async () => (await runCommand('docker', ['ps', '--all', '--no-trunc', '--format', '{{.Command}}'])).stdout;
+  const interrupt = new AbortController();
+  try {
+    await write(`setup: ['echo ${mark}-first', 'echo ${mark}-second && sleep 1000']\n`);
+    const building = runLine(undefined, ['template', 'build', name], { interrupt: interrupt.signal });
+    await until(async () => (await containers()).includes(`${mark}-second`), 'the second step runs');
+    expect(await directories()).toHaveLength(1);
+    interrupt.abort();
+    expect(await building).toMatchObject({ code: 130, err: expect.stringMatching(/^Interrupted; /) as string });
+    expect(await directories()).toEqual([]);
+    await until(async () => !(await containers()).includes(mark), 'the containers of the build are gone');
+    await write(`setup: ['echo ${mark}-first']\n`);
+    expect((await line('build', name)).code).toBe(0);
+  } finally {
+    interrupt.abort();
+  }
+}, 120_000);
 
 test('an unknown template is named with those that are known', async () => {
   const known = [...(await loadTemplates(join(directory, 'templates'))).keys()].join(', ');

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { PluginPin } from '../../../src/contracts/agent.ts';
 import type { JsonObject } from '../../../src/contracts/json.ts';
-import type { Logger } from '../../../src/platform/log.ts';
+import { createLogger, type Logger } from '../../../src/platform/log.ts';
 import { definePlugin, type ToolContext } from '../../../src/plugins/api/define-plugin.ts';
-import type { Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
+import { openIsolates, type Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
 import type { ManagerOptions } from '../../../src/plugins/manager/manager-options.ts';
 import { openPluginManager, type PluginManager } from '../../../src/plugins/manager/plugin-manager.ts';
 import type { PluginReport, PluginSettings } from '../../../src/store/plugin-rows.ts';
@@ -107,4 +107,19 @@ export function call(manager: PluginManager, id: string, more: Partial<ToolConte
   if (!tool) return Promise.reject(new Error(`no tool ${id}`));
   const config: JsonObject = manager.configOf(tool.pluginId);
   return tool.execute({}, contextOf('conv-1', { config, ...more }));
+}
+
+/** Isolated processes for all tests of a file, and a bench for each. */
+export function useManagerBench(take: (opened: { isolates: Isolates; bench: Workbench }) => void): void {
+  let isolates: Isolates;
+  let bench: Workbench;
+  beforeAll(async () => {
+    isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
+  });
+  afterAll(() => isolates[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    bench = await openManagerBench(isolates);
+    take({ isolates, bench });
+  });
+  afterEach(() => bench[Symbol.asyncDispose]());
 }

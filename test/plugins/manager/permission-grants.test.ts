@@ -1,26 +1,16 @@
-import { createLogger } from '../../../src/platform/log.ts';
-import { openIsolates, type Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
 import type { ManagerOptions } from '../../../src/plugins/manager/manager-options.ts';
 import { definePlugin, type Permissions } from '../../../src/plugins/api/define-plugin.ts';
 import { startInstance } from '../../../src/plugins/manager/plugin-instance.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { useTestStore } from '../../store/support.ts';
 import { problemOf } from '../isolates/support.ts';
-import { call, openManagerBench, sourceOf, type Workbench } from './manager-workbench.ts';
+import { call, sourceOf, useManagerBench, type Workbench } from './manager-workbench.ts';
 import { echoTool } from '../tools.ts';
 
-let isolates: Isolates;
 let bench: Workbench;
 let store: Store;
 useTestStore((opened) => ({ store } = opened));
-beforeAll(async () => {
-  isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
-});
-afterAll(() => isolates[Symbol.asyncDispose]());
-beforeEach(async () => {
-  bench = await openManagerBench(isolates);
-});
-afterEach(() => bench[Symbol.asyncDispose]());
+useManagerBench((opened) => ({ bench } = opened));
 
 /** Settings from Postgres; what is reported can be looked at, and the tests say when to follow. */
 function production(more: Partial<ManagerOptions> = {}): Partial<ManagerOptions> {

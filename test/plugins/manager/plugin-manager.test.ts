@@ -1,25 +1,17 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createLogger } from '../../../src/platform/log.ts';
 import { definePlugin } from '../../../src/plugins/api/define-plugin.ts';
 import { bundlePlugin } from '../../../src/plugins/isolates/bundle-plugin.ts';
-import { openIsolates, type Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
+import type { Isolates } from '../../../src/plugins/isolates/load-isolated.ts';
 import { digestOf } from '../../../src/plugins/manager/pins.ts';
 import { until } from '../../e2e/support.ts';
 import { problemOf } from '../isolates/support.ts';
-import { call, openManagerBench, sourceOf, type Workbench } from './manager-workbench.ts';
+import { call, sourceOf, useManagerBench, type Workbench } from './manager-workbench.ts';
 import { echoTool } from '../tools.ts';
 
 let isolates: Isolates;
 let bench: Workbench;
-beforeAll(async () => {
-  isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
-});
-afterAll(() => isolates[Symbol.asyncDispose]());
-beforeEach(async () => {
-  bench = await openManagerBench(isolates);
-});
-afterEach(() => bench[Symbol.asyncDispose]());
+useManagerBench((opened) => ({ isolates, bench } = opened));
 
 const reportOf = (name: string) => bench.states.written.get(name);
 

@@ -6,7 +6,7 @@ import type { RunOptions } from '../../../src/sandbox/api/commands.ts';
 import type { RunCodeOptions } from '../../../src/sandbox/api/code.ts';
 import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import type { OpenSandboxOptions } from '../../../src/sandbox.ts';
-import { HOSTILE } from '../../support/hostile-values.ts';
+import { HOSTILE, SANDBOX_SHAPE } from '../../support/hostile-values.ts';
 
 type AnyFunction = (...given: unknown[]) => unknown;
 type Arguments = unknown[];
@@ -97,14 +97,7 @@ const METHODS: Record<Exclude<keyof WorkerHandle, 'sandboxId'>, Arguments> = {
 };
 const OPEN: Required<Omit<OpenSandboxOptions, 'sandboxId'>> = {
   template: 'python',
-  image: 'image:1',
-  memoryMb: 100,
-  cpus: 1,
-  pids: 100,
-  diskMb: 100,
-  readOnlyRoot: true,
-  runtime: 'runc',
-  egress: ['example.org'],
+  ...SANDBOX_SHAPE,
   env: { A: '1' },
   secrets: { A: '${env.A}' },
   metadata: { a: 1 },

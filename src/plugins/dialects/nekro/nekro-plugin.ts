@@ -10,7 +10,7 @@ import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
 import { headOf, readSignature, writtenParameters } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
-import { takenBy } from './taken-names.ts';
+import { brokenBy, takenBy } from './taken-names.ts';
 
 export { message, type AgentCtx, type NekroStore };
 
@@ -134,7 +134,10 @@ export class NekroPlugin {
       if (doc.text === '') this.alerts.push({ level: 'warning', text: `the method "${id}" has no doc comment, so the model is told little about it`, at: '' });
       this.#docs.set(
         id,
-        [`${headOf(id, { names, parameters })}${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`, doc.text || description].join('\n'),
+        [
+          `${headOf(this.#nameInCode(id), { names, parameters })}${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`,
+          doc.text || description,
+        ].join('\n'),
       );
       this.#methods.set(method, id);
       this.tools.push({
@@ -184,6 +187,16 @@ export class NekroPlugin {
   mountPromptInject = (inject: (ctx: Conversation) => Promise<string>): void => {
     this.#inject = functionOf('mountPromptInject', inject);
   };
+
+  /** Programs call a method whose name means something else by that of its plugin and its own. */
+  #nameInCode(id: string): string {
+    const by = takenBy(id);
+    if (by === undefined) return id;
+    const name = `${this.id.replaceAll(/[^A-Za-z0-9]/g, '_')}_${id}`;
+    const text = `the method "${id}" cannot be called by that name alone: ${by}. The instructions describe it as ${name}, by which programs call it`;
+    this.alerts.push({ level: 'warning', text, at: '' });
+    return name;
+  }
 
   #shared({ timeoutMs = 60_000, isolation = 'compartment', requireApproval }: MethodOptions) {
     const { permissions, visibility = 'hidden' } = this.#options;
@@ -246,7 +259,7 @@ function readMethod(method: SandboxMethod, title: string, { name: id = method.na
   if (typeof method !== 'function') throw new Error(`what is mounted as "${title}" is no function; write async function name(ctx, …)`);
   const at = `the method "${id || title}"`;
   if (!NAME.test(id)) throw new Error(`${at} has no usable name; code calls it by that, so write async function name(ctx, …)`);
-  const by = takenBy(id);
+  const by = brokenBy(id);
   if (by !== undefined) throw new Error(`${at} cannot be called by its name: ${by}. Give it another name`);
   if (Object.prototype.toString.call(method) !== '[object AsyncFunction]') {
     throw new Error(`${at} is not asynchronous; write async function ${id}(ctx, …)`);

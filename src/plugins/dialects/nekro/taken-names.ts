@@ -20,7 +20,10 @@ const JAVASCRIPT_WORDS = words(`
   arguments async await break case catch class const continue debugger default delete do else enum export extends false finally for function get if implements import
   in instanceof interface let new null of package private protected public return set static super switch this throw true try typeof var void while with yield`);
 
-/** Globals of Node 18 to 25, what every object has, and `then`, which makes a promise of an object. */
+/** What every object has, and `then`, which makes a promise of an object. */
+const PARTS_OF_OBJECTS = words('constructor hasOwnProperty isPrototypeOf propertyIsEnumerable then toLocaleString toString valueOf');
+
+/** Globals of Node 18 to 25. */
 const JAVASCRIPT_GLOBALS = words(`
   AbortController AbortSignal AggregateError Array ArrayBuffer AsyncDisposableStack Atomics BigInt BigInt64Array BigUint64Array Blob Boolean BroadcastChannel Buffer
   ByteLengthQueuingStrategy CloseEvent CompressionStream CountQueuingStrategy Crypto CryptoKey CustomEvent DOMException DataView Date DecompressionStream DisposableStack
@@ -31,9 +34,8 @@ const JAVASCRIPT_GLOBALS = words(`
   SharedArrayBuffer Storage String SubtleCrypto SuppressedError Symbol SyntaxError TextDecoder TextDecoderStream TextEncoder TextEncoderStream TransformStream
   TransformStreamDefaultController TypeError URIError URL URLPattern URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet
   WebAssembly WebSocket WritableStream WritableStreamDefaultController WritableStreamDefaultWriter __dirname __filename atob btoa clearImmediate clearInterval clearTimeout console
-  constructor crypto decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval exports fetch gc global globalThis hasOwnProperty isFinite isNaN
-  isPrototypeOf localStorage module navigator parseFloat parseInt performance process propertyIsEnumerable queueMicrotask require sessionStorage setImmediate
-  setInterval setTimeout structuredClone then toLocaleString toString undefined unescape valueOf`);
+  crypto decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval exports fetch gc global globalThis isFinite isNaN localStorage module navigator parseFloat parseInt performance process queueMicrotask require sessionStorage setImmediate
+  setInterval setTimeout structuredClone undefined unescape`);
 
 /** Programs have Node's modules by these names without importing them. */
 const NODE_MODULES = words(`
@@ -44,12 +46,10 @@ const NODE_MODULES = words(`
 const TAKEN = new Map<string, string>(
   (
     [
-      ['it means all tools', ['tools', 'longshore']],
       ["in JavaScript it means Node's module", NODE_MODULES],
       ['in JavaScript it means what is built in', JAVASCRIPT_GLOBALS],
       ['in Python it means what is built in', PYTHON_BUILTINS],
       ['in JavaScript it is a word of the language', JAVASCRIPT_WORDS],
-      ['in Python it is a word of the language', PYTHON_WORDS],
     ] as const
   ).flatMap(([by, names]) => [...names].map((name): [string, string] => [name, by])),
 );
@@ -58,6 +58,21 @@ const TAKEN = new Map<string, string>(
  * Why code cannot call a method by this bare name: a program that says it means something else in one of the two languages. Undefined for names that are free.
  */
 export function takenBy(name: string): string | undefined {
+  return brokenBy(name) ?? TAKEN.get(name);
+}
+
+const BREAKING = new Map<string, string>(
+  (
+    [
+      ['it means all tools', ['tools', 'longshore']],
+      ['in JavaScript every object has it', PARTS_OF_OBJECTS],
+      ['in Python it is a word of the language', PYTHON_WORDS],
+    ] as const
+  ).flatMap(([by, names]) => [...names].map((name): [string, string] => [name, by])),
+);
+
+/** Why code cannot call a method of this name at all, not even behind its plugin's name. */
+export function brokenBy(name: string): string | undefined {
   if (/^__.*__$/.test(name)) return 'names with __ at both ends belong to Python';
-  return TAKEN.get(name);
+  return BREAKING.get(name);
 }

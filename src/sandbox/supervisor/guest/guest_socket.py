@@ -26,7 +26,7 @@ _MAX_REQUEST = 512 * 1024 * 1024
 
 
 def listen(name: str) -> socket.socket:
-    """From now on clients find it; whoever had the name before is found no more."""
+    """From now on clients find this listener; the one that had the name before is not found any more."""
     path = _path_of(name)
     new = f'{path}.{os.getpid()}'
     with contextlib.suppress(FileNotFoundError):
@@ -90,7 +90,7 @@ class Requests:
 
 
 def connect(name: str) -> socket.socket | None:
-    """None when nobody listens within 30 seconds: the program may be on its way up."""
+    """None when no program listens within 30 seconds; it may be starting."""
     path = _path_of(name)
     limit = time.monotonic() + _COMES_UP
     while time.monotonic() < limit:
@@ -105,7 +105,7 @@ def connect(name: str) -> socket.socket | None:
 
 
 def tell(data: bytes) -> None:
-    """Writes all of it to stdout, which whoever follows the client reads."""
+    """Writes all of it to stdout, which the worker that follows the client reads."""
     view = memoryview(data)
     while view:
         view = view[os.write(1, view) :]

@@ -69,6 +69,20 @@ describe('what the original has and is not here', () => {
 });
 
 describe('signatures', () => {
+  test.each([
+    ['sum', 'async function sum(ctx, a: number) { return a; }', 'in Python it means what is built in'],
+    ['fetch', 'async function fetch(ctx, a: number) { return a; }', 'in JavaScript it means what is built in'],
+    ['events', 'async function events(ctx, a: number) { return a; }', "in JavaScript it means Node's module"],
+    ['delete', '({ async delete(ctx, a: number) { return a; } }).delete', 'in JavaScript it is a word of the language'],
+  ])('a method called %s is loaded, and described by the name that means it in both languages, with a warning', async (id, method, by) => {
+    const plugin = await load(mount(method));
+    expect(plugin.tools.map((one) => one.id)).toEqual([id]);
+    const name = `${plugin.id.replaceAll('-', '_')}_${id}`;
+    const text = `the method "${id}" cannot be called by that name alone: ${by}. The instructions describe it as ${name}, by which programs call it`;
+    expect(plugin.alerts.map((alert) => [alert.level, alert.text])).toContainEqual(['warning', text]);
+    expect(await plugin.promptText?.(CONVERSATION)).toContain(`\n${name}(a`);
+  });
+
   test('all sandbox methods must be asynchronous functions', async () => {
     expect(await problemOf(load(mount('function now(ctx) { return 1; }')))).toContain('the method "now" is not asynchronous; write async function now(ctx, …)');
   });
@@ -77,11 +91,7 @@ describe('signatures', () => {
     ['5', 'what is mounted as "shown" is no function; write async function name(ctx, …)'],
     ['async (ctx) => 1', 'the method "shown" has no usable name; code calls it by that, so write async function name(ctx, …)'],
     ['async function lambda(ctx) {}', 'the method "lambda" cannot be called by its name: in Python it is a word of the language. Give it another name'],
-    ['({ async delete(ctx) {} }).delete', 'the method "delete" cannot be called by its name: in JavaScript it is a word of the language. Give it another name'],
-    ['async function print(ctx) {}', 'the method "print" cannot be called by its name: in Python it means what is built in. Give it another name'],
-    ['async function fetch(ctx) {}', 'the method "fetch" cannot be called by its name: in JavaScript it means what is built in. Give it another name'],
-    ['async function toString(ctx) {}', 'the method "toString" cannot be called by its name: in JavaScript it means what is built in. Give it another name'],
-    ['async function events(ctx) {}', `the method "events" cannot be called by its name: in JavaScript it means Node's module. Give it another name`],
+    ['async function toString(ctx) {}', 'the method "toString" cannot be called by its name: in JavaScript every object has it. Give it another name'],
     ['async function tools(ctx) {}', 'the method "tools" cannot be called by its name: it means all tools. Give it another name'],
     [
       'async function __name__(ctx) {}',
