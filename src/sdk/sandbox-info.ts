@@ -7,7 +7,7 @@ import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { ControlParts } from './sandbox-control.ts';
 
 /** What is known of a sandbox without waking it. */
-export interface SandboxInfo {
+export interface SandboxInfo extends Pick<SandboxOptions, 'template' | 'image' | 'memoryMb' | 'cpus' | 'pids' | 'diskMb'> {
   sandboxId: string;
   tenantId: string;
   /** Absent for one without a conversation. */
@@ -15,12 +15,6 @@ export interface SandboxInfo {
   /** Of a list by its row; else checked against the engine. `none`: it is being made. */
   tier: SandboxTier;
   hostId: string;
-  template?: string;
-  image?: string;
-  memoryMb?: number;
-  cpus?: number;
-  pids?: number;
-  diskMb?: number;
   egress: NonNullable<SandboxOptions['egress']>;
   metadata: JsonObject;
   labels: Record<string, string>;

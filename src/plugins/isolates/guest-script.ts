@@ -3,8 +3,7 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type BuildOptions } from 'esbuild';
-import { withBundler } from '../bundle/bundler.ts';
+import { bundleProgram } from '../bundle/bundle-program.ts';
 
 export interface GuestScript extends AsyncDisposable {
   path: string;
@@ -16,24 +15,7 @@ const SOURCE = fileURLToPath(new URL(`./guest/guest${import.meta.url.endsWith('.
 
 /** Bundles the program of plugins' processes to one file: a process that reads one small file starts in half the time, and may be forbidden all others. */
 export async function writeGuestScript(place = tmpdir()): Promise<GuestScript> {
-  const options = {
-    entryPoints: [SOURCE],
-    bundle: true,
-    write: false,
-    format: 'cjs',
-    platform: 'node',
-    target: 'node20',
-    // SES works in strict code only; whether a tsconfig.json with that lies around is not to matter.
-    banner: { js: '"use strict";' },
-    tsconfigRaw: '{}',
-    // Names stay without being given to each function anew when it is made, which costs more than a call.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: 'none',
-    logLevel: 'silent',
-  } as const satisfies BuildOptions;
-  const { outputFiles } = await withBundler(() => build(options));
-  return putInPlace(place, Buffer.from(outputFiles[0]?.contents ?? ''));
+  return putInPlace(place, Buffer.from(await bundleProgram(SOURCE)));
 }
 
 /** All workers of a user share one place for each program: one that is killed cannot clean up behind itself. */

@@ -1,3 +1,4 @@
+import type { ToolContext } from '../api/tool-context.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
 
@@ -42,13 +43,7 @@ export interface Grants {
 }
 
 /** What a call is told about itself. */
-export interface CallFacts {
-  conversationId: string;
-  userId: string;
-  tenantId: string;
-  agentId: string;
-  turnId: string;
-  callId: string;
+export interface CallFacts extends Pick<ToolContext, 'conversationId' | 'userId' | 'tenantId' | 'agentId' | 'turnId' | 'callId'> {
   env: Record<string, string>;
   config: JsonObject;
 }

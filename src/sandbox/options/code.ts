@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { CodeContext, CodeLanguage, CodeLanguageAlias, RunCodeOptions } from '../api/code.ts';
-import type { WorkerHandle } from '../api/sandbox.ts';
+import type { CodeContext, CodeLanguage, CodeLanguageAlias, RunCodeOptions, SandboxCode } from '../api/code.ts';
 import { placeShape, timeoutMs } from './commands.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
 import { abortSignal, callback, execId, faultOfCharacters, flag, oneOf, user } from './values.ts';
@@ -26,7 +25,7 @@ const contextId = value<string>((given) => {
 
 const context = options({ language, contextId, user: user.optional() } satisfies Record<keyof CodeContext, z.ZodType>);
 
-export const CODE: Record<Extract<keyof WorkerHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>, Parameters> = {
+export const CODE: Record<keyof SandboxCode, Parameters> = {
   codeContexts: {},
   runCode: {
     code,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { PROTOCOL } from '../protocol/protocol.ts';
-import type { RunOptions, StartOptions } from '../api/commands.ts';
-import type { WorkerHandle } from '../api/sandbox.ts';
+import type { RunOptions, SandboxCommands, StartOptions } from '../api/commands.ts';
 import { content, piece } from './content.ts';
 import { options, type Parameters } from './parse.ts';
 import { abortSignal, bytes, callback, environment, execId, flag, oneOf, path, text, user, whole } from './values.ts';
@@ -32,9 +31,7 @@ const runShape = {
 } satisfies Record<keyof RunOptions, z.ZodType>;
 const startShape = { ...runShape, onStdinError: callback.optional() } satisfies Record<keyof StartOptions, z.ZodType>;
 
-type Commands = 'run' | 'start' | 'attach' | 'writeStdin' | 'closeStdin' | 'kill' | 'execs' | 'forget';
-
-export const COMMANDS: Record<Extract<keyof WorkerHandle, Commands>, Parameters> = {
+export const COMMANDS: Record<keyof SandboxCommands, Parameters> = {
   run: { command, options: options(runShape).optional() },
   start: { command, options: options(startShape).optional() },
   attach: { execId, from: options({ stdout: bytes, stderr: bytes }).optional(), options: options(follow).optional() },

@@ -1,5 +1,5 @@
 import { PROTOCOL } from '../protocol/protocol.ts';
-import type { WorkerHandle } from '../api/sandbox.ts';
+import type { SandboxFiles } from '../api/files.ts';
 import { content } from './content.ts';
 import { isNot, options, value, type Parameters } from './parse.ts';
 import { bytes, callback, flag, isWellFormed, list, localPath, mode, notWellFormed, path, pattern, text, whole } from './values.ts';
@@ -19,26 +19,7 @@ const progress = { onBytes: callback.optional() };
 const writeShape = { mode: mode.optional(), encoding: encoding.optional(), createDirectories: flag.optional() };
 const fileToWrite = options({ path, data: content, ...writeShape });
 
-type Files =
-  | 'readFile'
-  | 'readFileStream'
-  | 'writeFile'
-  | 'writeFiles'
-  | 'editFile'
-  | 'listFiles'
-  | 'glob'
-  | 'fileExists'
-  | 'fileInfo'
-  | 'removeFile'
-  | 'createDirectory'
-  | 'rename'
-  | 'uploadFile'
-  | 'downloadFile'
-  | 'uploadDirectory'
-  | 'downloadDirectory'
-  | 'watch';
-
-export const FILES: Record<Extract<keyof WorkerHandle, Files>, Parameters> = {
+export const FILES: Record<keyof SandboxFiles, Parameters> = {
   readFile: { path, options: options({ encoding: encoding.optional(), maxBytes: bytes.optional() }).optional() },
   readFileStream: { path, options: options({ offset: bytes.optional(), maxBytes: bytes.optional() }).optional() },
   writeFile: {

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { WorkerHandle } from '../api/sandbox.ts';
-import type { Pty, PtyFollow, PtyOptions } from '../api/terminals.ts';
+import type { Pty, PtyFollow, PtyOptions, SandboxTerminals } from '../api/terminals.ts';
 import { command, placeShape } from './commands.ts';
 import { piece } from './content.ts';
 import { options, parseArgument, type Parameters } from './parse.ts';
@@ -9,7 +8,7 @@ import { bytes, callback, execId, whole } from './values.ts';
 const MAX_SIZE = 1000;
 const size = whole({ min: 1, max: MAX_SIZE });
 
-export const TERMINALS: Record<Extract<keyof WorkerHandle, 'openPty' | 'attachPty'>, Parameters> = {
+export const TERMINALS: Record<keyof SandboxTerminals, Parameters> = {
   openPty: {
     options: options({
       ...placeShape,

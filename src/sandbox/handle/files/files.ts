@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { WorkingConnection } from '../../protocol/supervisor-connection.ts';
-import type { FileEdit, FileInfo, FileToWrite, WriteFileOptions } from '../../api/files.ts';
-import type { WorkerHandle } from '../../api/sandbox.ts';
+import type { FileEdit, FileInfo, FileToWrite, SandboxFiles, WriteFileOptions } from '../../api/files.ts';
 import { editText } from './edit-text.ts';
 import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
 import { collectPieces, PIECE_BYTES } from './pieces.ts';
@@ -20,26 +19,13 @@ const WRITTEN_AT_ONCE = 8;
 /** What is left of content when it was parsed. */
 type Parsed = string | Uint8Array | AsyncIterable<Uint8Array>;
 
-type FileOperations = Pick<
-  WorkerHandle,
-  | 'readFile'
-  | 'readFileStream'
-  | 'writeFile'
-  | 'writeFiles'
-  | 'editFile'
-  | 'listFiles'
-  | 'glob'
-  | 'fileExists'
-  | 'fileInfo'
-  | 'removeFile'
-  | 'createDirectory'
-  | 'rename'
->;
+/** Transfers of files and directories, and watches, have functions of their own. */
+type FileOperations = Omit<SandboxFiles, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory' | 'watch'>;
 
 /** All about single files, over a connection. */
 export function createFileOperations(connection: WorkingConnection): FileOperations {
   return {
-    readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as WorkerHandle['readFile'],
+    readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as SandboxFiles['readFile'],
     readFileStream: (path, options) => readPieces(connection, path, options),
     writeFile: (path, data: Parsed, options) => writeFile(connection, path, data, options),
     writeFiles: (all) => writeFiles(connection, all),
