@@ -28,7 +28,9 @@ const node = join(modules, `node-${process.platform}-${process.arch}`, 'bin/node
 if (!existsSync(node)) throw new Error(`npm has no Node.js 24 for ${process.platform} on ${process.arch}. ${fix}.`);
 
 const [first, ...rest] = process.argv.slice(2);
-const patterns = first === '--short' ? [...SHORT, ...rest] : process.argv.slice(2);
+// One file of the short form may be run again alone.
+const short = rest.includes('--runTestsByPath') ? [] : SHORT;
+const patterns = first === '--short' ? [...short, ...rest] : process.argv.slice(2);
 const jest = fileURLToPath(import.meta.resolve('jest/bin/jest'));
 const child = spawn(node, ['--experimental-vm-modules', '--no-warnings', jest, ...patterns], {
   cwd: fileURLToPath(new URL('..', import.meta.url)),
