@@ -5,12 +5,12 @@ import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { shownValue } from './shown-value.ts';
 
-/** Reads an argument of a caller, who may be plain JavaScript. @throws INVALID_ARGUMENT naming what, the value and what to give instead */
+/** Checks an argument of a caller that may be plain JavaScript. @throws INVALID_ARGUMENT naming the argument, its value and what to give instead */
 export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
   const parsed = tryParse(what, schema, value);
   if ('data' in parsed) return parsed.data;
   const { issues } = parsed;
-  // An option that is misspelt is missing too, and the spelling is what to look at.
+  // A misspelt option also counts as missing; the message has to name the misspelt key.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const path = [what, ...(issue?.path ?? []).map(String)].join('.');
   if (issue?.code === 'unrecognized_keys') {
@@ -21,16 +21,16 @@ export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
   throw failure('INVALID_ARGUMENT', { what: path, problem, fix: fixOf(issue) });
 }
 
-/** As `read`, for an object of options; those that are given as undefined count as not given. */
+/** The same as `read`, for an object of options. An option whose value is undefined counts as not given. */
 export function readOptions<T extends object>(what: string, schema: z.ZodType<T>, value: unknown = {}) {
   return withoutUndefined(read(what, schema, value));
 }
 
-/** A getter or a proxy may throw whatever it likes, and a value may hold itself. */
+/** A getter or a proxy may throw any value, and an object may contain itself. */
 function tryParse<T>(what: string, schema: z.ZodType<T>, value: unknown): { data: T } | { issues: z.core.$ZodIssue[] } {
   try {
     const parsed = schema.safeParse(value, { reportInput: true });
-    // The issues are worked out when they are asked for, which looks into the value again.
+    // zod computes the issues on first access and reads the value again; so the access is inside this `try`.
     return parsed.success ? { data: parsed.data } : { issues: parsed.error.issues };
   } catch (error) {
     const problem = `it cannot be read (${error instanceof Error ? error.message.slice(0, 200) : shownValue(error)})`;
@@ -74,7 +74,7 @@ function upperFirst(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** A text of limited length that Postgres and Temporal keep as it is. Its length is looked at before anything else. */
+/** A text of limited length that Postgres and Temporal store unchanged. Its length is checked first. */
 export function textOf(max: number, { min = 1, oneLine = false }: { min?: number; oneLine?: boolean } = {}) {
   const fix = min === 0 ? `Write up to ${max} characters` : `Write ${min} to ${max} characters`;
   return z.string().superRefine((value, context) => {
@@ -91,9 +91,9 @@ function problemOf(value: string, { min, max, oneLine }: { min: number; max: num
   return oneLine && /\p{Cc}/u.test(value) ? `${shownValue(value)} has a control character` : undefined;
 }
 
-/** Ids that people and programs make up: of users, tenants, messages. */
+/** Ids that people and programs choose: of users, tenants, messages. */
 export const id = textOf(200, { oneLine: true });
-/** Names of things that exist or not: what could name none is `not found` and no wrong argument. */
+/** Names of things that may not exist. A name that nothing could have leads to `not found`, not to a wrong argument. */
 export const name = textOf(300);
 export const count = z.int().min(0, 'give a whole number from 0');
 
@@ -102,14 +102,14 @@ export const signal = z.custom<AbortSignal>(
   { params: { fix: 'Give the signal of an AbortController' }, error: 'it is no AbortSignal' },
 );
 
-/** Looks for what the checks after it would overflow the stack with. */
+/** Refuses a value so deep or so large that the checks after this one would overflow the stack. */
 const shallow = z.unknown().superRefine((value, context) => {
   const excess = excessOfValue(value);
   if (excess === undefined) return;
   context.addIssue({ code: 'custom', message: `it ${excess}`, params: { fix: 'Give a smaller and flatter object' }, input: value });
 });
 
-/** JSON of a size that Temporal and Postgres take. */
+/** JSON of a size that Temporal and Postgres accept. */
 export const jsonObject = shallow.pipe(z.record(z.string(), z.json())).superRefine((value, context) => {
   const { length } = JSON.stringify(value);
   if (length > MAX_JSON)

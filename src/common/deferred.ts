@@ -1,4 +1,4 @@
-/** A promise and the function that settles it; `Promise.withResolvers` came after Node 20. */
+/** A promise and the function that resolves it. Node 20 does not have `Promise.withResolvers`. */
 export function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
   let resolve: (value: Value) => void = () => undefined;
   const promise = new Promise<Value>((settle) => {

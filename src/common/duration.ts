@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { failure } from '../contracts/errors.ts';
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** The types that Postgres and JavaScript keep times in hold any date that it leads to. */
+/** A date at this distance from now fits the types for times of Postgres and of JavaScript. */
 const LONGEST_MS = 36_525 * 86_400_000;
 const PROBLEM = 'is not a duration; write 30s, 10m, 24h or 7d, or milliseconds as a number';
 const TEXT = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
-/** A span of time as people write it: `30s`, `10m`, `24h`, `7d`, or a number of milliseconds. Parsed to milliseconds. */
+/** A duration as people write it: `30s`, `10m`, `24h`, `7d`, or a number of milliseconds. Parsed to milliseconds. */
 export const duration = z
   .union([z.number().min(0, PROBLEM), z.string().regex(TEXT, PROBLEM)], { error: PROBLEM })
   .transform((value) => Math.round(typeof value === 'number' ? value : millisecondsOf(value)))

@@ -1,9 +1,9 @@
-/** `fill`: the variables of a text are filled in. `check`: they have to be set, and are filled in when they are needed. `leave`: all that is done later. */
+/** `fill`: the variables of a text are filled in. `check`: they must be set, but the text stays as it is. `leave`: the text is not looked at. */
 export type Treatment = 'fill' | 'check' | 'leave';
 
 /**
- * Replaces `${env.NAME}` in the texts of a value, where `treat` says so of their paths. `missing` is called with the name and the path of a variable
- * that is not set, and gives the error to throw, or the text that stands for it.
+ * Replaces `${env.NAME}` in the texts of a value. `treat` decides by the path of each text. `missing` is called with the name and the path of a variable
+ * that is not set; it returns the error to throw, or the text to use instead.
  */
 export function fillInEnvironment(
   value: unknown,

@@ -1,6 +1,6 @@
 /**
- * Rejects with `late()` when the work takes longer, and with the signal's reason when it is aborted. The work itself goes on; what becomes of it is of no interest
- * then, its rejection included.
+ * Rejects with `late()` when the work times out, and with the signal's reason when the signal is aborted. The work itself continues; its result or rejection is
+ * ignored then.
  */
 export async function inTime<T>(work: PromiseLike<T> | T, limitMs: number, late: () => Error, signal?: AbortSignal): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -21,7 +21,7 @@ export async function inTime<T>(work: PromiseLike<T> | T, limitMs: number, late:
   }
 }
 
-/** As `inTime`, where being late is an answer like any other. */
+/** The same, but resolves to `otherwise` when the work times out. */
 export async function inTimeOr<T, U>(work: PromiseLike<T> | T, limitMs: number, otherwise: U): Promise<T | U> {
   const late = new Error('late');
   return inTime(work, limitMs, () => late).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Resolves after so many milliseconds, or at once when `signal` is aborted. By the global timer, which tests replace to pass the time at once. */
+/** Resolves after so many milliseconds, or at once when `signal` is aborted. Uses the global timer, which tests replace to skip the time. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve(undefined);

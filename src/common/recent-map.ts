@@ -1,4 +1,4 @@
-/** A map of at most so many entries: a further one takes the place of the one that was not used for the longest time. */
+/** A map with a limited number of entries. A further entry evicts the least recently used one. */
 export class RecentMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #most: number;
@@ -26,7 +26,7 @@ export class RecentMap<Key, Value> {
     this.#entries.delete(key);
   }
 
-  /** A map gives its keys in the order in which they were added. */
+  /** A `Map` iterates over its keys in the order in which they were added. */
   #moveToEnd(key: Key, value: Value): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);

@@ -1,9 +1,9 @@
-/** One word for a shell, whatever it holds; NUL excepted, which no argument can have. */
+/** Quotes any text as one word for a shell. NUL is not handled: no argument of a program can contain it. */
 export function shellQuoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** The same for people who read it: quoted only where it has to be. */
+/** The same for people to read: quoted only when necessary. */
 export function shellWord(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : shellQuoted(word);
 }

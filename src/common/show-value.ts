@@ -33,7 +33,7 @@ function showObject(value: object | null): string {
     if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
     return ArrayBuffer.isView(value) ? 'binary data' : 'an object';
   } catch {
-    // A revoked proxy refuses even this.
+    // `Array.isArray` throws for a revoked proxy.
     return 'an object that cannot be read';
   }
 }

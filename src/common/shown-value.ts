@@ -2,7 +2,7 @@ import { visibleJson } from '../contracts/visible-text.ts';
 
 const LONGEST = 200;
 
-/** Any value of plain JavaScript for an error message; looks into none that could answer with an error of its own. */
+/** Any JavaScript value as text for an error message. Does not read properties of objects, because a getter or a proxy could throw. */
 export function shownValue(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -21,7 +21,7 @@ export function shownValue(value: unknown): string {
   }
 }
 
-/** A proxy that was revoked answers this, too, with an error. */
+/** `Array.isArray` throws for a revoked proxy. */
 function isArray(value: unknown): boolean {
   try {
     return Array.isArray(value);

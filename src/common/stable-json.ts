@@ -1,6 +1,6 @@
 import type { Json } from '../contracts/json.ts';
 
-/** JSON text in which the order of keys does not count: to be hashed or compared. */
+/** JSON text with sorted keys, to be hashed or compared. */
 export function stableJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(stableJson).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);

@@ -1,11 +1,11 @@
 export interface Turns {
-  /** Does the work when all that was given before is done; one that fails does not hold up the next. */
+  /** Does the work after all work that was given before, also when that failed. */
   inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>;
-  /** True when nothing waits or is under way. */
+  /** True when no work waits or runs. */
   isFree: () => boolean;
 }
 
-/** Does one piece of work after the other. Also for workflows: it uses promises alone. */
+/** Does one piece of work after the other. Workflows may use it too: it uses only promises. */
 export function createTurns(): Turns {
   let last: Promise<unknown> = Promise.resolve();
   let underWay = 0;
@@ -22,7 +22,7 @@ export function createTurns(): Turns {
   };
 }
 
-/** The same for the work of each key; that of different keys goes on side by side. */
+/** Does the work of each key in turn. Work of different keys runs at the same time. */
 export function createTurnsByKey(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
   const lines = new Map<string, Turns>();
   return async (key, work) => {

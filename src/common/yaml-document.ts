@@ -1,6 +1,6 @@
 import { isMap, isScalar, Lexer, LineCounter, parseDocument, Parser, visit, type Document, type YAMLMap } from 'yaml';
 
-/** A text as YAML: its value, and where its parts stand. */
+/** A text as YAML: its value, and the positions of its parts. */
 export interface YamlDocument {
   document: Document;
   lines: LineCounter;
@@ -8,15 +8,15 @@ export interface YamlDocument {
 }
 
 export type YamlProblem =
-  /** `line` where it can be told. */
+  /** `line` if it is known. */
   | { syntax: string; line?: number }
-  /** Of aliases. */
+  /** A problem with aliases. */
   | { aliases: string; cause: unknown };
 
-/** Files that people write have some hundred lines; the parser takes the square of some sizes, and ends the process at a depth of some thousand. */
+/** Files that people write have a few hundred lines. For some inputs the parser needs quadratic time; a nesting of some thousand levels ends the process. */
 const MOST_CHARACTERS = 1_000_000;
 const MOST_NESTED = 100;
-/** How much larger aliases may make a document. */
+/** By how much aliases may enlarge a document. */
 const MOST_ALIASES = 100;
 const MOST_WRITTEN = 300;
 
@@ -26,7 +26,7 @@ export function readYaml(text: string): YamlDocument | YamlProblem {
   const lines = new LineCounter();
   const excess = excessOf(text);
   if (excess) return excess;
-  // The excerpts of each error, and the comparison of all keys, would take the square of their number.
+  // The parser's error excerpts and its comparison of all keys would need quadratic time.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const [broken] = document.errors;
   const found = broken ? { message: broken.message, at: broken.pos[0] } : repeatedKey(document);
@@ -41,7 +41,10 @@ export function readYaml(text: string): YamlDocument | YamlProblem {
   }
 }
 
-/** The lexer and the parser of tokens keep a stack of their own, unlike what makes nodes of them; that looks for each alias in the whole document. */
+/**
+ * Uses only the lexer and the token parser, which have a stack of their own and so accept any depth. The step that makes nodes is recursive, and searches the
+ * whole document for each alias.
+ */
 function excessOf(text: string): YamlProblem | undefined {
   const lines = new LineCounter();
   const parser = new Parser(lines.addNewLine);
@@ -51,7 +54,7 @@ function excessOf(text: string): YamlProblem | undefined {
     if (/^\*\S+$/.test(token)) aliases += 1;
     for (const _ of parser.next(token)) continue;
     if (aliases > MOST_WRITTEN) return { syntax: `it has more than ${MOST_WRITTEN} aliases`, line: lines.linePos(parser.offset).line };
-    // A map and its value are two.
+    // A map and its value are two entries of the stack.
     if (parser.stack.length > 2 * MOST_NESTED) return { syntax: `it is nested more than ${MOST_NESTED} deep`, line: lines.linePos(parser.offset).line };
   }
   return undefined;
@@ -80,10 +83,10 @@ function firstRepeated(map: YAMLMap): number | undefined {
   return undefined;
 }
 
-/** @throws an Error for aliases that lead nowhere, into a circle, or to far more than is written. */
+/** @throws an Error for aliases that refer to nothing, form a cycle, or enlarge the document too much. */
 function valueOf(document: Document): unknown {
   const value: unknown = document.toJS({ maxAliasCount: MOST_ALIASES });
-  // A circle would be walked for ever by those who read the value.
+  // Code that reads a cyclic value would never end.
   if (isCircular(value, new Set())) throw new Error('an alias stands within what it refers to');
   return value;
 }

@@ -10,21 +10,24 @@ import { templateImages } from './template-images.ts';
 import type { Template, TemplateBuild } from '../definitions/templates/template.ts';
 
 export interface BuildOptions {
-  /** What templates are built on that name nothing else. */
+  /** The base of templates that name no other base. */
   standardImage: string;
-  /** Every line that the build says. */
+  /** Called with every line of the build's output. */
   log: (line: string) => void;
-  /** Builds again what is there. */
+  /** Builds the image again when it exists. */
   force?: boolean;
   /** Ends the build; what was made only on the way is removed. */
   signal?: AbortSignal;
 }
 
-/** What a sandbox needs of its image; says what is missing. */
+/** A script that prints which requirements of a sandbox an image lacks. */
 const PROBE = `missing=; for need in python3 socat bash; do command -v $need >/dev/null || missing="$missing $need"; done
 [ -e /opt/longshore/supervisor.py ] || missing="$missing supervisor"; id user >/dev/null 2>&1 || missing="$missing user"; echo "missing:$missing"`;
 
-/** Builds a template's image unless it is there. `nothing`: it has none of its own. Images of its earlier definitions that no container uses are removed. */
+/**
+ * Builds a template's image unless it exists. `nothing`: the template has no image to build. After a build, removes the images of its earlier definitions that
+ * no container uses.
+ */
 export async function buildTemplate(template: Template, options: BuildOptions): Promise<'present' | 'built' | 'nothing'> {
   const { name, build } = template;
   const { image } = template.options;
@@ -39,7 +42,7 @@ export async function buildTemplate(template: Template, options: BuildOptions): 
     options.signal?.throwIfAborted();
     await make({ name, image, build }, options);
     for (const { image: other } of await templateImages(name)) {
-      // Refused by the engine where a container uses it.
+      // The engine refuses to remove an image that a container uses.
       if (other !== image) await runCommand('docker', ['image', 'rm', other]);
     }
     return 'built';
@@ -52,7 +55,7 @@ async function isThere(image: string): Promise<boolean> {
 
 async function make({ name, image, build }: { name: string; image: string; build: TemplateBuild }, options: BuildOptions): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-template-'));
-  // Names of what is needed only on the way; the layers are the image's own.
+  // Names of intermediate images, removed afterwards. The final image keeps their layers.
   const [marked, own] = [`${image}-base`, `${image}-own`];
   const write = (lines: string) => writeFile(join(directory, 'Dockerfile'), lines);
   try {
@@ -96,7 +99,7 @@ async function probe(name: string, image: string, { signal }: BuildOptions): Pro
   throw failure('SETUP_FAILED', { step, problem: `"${image}" cannot hold a sandbox, it lacks: ${missing.split(/\s+/).join(', ')}`, fix: cure });
 }
 
-/** \`docker run\` takes the path of a profile; \`docker build\` the profile itself. */
+/** `docker run` takes the path of a profile, so the profile is written to a temporary file. */
 async function withProfile<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-seccomp-'));
   try {

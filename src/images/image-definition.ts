@@ -2,14 +2,14 @@ import { shellQuoted } from '../common/shell-quoted.ts';
 import { LABEL } from '../sandbox/engine/labels.ts';
 import type { TemplateBuild } from '../definitions/templates/template.ts';
 
-/** Labels by which images of templates are found. */
+/** Labels of the images of templates; `templateImages` searches for them. */
 export const IMAGE_LABEL = { kind: 'longshore.image', template: LABEL.template } as const;
 
 const SUPERVISOR = ['python3', '-I', '-S', '-B', '/opt/longshore/supervisor.py'];
 
 /**
- * The Dockerfile of a template. What is written into the template only ever stands in the JSON form of an instruction, so no text of it can become an
- * instruction or be torn by a shell. At its end are the lines without which no sandbox starts, whatever the base has said.
+ * The Dockerfile of a template. Texts of the template are only in the JSON form of an instruction, so that they can neither become an instruction nor be split
+ * by a shell. The last lines are those that every sandbox needs; they override what the base sets.
  */
 export function imageDefinition(build: TemplateBuild, name: string, image: string): string {
   const { packages, users, setup, workDirectory } = build;
@@ -31,14 +31,15 @@ export function imageDefinition(build: TemplateBuild, name: string, image: strin
     ...inHomeOf('user'),
     'ENTRYPOINT []',
     `CMD ${JSON.stringify(SUPERVISOR)}`,
-    // An inherited stamp would make it look like a build of the standard image.
+    // Overrides the inherited label, with which the image would count as a build of the standard image.
     `LABEL ${IMAGE_LABEL.template}=${name} longshore.inputs=${image.replace(/^.*-/, '')}`,
   );
   return `${lines.join('\n')}\n`;
 }
 
 /**
- * Comes first: half-made images inherit the labels of their base, and whoever tidies up after a new standard image removes those that bear its label.
+ * The first lines. An intermediate image inherits the labels of its base, and the clean-up after a new standard image removes images with the label of the
+ * standard image.
  */
 export function beginning(): string[] {
   return ['ARG BASE', 'FROM ${BASE}', `LABEL ${IMAGE_LABEL.kind}=template`];

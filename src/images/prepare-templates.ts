@@ -7,8 +7,8 @@ import { buildTemplate } from './build-template.ts';
 import { loadTemplates } from '../definitions/templates/load-templates.ts';
 
 /**
- * Builds the missing images of the templates that agents name, and tells which of them are to be kept warm. One that cannot be built is told; the agents
- * that need it fail with a clear message, the others work.
+ * Builds the missing images of the templates that agents name, and returns the pools of those to keep warm. A template that cannot be built is logged: only
+ * the agents that need it fail.
  */
 export async function prepareTemplates(
   config: Pick<Config, 'LONGSHORE_AGENTS' | 'LONGSHORE_TEMPLATES' | 'LONGSHORE_SANDBOX_IMAGE' | 'LONGSHORE_SANDBOX_BACKEND'>,

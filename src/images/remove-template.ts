@@ -3,8 +3,8 @@ import { mustRun } from '../platform/run-command.ts';
 import { containersFrom, templateImages } from './template-images.ts';
 
 /**
- * Removes a template's images, older ones too; returns their names. Its file stays.
- * @throws TEMPLATE_IN_USE while containers were made from one, unless forced: they run on then, but what needs the image again cannot start.
+ * Removes all images of a template, older ones too, and returns their names. The template's file stays.
+ * @throws TEMPLATE_IN_USE when an image has containers, unless `force` is set. They then continue, but a sandbox that needs the image again cannot start.
  */
 export async function removeTemplate(template: string, { force }: { force: boolean }): Promise<string[]> {
   const images = (await templateImages(template)).map(({ image }) => image);

@@ -8,7 +8,7 @@ export interface TemplateImage {
   size: number;
 }
 
-/** The images of templates on this engine, of one template or of all. */
+/** The images on this engine of one template, or of all templates. */
 export async function templateImages(template?: string): Promise<TemplateImage[]> {
   const label = template === undefined ? IMAGE_LABEL.template : `${IMAGE_LABEL.template}=${template}`;
   const args = ['image', 'ls', '--filter', `label=${IMAGE_LABEL.kind}=template`, '--filter', `label=${label}`, '--format', '{{.Repository}}:{{.Tag}}'];
@@ -16,7 +16,7 @@ export async function templateImages(template?: string): Promise<TemplateImage[]
   const names = listed.split('\n').filter((name) => name !== '' && !name.includes('<none>'));
   if (names.length === 0) return [];
   const format = `{{index .RepoTags 0}}\t{{.Size}}\t{{index .Config.Labels "${IMAGE_LABEL.template}"}}`;
-  // One of them may be removed in between; the rest is told all the same.
+  // An image may be removed in between. The command then fails, but still prints the others.
   const { stdout } = await runCommand('docker', ['image', 'inspect', '--format', format, ...new Set(names)]);
   const lines = stdout.split('\n').filter((line) => line !== '');
   return lines.map((line) => {

@@ -1,12 +1,12 @@
 import type { Logger } from './log.ts';
 import { pause } from '../common/pause.ts';
 
-/** Milliseconds before each further try. */
+/** Milliseconds before each retry. */
 const DELAYS = [50, 500, 2000];
 
 /**
- * Removes what a refused operation has made. Tries again where that fails for a moment, and never rejects: the error that led here is the one to report, and
- * the reaper removes what is left.
+ * Removes what a failed operation has made. Retries `work` when it fails, and never rejects: the caller reports the error of the operation, and the reaper
+ * removes what is left.
  */
 export async function cleanUp(work: () => Promise<unknown>, { log, what, ...about }: { log: Logger; what: string; [about: string]: unknown }): Promise<void> {
   for (const delay of [...DELAYS, undefined]) {

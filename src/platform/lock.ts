@@ -8,8 +8,8 @@ import { ensureOwnDirectory } from './own-path.ts';
 const POLL_MS = 250;
 
 /**
- * Does work under a lock that processes of this machine share. The lock is a file that names its holder; the lock of a process that
- * has died is taken over. Another user could hold it for ever, so its directory has to be this user's alone.
+ * Does work under a lock that processes of this machine share. The lock is a file with the id of the process that holds it. The lock of a process that
+ * has died is taken over. Only this user may write to its directory: another user could hold the lock for ever.
  */
 export async function withLock<T>(file: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   await ensureOwnDirectory(dirname(file));
@@ -24,12 +24,12 @@ export async function withLock<T>(file: string, work: () => Promise<T>, signal?:
   }
 }
 
-/** The file of a lock of this user, for what is no directory's: images of the engine. */
+/** The path of a lock of this user. For resources that belong to no directory, such as images of the engine. */
 export function userLock(name: string): string {
   return join(readEnvironment('LONGSHORE_HOME') ?? join(homedir(), '.cache', 'longshore'), 'locks', name);
 }
 
-/** True when a process of that id lives, whoever owns it. */
+/** True when a process with that id lives, also when another user owns it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -51,6 +51,6 @@ async function claim(file: string): Promise<boolean> {
 
 async function holderIsGone(file: string): Promise<boolean> {
   const pid = Number(await readFile(file, 'utf8').catch(() => ''));
-  // An empty file is one whose holder has claimed it and not yet written its id.
+  // The file is empty when its holder has claimed it and has not written its id yet.
   return pid > 0 && !isAlive(pid);
 }

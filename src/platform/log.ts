@@ -7,13 +7,13 @@ export type { Logger };
 const SECRET_KEYS = ['apiKey', 'authorization', 'password', 'secret', 'token', 'DATABASE_URL', 'headers.authorization'];
 
 /**
- * Makes the process's logger: JSON lines to stderr. Fields that hold secrets by name are redacted at any of the first three levels.
+ * Makes the process's logger: JSON lines to stderr. Fields with the names of secrets are redacted at the first three levels.
  * Callers add `conversationId`, `turnId` and `callId` with `logger.child`.
  */
 export function createLogger(config: Pick<Config, 'LONGSHORE_LOG_LEVEL'>): Logger {
   const paths = SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]);
   const stderr = pino.destination({ dest: 2, sync: true });
-  // JSON has an escape for every character, and pino leaves those above ASCII as they are: C1 controls and bidi overrides would reach a terminal.
+  // pino does not escape characters above ASCII: C1 controls and bidi overrides would reach a terminal.
   const escaped = { write: (line: string) => stderr.write(visibleJsonText(line)) };
   return pino({ level: config.LONGSHORE_LOG_LEVEL, redact: { paths, censor: '[redacted]' } }, escaped);
 }

@@ -10,12 +10,12 @@ const OPEN_TO_OTHERS = 0o077;
 const STICKY = 0o1000;
 const ROOT = 0;
 
-/** What is kept in it: the name of the setting that leads there, for messages. */
+/** The name of the setting that gives the path, for messages. */
 type Setting = 'LONGSHORE_HOME';
 
 /**
- * Makes a directory for this user alone, or checks one that exists: nobody but its owner may be able to put something into it, by way of the directories
- * above neither. What is executed, trusted or kept secret below it would be another user's otherwise.
+ * Makes a directory for this user alone, or checks one that exists. No other user may be able to write to it or to replace a directory above it: files below
+ * it are executed, trusted or secret.
  * @throws CONFIG_INVALID with the command that repairs it.
  */
 export async function ensureOwnDirectory(path: string, setting: Setting = 'LONGSHORE_HOME'): Promise<void> {
@@ -33,7 +33,7 @@ export async function ensureOwnDirectory(path: string, setting: Setting = 'LONGS
   for (let at = dirname(place); at !== dirname(at); at = dirname(at)) await checkAbove(at, setting);
 }
 
-/** Whoever can rename a directory can put another in its place. */
+/** A user who can rename a directory can put another one in its place. */
 async function checkAbove(path: string, setting: Setting): Promise<void> {
   const { uid, mode } = await lstat(path);
   if (uid !== ROOT && uid !== myself())
@@ -43,8 +43,9 @@ async function checkAbove(path: string, setting: Setting): Promise<void> {
 }
 
 /**
- * Reads a secret of this user; undefined when there is none. It is judged by its descriptor, so that it cannot be exchanged in between.
- * @throws CONFIG_INVALID when others can read or could have written it, with the command that repairs it.
+ * Reads a secret of this user; undefined when the file does not exist. The checks use the open descriptor, so that the file cannot be replaced between a
+ * check and the read.
+ * @throws CONFIG_INVALID when other users can read it or could have written it, with the command that repairs it.
  */
 export async function readOwnSecret(path: string, setting: Setting = 'LONGSHORE_HOME'): Promise<string | undefined> {
   const file = await openItself(path, setting);

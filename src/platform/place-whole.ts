@@ -3,11 +3,11 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
- * Makes a file that appears whole or not at all: `fill` writes it beside its place, and it is renamed from there. Others may do the same at once; the last one counts.
- * What fails leaves nothing behind.
+ * Makes a file atomically: `fill` writes a temporary file in the same directory, which is then renamed. Several processes may do this at the same time; the
+ * last rename wins. A failure leaves no file behind.
  */
 export async function placeWhole(path: string, fill: (beside: string) => Promise<void>): Promise<void> {
-  // Not the name with something behind it: that may be longer than a name can be.
+  // A random name: the given name with a suffix could exceed the longest name that the file system permits.
   const beside = join(dirname(path), `.${randomBytes(8).toString('hex')}.part`);
   try {
     await fill(beside);
@@ -18,7 +18,7 @@ export async function placeWhole(path: string, fill: (beside: string) => Promise
   }
 }
 
-/** As `writeFile`, for a file that others may read meanwhile. */
+/** Like `writeFile`, but atomic: a process that reads the file at the same time sees the old or the new content. */
 export function writeWhole(path: string, content: string | Uint8Array, options: { mode?: number } = {}): Promise<void> {
   return placeWhole(path, (beside) => writeFile(beside, content, { ...options, flag: 'wx' }));
 }

@@ -5,7 +5,7 @@ import { failure } from '../contracts/errors.ts';
 const KILL_AFTER_MS = 5_000;
 
 export interface CommandOutcome {
-  /** 127 when there is no such program, 124 when it took too long, 130 when it was interrupted. */
+  /** 127 when the program is not found, 124 when it timed out, 130 when it was interrupted. */
   code: number;
   stdout: string;
   stderr: string;
@@ -15,17 +15,17 @@ export interface CommandOptions {
   cwd?: string;
   env?: Record<string, string>;
   timeoutMs?: number;
-  /** Every line of output, as it comes. */
+  /** Called with each line of output as it arrives. */
   onLine?: (line: string) => void;
-  /** Ends the program and all that it has started. */
+  /** Ends the program and all processes that it has started. */
   signal?: AbortSignal | undefined;
 }
 
-/** Runs a program to its end; a failure of any kind is a value. */
+/** Runs a program to its end. Does not reject: a failure is a value. */
 export async function runCommand(program: string, args: string[], options: CommandOptions = {}): Promise<CommandOutcome> {
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own, so that the compilers of a build end with it; Ctrl-C then reaches it through the signal only.
+    // A process group of its own, so that the compilers of a build are ended with the program. Ctrl-C then reaches the group through `signal` only.
     detached: options.signal !== undefined,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: { ...process.env, ...options.env } }),
@@ -35,7 +35,7 @@ export async function runCommand(program: string, args: string[], options: Comma
     child[name].setEncoding('utf8').on('data', (chunk: string) => (collected[name] += chunk));
     if (options.onLine) createInterface({ input: child[name] }).on('line', options.onLine);
   }
-  // A build or a download must not go on when this process was interrupted.
+  // A build or a download must not continue after this process has ended.
   const end = (signal: NodeJS.Signals) => void (options.signal ? killGroup(child.pid, signal) : child.kill(signal));
   const endWithUs = () => end('SIGTERM');
   process.once('exit', endWithUs);
@@ -70,18 +70,22 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // All of it has ended.
+    // All processes of the group have ended.
   }
 }
 
-/** Runs a program that has to succeed; returns what it printed. Otherwise `SETUP_FAILED`, with the end of its output. */
+/**
+ * Runs a program that has to succeed.
+ * @returns its stdout.
+ * @throws SETUP_FAILED with the end of its output when it fails.
+ */
 export async function mustRun(step: string, program: string, args: string[], options: CommandOptions & { fix: string }): Promise<string> {
   const outcome = await runCommand(program, args, options);
   if (outcome.code === 0) return outcome.stdout;
   throw failure('SETUP_FAILED', { step, problem: problemOf(program, outcome), fix: options.fix });
 }
 
-/** Why a program failed, in its own last words. */
+/** Why a program failed, with the last lines of its output. */
 export function problemOf(program: string, outcome: CommandOutcome): string {
   if (outcome.code === 127) return `${program} is not installed`;
   if (outcome.code === 124) return `${program} took too long`;

@@ -10,14 +10,14 @@ import { parseArgument } from '../sandbox/options/parse.ts';
 import { callback, text } from '../sandbox/options/values.ts';
 import type { Sandboxes } from '../sandbox/api/sandbox.ts';
 
-/** What a backend is made of. Rows of other hosts are none of its business; it keeps its own under a host id of its own. */
+/** What a backend is given. It must ignore the rows of other hosts, and store its own rows under a host id that no other backend uses. */
 export interface SandboxBackendParts {
   config: Config;
   store: Store;
   log: Logger;
   /**
-   * Who works with them. A `visitor` comes and goes beside workers and has not their environment, so it offers sandboxes no way out: one that did would
-   * take it over from them. Default `worker`.
+   * The kind of process that uses the sandboxes. A `visitor` works for a short time beside workers and does not have their environment. It therefore does not
+   * serve egress: the supervisor sends the guest's connections to the newest client, so a visitor would take them from the workers. Default `worker`.
    */
   role?: 'worker' | 'visitor';
 }
@@ -25,15 +25,15 @@ export type SandboxBackend = (parts: SandboxBackendParts) => Sandboxes | Promise
 
 const backendName = text({ kind: 'the name of a backend', maxLength: 100 });
 
-// One table per process: whoever registers and whoever opens need not know each other.
+// One table per process, so that the code that opens a sandbox does not depend on the code that registers a backend.
 const BACKENDS = new Map<string, SandboxBackend>([
   ['docker', createDockerSandboxes],
   ['local', createLocalSandboxes],
 ]);
 
 /**
- * Makes a backend known by a name, for `LONGSHORE_SANDBOX_BACKEND` and `openSandbox`. It has to pass the conformance suite.
- * @throws INVALID_ARGUMENT when another has the name.
+ * Registers a backend under a name, for `LONGSHORE_SANDBOX_BACKEND` and `openSandbox`. The backend must pass the conformance suite.
+ * @throws INVALID_ARGUMENT when another backend has the name.
  */
 export function registerSandboxBackend(name: string, backend: SandboxBackend): void {
   parseArgument(backendName, name, 'registerSandboxBackend.name');
@@ -45,7 +45,7 @@ export function registerSandboxBackend(name: string, backend: SandboxBackend): v
   BACKENDS.set(name, backend);
 }
 
-/** The sandboxes of the backend that the configuration names. @throws CONFIG_INVALID for an unknown one. */
+/** The sandboxes of the backend that the configuration names. @throws CONFIG_INVALID for an unknown backend. */
 export async function createSandboxes(parts: SandboxBackendParts): Promise<Sandboxes> {
   const backend = await findBackend(parts.config.LONGSHORE_SANDBOX_BACKEND);
   return backend(parts);

@@ -22,7 +22,7 @@ const CONTROL: Record<keyof ControlArguments, Parameters> = {
   setEgress: { rules: egress },
 };
 
-/** Arguments of what is done with a sandbox as a whole. @throws INVALID_ARGUMENT */
+/** Parses the arguments of a method of `SandboxControl`. @throws INVALID_ARGUMENT */
 export function parseControl<M extends keyof ControlArguments>(method: M, given: unknown[]): ControlArguments[M] {
   return parseArguments(method, CONTROL[method], given) as ControlArguments[M];
 }

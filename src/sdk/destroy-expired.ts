@@ -4,18 +4,21 @@ import type { Logger } from '../platform/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Sandboxes } from '../sandbox/api/sandbox.ts';
 
-/** Destroys the sandboxes whose time to live is over and that this host can reach, or puts them to rest where they were made so; returns the ids of those destroyed. One that cannot be destroyed now is left to the next round. */
+/**
+ * Destroys the expired sandboxes that this host can reach, or puts them to rest when their `onTtl` says so. Returns the ids of the destroyed ones. A sandbox
+ * that cannot be destroyed now is left to the next round.
+ */
 export async function destroyExpired({ store, sandboxes, log }: { store: Pick<Store, 'sandboxes'>; sandboxes: Sandboxes; log: Logger }): Promise<string[]> {
   const destroyed: string[] = [];
   for (const { sandboxId, options, expiresAt } of await store.sandboxes.listExpired()) {
     const { onTtl = 'destroy' } = options as SandboxOptions;
     try {
-      // Whoever has prolonged it since wants it as it is.
+      // Its time was prolonged since the list was read.
       if ((await store.sandboxes.get(sandboxId))?.expiresAt !== expiresAt) continue;
       if (onTtl === 'destroy') destroyed.push(await destroy(sandboxes, sandboxId));
       else await rest(sandboxes, sandboxId, onTtl);
     } catch (error) {
-      // That of another host is destroyed there.
+      // The sandbox of another host is destroyed there.
       if (!isFailure(error, 'SANDBOX_UNREACHABLE')) log.warn({ sandboxId, err: error }, 'a sandbox whose time is over could not be brought to its end');
     }
   }
@@ -28,7 +31,7 @@ async function destroy(sandboxes: Sandboxes, sandboxId: string): Promise<string>
   return sandboxId;
 }
 
-/** One that is used again afterwards rests again in the next round, unless its time is prolonged. */
+/** A sandbox that is used again afterwards is put to rest again in the next round, unless its time is prolonged. */
 async function rest(sandboxes: Sandboxes, sandboxId: string, onTtl: 'stop' | 'hibernate'): Promise<void> {
   await (onTtl === 'stop' ? sandboxes.stop(sandboxId) : sandboxes.hibernate(sandboxId));
 }

@@ -39,7 +39,7 @@ const image = value<string>((given) => (typeof given === 'string' && IMAGE.test(
 const databaseUrl = value<string>((given) => {
   const fix = 'Write postgres://user:password@host:port/database';
   if (typeof given !== 'string') return isNot(given, 'the address of a database', fix);
-  // It may hold a password, and so is not shown.
+  // The value may contain a password, so the message does not show it.
   return URL.canParse(given) && /^postgres(ql)?:/.test(given) ? faultOfCharacters(given) : { problem: 'it is not the address of a Postgres database', fix };
 });
 
@@ -49,7 +49,7 @@ const log = value<Logger>((given) => {
   return isLogger ? undefined : isNot(given, 'a logger', 'Give one of pino, or an object with debug, info, warn and error');
 });
 
-/** As in the files of agents, whose schema says what is wrong. */
+/** The rules have the same schema as in the files of agents, which says what is wrong. */
 export const egress = value<unknown[]>((given) => {
   if (!Array.isArray(given)) return isNot(given, 'an array of rules', "Give names of hosts or { host, ports, headers }: ['pypi.org']");
   if (given.length > MAX_RULES) return { problem: `it has ${given.length} rules`, fix: `Give at most ${MAX_RULES}` };
@@ -63,7 +63,7 @@ export const egress = value<unknown[]>((given) => {
   return undefined;
 }).pipe(egressSchema);
 
-/** Of a union, what is wrong with the alternative that came furthest. */
+/** For a union, reports the problem of the alternative that was parsed furthest. */
 function problemOf(issue: z.core.$ZodIssue | undefined): string {
   if (issue?.code !== 'invalid_union') return `${issue?.path.slice(1).join('.') ?? ''} ${issue?.message}`.trim();
   const furthest = issue.errors.toSorted((a, b) => (b[0]?.path.length ?? 0) - (a[0]?.path.length ?? 0))[0]?.[0];
@@ -75,7 +75,7 @@ const secrets = texts({
   maxItems: MAX_SECRETS,
   faultOf(key, given) {
     if (!VARIABLE.test(key)) return { problem: `${showValue(key)} is not the name of a variable`, fix: 'Use letters, digits and "_"' };
-    // The value itself is not for messages.
+    // The value is a secret, so the message does not show it.
     if (typeof given !== 'string') return { problem: `the value of ${showValue(key)} is not a text`, fix: 'Write it as ${env.NAME}' };
     return faultOfCharacters(given) && { problem: `the value of ${showValue(key)} has characters that no variable can hold`, fix: 'Write it as ${env.NAME}' };
   },
@@ -83,7 +83,7 @@ const secrets = texts({
 
 const assets = list({ item: options({ from: localPath, to: path }), kind: 'assets', maxItems: MAX_ASSETS });
 
-/** What a new sandbox is made of. */
+/** Options that only a new sandbox takes. */
 const newShape = {
   template: name.optional(),
   image: image.optional(),
@@ -101,7 +101,7 @@ const newShape = {
   onTtl: oneOf(['destroy', 'stop', 'hibernate'], 'known').optional(),
 };
 
-/** Where the database and the engine are, and whose sandboxes are meant. */
+/** The database, the engine, and the tenant whose sandboxes are meant. */
 const whereShape = {
   tenantId: tenant.optional(),
   backend: text({ kind: 'the name of a backend', maxLength: 4096 }).optional(),
@@ -144,7 +144,7 @@ const listOptions = options({ ...whereShape, tier: oneOf(TIERS, 'a tier').option
 const snapshotsOptions = options({ ...whereShape, sandboxId: sandboxId.optional() }).optional();
 const restoreOptions = options({ ...whereShape, ttlMs: lifetime.optional() }).optional();
 
-/** Arguments of `sandboxes.…`, without those of what is done with the sandbox. @throws INVALID_ARGUMENT */
+/** Parses the options of `sandboxes.…`; `parseControl` parses the arguments of the methods of one sandbox. @throws INVALID_ARGUMENT */
 export const parseWhere = (method: string, given: unknown): WhereOptions => parseArgument(where, given, method) ?? {};
 export const parseList = (given: unknown): ListOptions => parseArgument(listOptions, given, 'sandboxes.list') ?? {};
 export const parseSnapshots = (given: unknown): SnapshotsOptions => parseArgument(snapshotsOptions, given, 'sandboxes.snapshots') ?? {};

@@ -16,7 +16,7 @@ import { HOUR_MS } from './sandbox-control.ts';
 import { uploadAssets } from '../sandbox/api/upload-assets.ts';
 import { openParts, type OpenParts, type WhereOptions } from './with-sandboxes.ts';
 
-/** What a new sandbox is made of; for one that exists it is fixed. */
+/** Options that only a new sandbox takes; those of an existing one are fixed. */
 type NewSandboxOptions = Pick<
   SandboxOptions,
   | 'template'
@@ -36,23 +36,26 @@ type NewSandboxOptions = Pick<
 >;
 
 /**
- * A template is one of `LONGSHORE_TEMPLATES`, and holds where nothing is said here. Where workers of this host keep such sandboxes warm, and nothing else is
- * asked for, one of those is taken.
+ * `template` names a template of the directory `LONGSHORE_TEMPLATES`; options that are given here override its options. With a `template`, a warm sandbox is
+ * used when workers of this host keep one with the same options.
  */
 export interface OpenSandboxOptions extends NewSandboxOptions, WhereOptions, Pick<SandboxOptions, 'assets'> {
-  /** Opens one that exists, of the same tenant, whatever rest it is in. A new one when absent. What only holds for a new one is refused beside it. */
+  /** Opens an existing sandbox of the same tenant, in any tier of rest. Absent: creates a new one. Refused together with options of a new sandbox. */
   sandboxId?: string;
-  /** Milliseconds from now on after which it is destroyed (or what `onTtl` says), even if nobody disposes of it. Default one hour, at most 100 years. */
+  /**
+   * Milliseconds from now until the sandbox expires: it is destroyed, or what `onTtl` says, even if no process disposes it. Default one hour, at most
+   * 100 years. For an existing sandbox, it never shortens the time that is left.
+   */
   ttlMs?: number;
   /**
-   * Aborts the open. It rejects with INTERRUPTED as soon as what it had made is removed; a sandbox that existed before stays as it is. Once the sandbox is open,
+   * Aborts the open, which rejects with INTERRUPTED after it has removed what it had created. An existing sandbox is not removed. Once the sandbox is open,
    * the signal has no effect.
    */
   signal?: AbortSignal;
 }
 
 /**
- * Opens a sandbox without a conversation, and without Temporal: it takes a Docker engine and Postgres.
+ * Opens a sandbox without a conversation and without Temporal. Needs a Docker engine and Postgres.
  * @throws INVALID_ARGUMENT for an option that is not valid, SANDBOX_NOT_FOUND for an unknown `sandboxId`, TEMPLATE_NOT_FOUND for an unknown template,
  * INTERRUPTED when `signal` was aborted, POSTGRES_UNAVAILABLE, DOCKER_UNAVAILABLE, …
  */
@@ -105,7 +108,7 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw failure('INTERRUPTED', { callId: 'openSandbox' }, signal.reason);
 }
 
-/** Work in a sandbox that may take long. After an abort it ends with the sandbox, or with the connection to it. */
+/** Stops waiting for the work when the signal is aborted. The work itself then ends when the sandbox is removed or the connection is closed. */
 async function unlessAborted(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
   if (!signal) return work();
   const { promise: aborted, resolve } = deferred<void>();
@@ -119,7 +122,7 @@ async function unlessAborted(signal: AbortSignal | undefined, work: () => Promis
   }
 }
 
-/** A new sandbox that its caller does not get. The error of the open is the one to report; what cannot be removed expires. */
+/** Removes a new sandbox whose open has failed. Does not reject: the error of the open is the one to report. What cannot be removed expires. */
 async function discard({ store, sandboxes, log }: OpenParts, sandboxId: string): Promise<void> {
   const remove = async () => {
     await sandboxes.destroy(sandboxId);

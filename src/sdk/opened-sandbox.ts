@@ -5,15 +5,15 @@ import { closedError, untilClosed, type Closed } from './until-closed.ts';
 import type { OpenParts } from './with-sandboxes.ts';
 
 /**
- * A sandbox without a conversation. Disposing it destroys it. When it was destroyed or released, its methods fail with `SANDBOX_CLOSED`; what was in progress
- * when it was destroyed fails with `SANDBOX_DESTROYED`.
+ * A sandbox without a conversation. Disposing it destroys it. After it was destroyed or released, its methods fail with `SANDBOX_CLOSED`. Calls that are in
+ * progress when it is destroyed fail with `SANDBOX_DESTROYED`.
  */
 export interface OpenSandbox extends SandboxHandle, SandboxControl {
-  /** What an earlier life of it lost; absent when nothing was. */
+  /** What an earlier run of this sandbox lost, such as running commands. Absent when nothing was lost. */
   readonly lost?: string;
-  /** Closes the handle without destroying the sandbox: its commands run on, and `openSandbox({ sandboxId })` finds it again until its time is over. */
+  /** Closes the handle without destroying the sandbox: its commands continue, and `openSandbox({ sandboxId })` opens it again until it expires. */
   release(): Promise<void>;
-  /** Ends its processes and removes its files. Done as well when it was destroyed. */
+  /** Ends its processes and removes its files. Succeeds when it is destroyed already. @throws SANDBOX_CLOSED after `release` */
   destroy(): Promise<void>;
   /** Destroys it, unless it was released. */
   [Symbol.asyncDispose](): Promise<void>;

@@ -8,28 +8,34 @@ import type { FreezeOptions, Sandboxes } from '../sandbox/api/sandbox.ts';
 import { readInfo, type SandboxInfo } from './sandbox-info.ts';
 import type { SnapshotInfo } from '../sandbox/api/snapshots.ts';
 
-/** What can be done with a sandbox as a whole. Nothing of it wakes one that rests, but `wake`. */
+/** Operations on a sandbox as a whole. They do not wake a resting sandbox, except `wake`; `snapshot` and `fork` bring an archived one back to the host. */
 export interface SandboxControl {
-  /** Lets it live for at least so many milliseconds from now on. */
+  /** Prolongs its time to live: it does not expire for at least this many milliseconds from now. */
   keepalive(milliseconds: number): Promise<void>;
-  /** Work in progress keeps it awake, unless the mode is `pause`; returns the tier that it really has. */
+  /** Work in progress keeps it awake, unless the mode is `pause`. Returns the tier afterwards. */
   freeze(options?: FreezeOptions): Promise<SandboxTier>;
-  /** Where it cannot be put to disk with its processes it is stopped; returns the tier that it really has. */
+  /** Saves it with its processes to disk. When the host does not support this, it is stopped. Returns the tier afterwards. */
   hibernate(): Promise<SandboxTier>;
   /** Ends its processes and keeps its files. */
   stop(): Promise<SandboxTier>;
-  /** Packs it into the blob store and removes it from its host; any use brings it back. */
+  /** Packs it into the blob store and removes it from its host. The next use restores it. */
   archive(): Promise<SandboxTier>;
   wake(): Promise<SandboxTier>;
   tier(): Promise<SandboxTier>;
   info(): Promise<SandboxInfo>;
-  /** What it uses now; undefined where that is not known: by the backend, or of one that rests without memory. */
+  /**
+   * Its current resource usage; for a hibernated or stopped sandbox, what it has on disk. Undefined in other tiers, for a sandbox of another host, and when the
+   * backend cannot measure it.
+   */
   metrics(): Promise<SandboxSample | undefined>;
-  /** Copies it as it is at one moment. One without a name is removed when it is too old, one too many, or its sandbox is destroyed. */
+  /** Copies it as it is at one moment. A snapshot without a name is removed when there are too many, when it is too old, or when its sandbox is destroyed. */
   snapshot(options?: { name?: string }): Promise<SnapshotInfo>;
-  /** Makes `count` (default 1) sandboxes that begin as this one is now, and returns their ids. Their time to live is `ttlMs`, default one hour. */
+  /** Creates `count` (default 1, at most 32) copies of the sandbox as it is now, and returns their ids. They expire after `ttlMs` ms, default one hour. */
   fork(options?: ForkOptions): Promise<string[]>;
-  /** Replaces the rules about the hosts that it may reach, from the next connection on. Connections that the new rules do not permit are closed. */
+  /**
+   * Replaces the rules about the hosts that it may reach. They apply at once in this process. Another process that has the sandbox open applies them from the
+   * guest's next connection on, or, when there were no rules before, within seconds of its next use. Open connections of the guest are closed.
+   */
   setEgress(rules: (string | EgressRule)[]): Promise<void>;
 }
 export interface ForkOptions {

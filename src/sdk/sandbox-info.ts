@@ -10,9 +10,9 @@ import type { ControlParts } from './sandbox-control.ts';
 export interface SandboxInfo extends Pick<SandboxOptions, 'template' | 'image' | 'memoryMb' | 'cpus' | 'pids' | 'diskMb'> {
   sandboxId: string;
   tenantId: string;
-  /** Absent for one without a conversation. */
+  /** Absent when no conversation owns the sandbox. */
   conversationId?: string;
-  /** Of a list by its row; else checked against the engine. `none`: it is being made. */
+  /** In a list, and for a sandbox of another host: the tier of its row. Otherwise checked against the engine. `none`: it is being created. */
   tier: SandboxTier;
   hostId: string;
   egress: NonNullable<SandboxOptions['egress']>;
@@ -20,7 +20,7 @@ export interface SandboxInfo extends Pick<SandboxOptions, 'template' | 'image' |
   labels: Record<string, string>;
   createdAt: string;
   lastUsedAt: string;
-  /** When its time to live is over; absent where a conversation decides. */
+  /** When it expires. Absent when a conversation decides, or when it never expires. */
   expiresAt?: string;
   onTtl: NonNullable<SandboxOptions['onTtl']>;
 }
@@ -33,7 +33,7 @@ export async function readInfo({ store, sandboxes }: ControlParts, sandboxId: st
   try {
     return { ...info, tier: await sandboxes.tier(sandboxId) };
   } catch (error) {
-    // Of another host, only its row is known here.
+    // Only the row of a sandbox of another host is known here.
     if (isFailure(error, 'SANDBOX_UNREACHABLE')) return info;
     throw error;
   }

@@ -11,7 +11,7 @@ import type { SnapshotInfo } from '../sandbox/api/snapshots.ts';
 import { openParts, type OpenParts, type WhereOptions } from './with-sandboxes.ts';
 
 export interface ListOptions extends WhereOptions {
-  /** Only those that are there; default all but the destroyed ones. */
+  /** Only sandboxes in this tier. Default: all except the destroyed ones. */
   tier?: SandboxTier;
   template?: string;
 }
@@ -19,20 +19,20 @@ export interface SnapshotsOptions extends WhereOptions {
   sandboxId?: string;
 }
 export interface RestoreOptions extends WhereOptions {
-  /** As for `openSandbox`. */
+  /** Milliseconds until the new sandbox expires, as for `openSandbox`. Default one hour. */
   ttlMs?: number;
 }
 
-/** What can be done with a sandbox, by its id: the same as with an open one, and its end. */
+/** Operations on a sandbox by its id: those of `SandboxControl`, and `destroy`. */
 export interface SandboxById extends SandboxControl {
-  /** Ends its processes and removes its files; done as well when it was destroyed. */
+  /** Ends its processes and removes its files. Succeeds when it is destroyed already. */
   destroy(): Promise<void>;
 }
 
-/** Changes made here would surprise the conversation that has the sandbox. */
+/** Methods that are permitted while an open conversation owns the sandbox. The others would change the sandbox under it. */
 const READING = new Set(['tier', 'info', 'metrics', 'snapshot', 'fork']);
 
-/** The sandboxes of a tenant, by their ids. Each call opens the database and the engine, and closes them. */
+/** The sandboxes of a tenant, by their ids. Each call connects to the database and the engine, and closes the connections at its end. */
 export const sandboxes = {
   /** The oldest first, of all hosts. */
   async list(options?: ListOptions): Promise<SandboxInfo[]> {
@@ -47,7 +47,8 @@ export const sandboxes = {
   },
   /**
    * One sandbox: `await sandboxes.get('sbx_…').stop()`.
-   * Its methods fail with SANDBOX_NOT_FOUND where the tenant has no such sandbox, and with SANDBOX_IN_USE for changes of one that an open conversation has.
+   * Its methods fail with SANDBOX_NOT_FOUND when the tenant has no such sandbox. Methods that change it fail with SANDBOX_IN_USE while an open conversation
+   * owns it.
    */
   get(sandboxId: string, options?: WhereOptions): SandboxById {
     const id = parseSandboxId('sandboxes.get', sandboxId);
@@ -75,7 +76,10 @@ export const sandboxes = {
     const { sandboxId, ...where } = parseSnapshots(options);
     return withParts(where, (parts) => parts.sandboxes.snapshots({ tenantId: parts.tenantId, ...(sandboxId !== undefined && { sandboxId }) }));
   },
-  /** Makes a sandbox of a snapshot and opens it. @throws SNAPSHOT_NOT_FOUND, SNAPSHOT_ELSEWHERE */
+  /**
+   * Creates a sandbox from a snapshot and opens it. The connections stay open until it is released or destroyed.
+   * @throws SNAPSHOT_NOT_FOUND; SNAPSHOT_ELSEWHERE when the snapshot is on another host
+   */
   async restore(snapshotId: string, options?: RestoreOptions): Promise<OpenSandbox> {
     const id = parseSnapshotId('sandboxes.restore', snapshotId);
     const { ttlMs = HOUR_MS, ...where } = parseRestore(options);

@@ -2,11 +2,11 @@ import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
 import type { FileEvent, FileWatch } from '../sandbox/api/files.ts';
 import type { Pty } from '../sandbox/api/terminals.ts';
 
-/** How a handle came to its end. */
+/** How a handle was closed. */
 export type Closed = 'released' | 'destroyed';
 type AnyFunction = (...given: unknown[]) => unknown;
 
-/** What a call in progress meets when the parts that it works with go away under it. */
+/** Errors of a call in progress whose connections are closed. */
 const UNDER_IT = new Set<ErrorCode>([
   'SANDBOX_UNREACHABLE',
   'SANDBOX_LOST',
@@ -23,8 +23,8 @@ export interface UntilClosedOptions {
 }
 
 /**
- * The same methods, which say so when the handle was closed: before they do anything, and in place of the error that a call in progress meets then.
- * Commands that were followed when the sandbox was released run on, and reject with `DETACHED`.
+ * The same methods with a clear error after the handle was closed: before they do anything, and in place of the error that a call in progress gets then.
+ * Commands that were followed when the sandbox was released continue to run; their calls reject with `DETACHED`.
  */
 export function untilClosed<T extends object>(target: T, options: UntilClosedOptions): T {
   const entries = Object.entries(target).map(([name, part]) => [name, typeof part === 'function' ? guarded(name, part as AnyFunction, options) : part]);
@@ -42,7 +42,7 @@ function guarded(name: string, method: AnyFunction, options: UntilClosedOptions)
   };
 }
 
-/** As the method itself would fail: an iterable is given at once, and throws at once. */
+/** Fails in the way of the method: one that returns an iterable throws at once. */
 function refuse(name: string, error: Error): Promise<never> {
   if (name === 'readFileStream') throw error;
   return Promise.reject(error);
@@ -74,7 +74,7 @@ function ptyUntilClosed(pty: Pty, options: UntilClosedOptions): Pty {
     kill: () => pty.kill(),
   };
   const ended = settle('ended', pty.ended, options) as Pty['ended'];
-  // It is there for those who ask.
+  // A caller that does not use `ended` must not cause an unhandled rejection.
   ended.catch(() => undefined);
   return {
     ptyId: pty.ptyId,

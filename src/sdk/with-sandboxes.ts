@@ -4,9 +4,9 @@ import { openStore } from '../store/open-store.ts';
 import { createSandboxes } from './backends.ts';
 import type { ControlParts } from './sandbox-control.ts';
 
-/** Where sandboxes are, and whose are meant. */
+/** The database and the backend of the sandboxes, and the tenant that they belong to. */
 export interface WhereOptions {
-  /** Default `default`. Those of another tenant are not found. */
+  /** Default `default`. Sandboxes of another tenant are not found. */
   tenantId?: string;
   /** Default `LONGSHORE_SANDBOX_BACKEND`. */
   backend?: string;
@@ -15,14 +15,14 @@ export interface WhereOptions {
   log?: Logger;
 }
 
-/** Database and engine, for as long as somebody works with them. */
+/** The open database and engine. The caller disposes them. */
 export interface OpenParts extends ControlParts, AsyncDisposable {
   config: Config;
   log: Logger;
   tenantId: string;
 }
 
-/** @param role as for a backend: a visitor serves no way out */
+/** @param role as for a backend: a visitor does not serve egress */
 export async function openParts(options: WhereOptions, role: 'worker' | 'visitor'): Promise<OpenParts> {
   const { tenantId = 'default', backend, databaseUrl } = options;
   const config = withBackend(loadConfig(), backend);

@@ -8,12 +8,12 @@ const SUITE = 'bookworm';
 const PUBLIC_BASE = `debian:${SUITE}-slim`;
 const OWN_BASE = `longshore-base:${SUITE}`;
 const PULL_TIMEOUT_MS = 180_000;
-/** Label that holds the hash of what an image was made from. */
+/** Label that identifies what an image was made from. */
 export const INPUTS_LABEL = 'longshore.inputs';
 
 /**
- * Finds the Debian image that the other images are built on: the public one where a registry answers, otherwise one made here from Debian
- * packages, with `packages` on board so that a later build needs no network. Returns its name.
+ * Finds the Debian image that the other images are built on, in this order: one that was built here before with the same packages; the public one, local or
+ * pulled; a new one that is built here from Debian packages. The last contains `packages`, so that a later build needs no network. Returns its name.
  */
 export async function ensureBaseImage(packages: string[], log: (line: string) => void, signal?: AbortSignal): Promise<string> {
   const inputs = packages.join(',');
@@ -28,7 +28,7 @@ export async function ensureBaseImage(packages: string[], log: (line: string) =>
   return OWN_BASE;
 }
 
-/** The inputs hash of an image, or undefined when there is no such image or label. */
+/** The value of the label `longshore.inputs`; undefined when the image or the label does not exist. */
 export async function imageLabel(image: string): Promise<string | undefined> {
   const found = await runCommand('docker', ['image', 'inspect', '--format', `{{ index .Config.Labels "${INPUTS_LABEL}" }}`, image]);
   return found.code === 0 && found.stdout.trim() !== '' ? found.stdout.trim() : undefined;
@@ -59,7 +59,7 @@ async function buildBase(inputs: string, signal: AbortSignal | undefined): Promi
   const [built, imported] = await codes;
   signal?.removeEventListener('abort', interrupt);
   if (built === 0 && imported === 0) return;
-  // A tar that ends early may still have been imported as an image.
+  // The engine may have made an image of an incomplete tar.
   await runCommand('docker', ['image', 'rm', OWN_BASE]);
   throw failure('SETUP_FAILED', {
     step: 'Building the base image',

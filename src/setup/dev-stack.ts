@@ -11,26 +11,26 @@ import { startTemporal } from './temporal.ts';
 
 export interface DevStack extends AsyncDisposable {
   config: Config;
-  /** Absent when Temporal is not ours. */
+  /** Absent when this stack did not start Temporal. */
   uiUrl?: string;
 }
 
-/** Where the servers are to listen on the loopback interface; one that is named here is started, whatever the environment says. */
+/** Ports of the servers on the loopback interface. A server whose port is given here is started even when the environment names one. */
 export interface DevPorts {
-  /** The UI's is 1000 above it. */
+  /** The UI listens on this port plus 1000. */
   temporal?: number;
   postgres?: number;
 }
 
-/** What is left to the environment when a port cannot be read from an address. */
+/** Used when the configured address has no port. */
 const DEFAULT_TEMPORAL_PORT = 7233;
 const DEFAULT_POSTGRES_PORT = 5433;
-/** The UI's port beside the server's, as Temporal itself has it. */
+/** The UI's port minus the server's port; the same as Temporal's own default. */
 const UI_PORT_OFFSET = 1000;
 
 /**
- * Starts the servers of a development machine on the addresses of the configuration, with their data under `LONGSHORE_HOME`: a later start finds
- * the conversations again. Servers that the environment names are used as they are.
+ * Starts the servers of a development machine on the addresses of the configuration. Their data are kept under `LONGSHORE_HOME`, so a later start finds
+ * the same conversations. Servers that the environment names are used and not started.
  */
 export async function startDevStack({ config, log, ports = {}, signal }: DevStackOptions): Promise<DevStack> {
   const home = join(config.LONGSHORE_HOME, 'dev');
@@ -58,11 +58,11 @@ export interface DevStackOptions {
   config: Config;
   log: (line: string) => void;
   ports?: DevPorts;
-  /** Ends what was started so far. */
+  /** Aborts the start, and ends the servers that were started. */
   signal: AbortSignal;
 }
 
-/** In reverse order, every one of them, though one before it could not be stopped. */
+/** Stops all in reverse order, and continues after one that fails. Throws the first error. */
 export async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
   const problems: unknown[] = [];
   for (const step of stops.splice(0).toReversed()) await step().catch((error: unknown) => problems.push(error));

@@ -3,27 +3,27 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../platform/config.ts';
 
-/** The worker's program, as source or as built, run as this process is run. */
+/** The worker's program: the TypeScript source when this process runs from source, else the built file. */
 const PROGRAM = fileURLToPath(new URL(`../worker-main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
 const RESTART_DELAY_MS = 1_000;
 const BAD_CONFIGURATION = 2;
 
 export interface DevWorker {
-  /** Settles when the worker is stopped, or ends because its configuration is bad: with its exit code. */
+  /** Resolves with the worker's exit code when it is stopped, or when it ends because its configuration is invalid. */
   ended: Promise<number>;
-  /** Lets the worker finish what it is at. */
+  /** Asks the worker to finish its work and to end. A second call kills it. */
   stop(): void;
 }
 
 /**
- * Keeps one worker process alive: a worker that is killed is started again, and goes on where the dead one was.
- * @param onLogLine gets the lines of its log; without it they go where ours go
+ * Keeps one worker process alive. When a worker is killed, a new one is started and continues its work.
+ * @param onLogLine gets the lines of its log; without it the log goes to the stderr of this process
  */
 export function startDevWorker(config: Config, log: (line: string) => void, onLogLine?: (line: string) => void): DevWorker {
   let child: ChildProcess | undefined;
   let stopping = false;
   let cancelDelay = () => {};
-  // Should this process die of an error, its worker must not stay.
+  // The worker must also end when this process ends because of an error.
   const killChild = () => child?.kill('SIGTERM');
   process.once('exit', killChild);
 
@@ -43,7 +43,6 @@ export function startDevWorker(config: Config, log: (line: string) => void, onLo
   return {
     ended: keepAlive().finally(() => process.off('exit', killChild)),
     stop() {
-      // Asked a second time, it does not wait for the worker's goodbye.
       child?.kill(stopping ? 'SIGKILL' : 'SIGTERM');
       stopping = true;
       cancelDelay();
@@ -53,7 +52,7 @@ export function startDevWorker(config: Config, log: (line: string) => void, onLo
 
 function launch(config: Config, onLogLine: ((line: string) => void) | undefined): ChildProcess {
   const settings = Object.fromEntries(Object.entries(config).map(([name, value]) => [name, String(value)]));
-  // A process group of its own: Ctrl-C reaches us alone, and we stop things in our order.
+  // A process group of its own: Ctrl-C reaches only this process, which then stops its children in order.
   const child = spawn(process.execPath, [...process.execArgv, PROGRAM], {
     stdio: ['ignore', 'inherit', onLogLine ? 'pipe' : 'inherit'],
     env: { ...process.env, ...settings },

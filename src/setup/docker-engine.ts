@@ -19,7 +19,7 @@ export interface EngineOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Makes sure that a Docker engine answers. One that answers is not touched; one that is missing is installed and started by root. */
+/** Makes sure that a Docker engine answers. A running engine is not changed. As root on Linux, a missing engine is installed and started. */
 export async function ensureDockerEngine(options: EngineOptions): Promise<'running' | 'started'> {
   if (!(await hasProgram('docker'))) await installPackages(['docker.io'], options.log, options.signal);
   const answer = await askEngine();
@@ -35,7 +35,7 @@ export async function ensureDockerEngine(options: EngineOptions): Promise<'runni
   return 'started';
 }
 
-/** The version of the engine that answers, or why none does. */
+/** The version of the engine that answers, or why no engine answers. */
 export async function askEngine(): Promise<{ version?: string; problem: string }> {
   const outcome = await runCommand('docker', ['version', '--format', '{{.Server.Version}}'], { timeoutMs: 20_000 });
   if (outcome.code === 0) return { version: outcome.stdout.trim(), problem: '' };
@@ -52,7 +52,7 @@ async function startEngine({ logFile, log, signal }: EngineOptions): Promise<voi
   log(`starting the Docker engine (dockerd); it stays when we are done, its log is ${logFile}`);
   await mkdir(dirname(logFile), { recursive: true });
   const file = await open(logFile, 'w');
-  // Detached, it is the leader of a session of its own and outlives us.
+  // Detached: it leads its own session and continues after this process ends.
   const child = spawn('dockerd', [], { detached: true, stdio: ['ignore', file.fd, file.fd] });
   let ended = false;
   child.once('exit', () => (ended = true));
@@ -67,14 +67,14 @@ async function startEngine({ logFile, log, signal }: EngineOptions): Promise<voi
   await writeFile(markOf(logFile), await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
 }
 
-/** Names the engine that was started from here, by its process. */
+/** The file with the process id of the engine that Longshore started. */
 function markOf(logFile: string): string {
   return `${logFile}.started`;
 }
 
 /**
- * Starts the engine again, so that it reads its settings, if it was started from here and runs no container. Otherwise that is left to whoever
- * runs it: `theirs` for an engine that somebody else has started, `busy` for one with running containers.
+ * Restarts the engine, so that it reads its settings, if Longshore started it and no container runs. Otherwise the operator has to restart it: returns
+ * `theirs` for an engine that Longshore did not start, `busy` for one with running containers.
  */
 export async function restartOwnEngine(options: EngineOptions): Promise<'restarted' | 'theirs' | 'busy'> {
   const pid = Number(await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
@@ -91,7 +91,7 @@ async function explainEngineLog(logFile: string): Promise<Error> {
   return engineFailure(lines.slice(-3).join(' | '), adviceFor(lines.join('\n'), logFile));
 }
 
-/** What to do about an engine that did not start, read from its log. */
+/** What the user can do about an engine that did not start, according to its log. */
 export function adviceFor(engineLog: string, logFile: string): string {
   if (/error initializing graphdriver|driver not supported|failed to mount overlay/i.test(engineLog)) {
     return 'The kernel or file system here supports no overlay storage. Put "storage-driver": "vfs" (slow, works everywhere) into /etc/docker/daemon.json, or put /var/lib/docker on ext4 or xfs';

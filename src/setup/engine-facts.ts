@@ -1,6 +1,6 @@
 import { runCommand } from '../platform/run-command.ts';
 
-/** What the Docker engine says of itself, or that none answers. */
+/** What the Docker engine reports about itself; `absent` when no engine answers. */
 export type EngineFacts =
   | { outcome: 'absent'; problem: string }
   | {
@@ -9,14 +9,14 @@ export type EngineFacts =
       operatingSystem: string;
       /** Names of OCI runtimes, such as `runc` and `runsc`. */
       runtimes: string[];
-      /** The program that is registered as `runsc`, if there is one and the engine tells. */
+      /** The program that is registered as `runsc`; absent when there is none or the engine does not report it. */
       gvisorProgram?: string;
       /** Whether checkpoints are enabled. */
       experimental: boolean;
       cgroupVersion: string;
       storageDriver: string;
       backingFilesystem: string;
-      /** Whether it filters system calls. */
+      /** Whether the engine can filter system calls. */
       seccomp: boolean;
     };
 
@@ -32,14 +32,14 @@ interface Info {
   ServerErrors?: string[];
 }
 
-/** Asks the engine that the docker command reaches. */
+/** Asks the engine that the docker command connects to. */
 export async function inspectEngine(): Promise<EngineFacts> {
   const outcome = await runCommand('docker', ['info', '--format', '{{json .}}'], { timeoutMs: 20_000 });
   if (outcome.code === 127) return { outcome: 'absent', problem: 'the docker command is not installed' };
   return readEngineInfo(outcome.stdout, outcome.stderr);
 }
 
-/** Reads the output of `docker info`; the command also succeeds when no engine answers. */
+/** Parses the output of `docker info`; the command also succeeds when no engine answers. */
 export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
   const info = parse(stdout);
   if (!info.ServerVersion) return { outcome: 'absent', problem: info.ServerErrors?.[0] ?? (stderr.trim() || 'no engine answers') };
@@ -59,7 +59,7 @@ export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
 
 function readRuntimes({ Runtimes = {} }: Info): { runtimes: string[]; gvisorProgram?: string } {
   const gvisorProgram = Runtimes['runsc']?.path;
-  // The engine lists its shims beside the runtimes.
+  // The engine lists containerd shims together with the runtimes.
   const runtimes = Object.keys(Runtimes).filter((name) => !name.startsWith('io.containerd.'));
   return { runtimes, ...(gvisorProgram !== undefined && { gvisorProgram }) };
 }

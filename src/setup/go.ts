@@ -7,9 +7,9 @@ import { mustRun, runCommand } from '../platform/run-command.ts';
 import { hasProgram, installPackages } from './system-packages.ts';
 
 const MINIMUM_MINOR = 25;
-/** From here on the go command fetches the toolchain that a module asks for by itself. */
+/** From this version on, the go command itself fetches the toolchain that a module requires. */
 export const SWITCHING_MINOR = 21;
-/** The toolchain as the Go module proxy serves it: the one way to a current Go where only package registries can be reached. */
+/** The toolchain as the Go module proxy serves it. It is available also on machines that can reach only package registries. */
 const TOOLCHAIN = 'golang.org/toolchain@v0.0.1-go1.25.5.linux-amd64';
 const TOOLCHAIN_SHA256 = '8cea6783dab64d68b38f5b81ecd38d45155a3c06638991acc6af19e0fca80edb';
 const FETCH_TIMEOUT_MS = 300_000;
@@ -17,11 +17,11 @@ const FETCH_TIMEOUT_MS = 300_000;
 export interface Go {
   program: string;
   env: Record<string, string>;
-  /** Removes what was fetched for this use alone. */
+  /** Removes a toolchain that was fetched for this use. */
   dispose: () => Promise<void>;
 }
 
-/** Finds a Go that can build current modules: the installed one, or a toolchain that is fetched for this use. */
+/** Finds a Go that can build current modules: the installed one, or a toolchain that is fetched for this use only. */
 export async function ensureGo(log: (line: string) => void, signal?: AbortSignal): Promise<Go> {
   const minor = await installedMinor();
   if (minor >= SWITCHING_MINOR) {
@@ -54,7 +54,7 @@ async function fetchToolchain(log: (line: string) => void, signal: AbortSignal |
       signal,
     });
     const root = join(directory, TOOLCHAIN);
-    // A module archive carries no permission bits.
+    // A module archive has no permission bits.
     await mustRun('Unpacking the Go toolchain', 'chmod', ['-R', 'a+x', join(root, 'bin'), join(root, 'pkg', 'tool')], { fix: 'Try again' });
     return { program: join(root, 'bin', 'go'), env: { GOROOT: root, GOTOOLCHAIN: 'local' }, dispose };
   } catch (error) {

@@ -5,7 +5,7 @@ import { installProgram } from './install-program.ts';
 
 const SOURCE = join(import.meta.dirname, 'longshore-runsc.sh');
 
-/** Puts the script that engines know as `runsc` into `bin` of the home directory, where it looks for gVisor's own program beside it. */
+/** Puts the script that engines register as `runsc` into `bin` of the home directory. The script starts gVisor's own program from the same directory. */
 export async function ensureGvisorScript(home: string): Promise<{ script: string; written: boolean }> {
   const script = join(home, 'bin', GVISOR_SCRIPT);
   const written = (await read(script)) !== (await read(SOURCE));
@@ -13,7 +13,7 @@ export async function ensureGvisorScript(home: string): Promise<{ script: string
   return { script, written };
 }
 
-/** What an engine has registered: `other` is not such a script, `old` one that differs from ours. One that cannot be seen from here counts as current. */
+/** Compares the registered program with the script: `other` is not the script, `old` is another version of it. One that cannot be read counts as `current`. */
 export async function judgeGvisorScript(registered: string | undefined): Promise<'current' | 'old' | 'other'> {
   if (registered === undefined || basename(registered) !== GVISOR_SCRIPT) return 'other';
   const there = await read(registered);

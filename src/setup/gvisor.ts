@@ -12,11 +12,11 @@ import { installedMinor, SWITCHING_MINOR } from './go.ts';
 import { withLock } from '../platform/lock.ts';
 import { mustRun } from '../platform/run-command.ts';
 
-/** Of the module's branch for `go install`. What hibernation needs was measured with this one; distributions ship older ones that lose sandboxes. */
+/** A version of the module's branch for `go install`. Hibernation was tested with this version; distributions ship older ones that lose sandboxes. */
 const MODULE = 'gvisor.dev/gvisor/runsc@v0.0.0-20260701204157-69c2d17aea96';
 /**
- * Without a network of the runtime's own: sandboxes have none, and restoring needs it so. And engines of different generations describe the same
- * container differently in what means nothing, such as the version of the description: a sandbox that comes from another engine is restored all the same.
+ * `--network=none`: sandboxes have no network, and a restore requires that the runtime has none. `--restore-spec-validation=warning`: engines of different
+ * versions describe the same container with differences that do not matter, and a sandbox from another engine must still be restored.
  */
 export const RUNTIME_ARGUMENTS = ['--network=none', '--restore-spec-validation=warning'];
 export const ENGINE_SETTINGS = '/etc/docker/daemon.json';
@@ -35,8 +35,8 @@ export interface RunscOptions {
 }
 
 /**
- * Builds gVisor's `runsc` from its Go module into `bin` of the home directory, unless the one of this version is there, unchanged since it was built. Engines
- * run it as root, so the directory has to be this user's own. Returns its path and whether it was built.
+ * Builds gVisor's `runsc` from its Go module into `bin` of the home directory, unless this version is there and unchanged since it was built. Engines
+ * run it as root, so no other user may write to the directory. Returns its path and whether it was built.
  */
 export async function ensureRunsc({ home, log, build = buildRunsc }: RunscOptions): Promise<{ program: string; built: boolean }> {
   const program = join(home, 'bin', 'runsc');
@@ -51,7 +51,7 @@ export async function ensureRunsc({ home, log, build = buildRunsc }: RunscOption
     try {
       await build(directory);
       const built = join(directory, 'runsc');
-      // Before the program: one that has no digest yet is built again.
+      // The digest is written first: after a crash in between, it does not match, and the program is built again.
       await writeFile(digestFileOf(program), `${await digestOf(built)} ${MODULE}\n`);
       await installProgram(built, program);
     } finally {
@@ -61,7 +61,7 @@ export async function ensureRunsc({ home, log, build = buildRunsc }: RunscOption
   });
 }
 
-/** Why the program that is there is not the one that was built; undefined when it is. */
+/** Why the existing program is not the one that was built; undefined when it is. */
 async function oddityOf(program: string): Promise<string | undefined> {
   if (!existsSync(program)) return 'absent';
   const noted = (await readFile(digestFileOf(program), 'utf8').catch(() => '')).trim();
@@ -100,13 +100,13 @@ async function buildRunsc(directory: string): Promise<void> {
 }
 
 interface Runtime {
-  /** What the engine is to start. */
+  /** The program that the engine starts. */
   script: string;
-  /** What it starts in turn; engines that were set up before there was a script have it registered itself. */
+  /** gVisor's program, which the script starts. Engines that were set up by an older Longshore have it registered directly. */
   program: string;
 }
 
-/** Registers `runsc` in the engine's settings and turns checkpoints on; everything else in the file stays. Returns whether the file had to be changed. */
+/** Registers `runsc` in the engine's settings and enables checkpoints; the rest of the file stays unchanged. Returns whether the file was changed. */
 export async function registerRunsc(runtime: Runtime, file: string = ENGINE_SETTINGS): Promise<boolean> {
   const settings = await readSettings(file);
   const wanted = withRunsc(settings, runtime, file);

@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { placeWhole } from '../platform/place-whole.ts';
 
-/** A cache that holds the program holds all of it. */
+/** Copies a program into a cache atomically: a program in the cache is always complete. */
 export async function installProgram(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
   await placeWhole(to, async (beside) => {

@@ -6,7 +6,7 @@ import { ensureOwnDirectory } from '../platform/own-path.ts';
 import { withLock } from '../platform/lock.ts';
 import { mustRun } from '../platform/run-command.ts';
 
-/** Each has a package.json and a package-lock.json, so that npm checks every download against the digest in the lock file. */
+/** Each directory in it has a package.json and a package-lock.json, so that npm checks every download against the digest in the lock file. */
 const DEFINITIONS = join(import.meta.dirname, '../../setup');
 
 export interface PinnedPackagesOptions {
@@ -20,7 +20,7 @@ export interface PinnedPackagesOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The `node_modules` directory where the packages of `setup/<name>` are or will be installed. Another lock file gives another directory. */
+/** The `node_modules` directory where the packages of `setup/<name>` are or will be installed. Its path depends on the content of the lock file. */
 export async function pinnedPackagesDirectory(name: PinnedPackagesOptions['name'], home: string): Promise<string> {
   const hash = createHash('sha256').update(await readFile(join(DEFINITIONS, name, 'package-lock.json')));
   return join(home, 'packages', `${name}-${hash.digest('hex').slice(0, 12)}`, 'node_modules');
@@ -29,7 +29,7 @@ export async function pinnedPackagesDirectory(name: PinnedPackagesOptions['name'
 /**
  * Installs the packages of `setup/<name>` from npm's registry when they are not installed yet, without their install scripts.
  * @returns their `node_modules` directory.
- * @throws SETUP_FAILED with npm's last words.
+ * @throws SETUP_FAILED with the last lines of npm's output.
  */
 export async function installPinnedPackages({ name, home, log, fix, signal }: PinnedPackagesOptions): Promise<string> {
   const modules = await pinnedPackagesDirectory(name, home);
@@ -39,7 +39,7 @@ export async function installPinnedPackages({ name, home, log, fix, signal }: Pi
     if (existsSync(modules)) return modules;
     log(`installing the packages of setup/${name} from npm's registry (once)`);
     const place = join(modules, '..');
-    // Made beside and renamed: a directory that exists is complete.
+    // Made in a temporary directory and renamed: a directory that exists is complete.
     const partial = `${place}.${process.pid}`;
     await mkdir(partial, { recursive: true });
     try {

@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 
-/** A port of the loopback interface that nobody listens on just now. */
+/** A port of the loopback interface on which no process listens now. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -14,7 +14,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** True when something accepts connections there. */
+/** True when a process accepts connections on that port. */
 export function isListening(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host, timeout: CONNECT_TIMEOUT_MS });

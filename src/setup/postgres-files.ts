@@ -6,7 +6,7 @@ import { isReachable } from '../platform/is-reachable.ts';
 import { failure } from '../contracts/errors.ts';
 import { installPinnedPackages, pinnedPackagesDirectory } from './pinned-packages.ts';
 
-/** For root alone: files that an unprivileged server has to reach cannot stay below a private home directory. */
+/** Used only by root: an unprivileged server cannot reach files below a private home directory. */
 const PUBLIC_PLACE = '/var/lib/longshore';
 
 export interface User {
@@ -21,12 +21,12 @@ export interface PostgresFilesOptions {
   /** The directory of caches. */
   home: string;
   log: (line: string) => void;
-  /** Who runs the server. */
+  /** The user that the server runs as. Undefined: the user of this process. */
   user: User | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** The directory with `bin`, `lib` and `share` of the embedded server, readable for `user`. Installs it when it is not in the cache. */
+/** The directory with `bin`, `lib` and `share` of the embedded server; `user` can read it. Installs the server when it is not in the cache. */
 export async function ensurePostgresFiles({ home, log, user, signal }: PostgresFilesOptions): Promise<string> {
   const modules = await installPinnedPackages({ name: 'postgres', home, log, fix: OWN_SERVER, signal });
   const native = join(modules, PACKAGE, 'native');
@@ -49,7 +49,7 @@ export async function ensurePostgresFiles({ home, log, user, signal }: PostgresF
   return copy;
 }
 
-/** Where a data directory can really be: where it was asked for, or for root a public place when that is below a private directory. */
+/** Where a data directory can be: the given path, or a public place when this process is root and the path is below a private directory. */
 export async function placeForData(directory: string, user: User | undefined): Promise<string> {
   const wanted = resolve(directory);
   await mkdir(dirname(wanted), { recursive: true });
@@ -59,7 +59,7 @@ export async function placeForData(directory: string, user: User | undefined): P
   return join(PUBLIC_PLACE, name);
 }
 
-/** The user that the server runs as: Postgres refuses to run as root. Undefined when we are not root. */
+/** The user that the server runs as, because Postgres refuses to run as root. Undefined when this process is not root. */
 export async function serverUser(): Promise<User | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
@@ -72,7 +72,7 @@ export async function hasPostgresFiles(home: string): Promise<boolean> {
   return existsSync(join(await pinnedPackagesDirectory('postgres', home), PACKAGE));
 }
 
-/** The package makes its library links in an install script, and npm runs none of them here. */
+/** The package makes its library links in an install script, which npm does not run here (`--ignore-scripts`). */
 async function mendLinks(native: string): Promise<void> {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;

@@ -9,7 +9,7 @@ import { ensurePostgresFiles, placeForData, serverUser, type User } from './post
 import { startServerProcess } from './server-process.ts';
 
 const READY_TIMEOUT_MS = 60_000;
-/** User, default password and database of the development server, which listens on loopback only; the default of DATABASE_URL. */
+/** User, default password and database of the development server, as in the default of DATABASE_URL. The server listens on loopback only. */
 const NAME = 'longshore';
 
 export interface PostgresOptions {
@@ -19,7 +19,7 @@ export interface PostgresOptions {
   /** The directory of caches, where the server's program is. */
   home: string;
   log: (line: string) => void;
-  /** Of the server's administrator; used when the data directory is made. Default `longshore`, which production refuses. */
+  /** Password of the server's administrator; set when the data directory is made. Default `longshore`, which production refuses. */
   password?: string;
   /** False trades safety against power loss for speed; for tests. Default true. */
   durable?: boolean;
@@ -27,15 +27,15 @@ export interface PostgresOptions {
 }
 
 export interface RunningPostgres {
-  /** With the rights of an administrator of that server. */
+  /** Gives the rights of an administrator of the server. */
   url: string;
-  /** Where the data really is: root's server cannot keep them below a private home directory. */
+  /** The real directory of the data. It is not the given one when this process is root and the given one is below a private directory. */
   dataDir: string;
   shared: boolean;
   stop: () => Promise<void>;
 }
 
-/** Starts the embedded Postgres on its data directory, or shares the one that runs there already. */
+/** Starts the embedded Postgres on its data directory, or shares the one that runs there. */
 export async function startPostgres({ dataDir, port, home, log, password = NAME, durable = true, signal }: PostgresOptions): Promise<RunningPostgres> {
   const usual = await serverUser();
   const place = await placeForData(dataDir, usual);
@@ -56,14 +56,14 @@ export async function startPostgres({ dataDir, port, home, log, password = NAME,
     facts: { port },
     isReady: (facts) => isServing(facts.port, `${place}.log`),
     readyTimeoutMs: READY_TIMEOUT_MS,
-    // Fast shutdown: sessions are ended, data are written.
+    // SIGINT is Postgres's fast shutdown: it ends sessions and writes the data.
     stopSignal: 'SIGINT',
     signal,
   });
   return { url: `postgres://${NAME}:${password}@127.0.0.1:${server.facts.port}/${NAME}`, dataDir: place, shared: server.shared, stop: server.stop };
 }
 
-/** Postgres runs as the owner of its data, whatever users have come or gone since they were made. @throws SETUP_FAILED when they are not ours to use */
+/** The user that owns the data, because Postgres must run as that user. @throws SETUP_FAILED when another user owns them and this process is not root */
 async function ownerOf(place: string, usual: User | undefined): Promise<User | undefined> {
   const found = await stat(place).catch(() => undefined);
   if (!found || !existsSync(join(place, 'PG_VERSION'))) return usual;
@@ -76,7 +76,7 @@ async function ownerOf(place: string, usual: User | undefined): Promise<User | u
   });
 }
 
-/** The server listens before it serves, and refuses sessions in between; only its log tells the difference without a session. */
+/** The server listens before it accepts sessions. Without a session, only its log tells when it does. */
 async function isServing(port: number, logFile: string): Promise<boolean> {
   return (await isListening(port)) && (await readFile(logFile, 'utf8')).includes('database system is ready to accept connections');
 }
@@ -89,7 +89,7 @@ interface NewData {
   signal: AbortSignal | undefined;
 }
 
-/** A directory that exists has been filled to the end: the work is done beside it. */
+/** Fills the data directory in place. A failure removes it. */
 async function initialise({ native, place, user, password, signal }: NewData): Promise<void> {
   await mkdir(dirname(place), { recursive: true });
   const secrets = await mkdtemp(join(tmpdir(), 'longshore-postgres-'));
@@ -101,7 +101,7 @@ async function initialise({ native, place, user, password, signal }: NewData): P
     const flags = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync', '--locale=C', '--encoding=UTF8', '--no-instructions'];
     const run = { user, signal };
     await runAs(run, join(native, 'bin/initdb'), ['-D', place, '-U', NAME, ...flags]);
-    // The server's own single-user mode makes the database, so that nothing here has to speak its protocol.
+    // The server's single-user mode makes the database, so that no client is needed here.
     await runAs(run, join(native, 'bin/postgres'), ['--single', '-F', '-D', place, 'postgres'], `CREATE DATABASE ${NAME};\n`);
   } catch (error) {
     await rm(place, { recursive: true, force: true });

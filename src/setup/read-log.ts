@@ -2,10 +2,10 @@ import { prettyFactory } from 'pino-pretty';
 import { isObject } from '../contracts/json.ts';
 import { visibleLine, visibleText } from '../contracts/visible-text.ts';
 
-/** Before the lines of an entry after its first: none of them can be taken for another entry. */
+/** Indents all lines of an entry but the first, so that none of them looks like another entry. */
 const MARGIN = '\n    ';
 
-/** Turns lines of a worker's log into lines for a person; what is no JSON stays as it is. */
+/** Turns JSON lines of a worker's log into text for people. Other lines keep their text. */
 export function createLogReader(): (line: string) => string {
   const pretty = prettyFactory({ colorize: false, translateTime: 'HH:MM:ss', ignore: 'pid,hostname', singleLine: true });
   return (line) => {

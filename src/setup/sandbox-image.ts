@@ -11,12 +11,12 @@ const SUPERVISOR = join(import.meta.dirname, '../sandbox/supervisor');
 
 export interface SandboxImageOptions {
   image: string;
-  /** Told what is being done, when there is anything to do. */
+  /** Called with each step of the build; not called when the image is current. */
   log: (line: string) => void;
   signal?: AbortSignal | undefined;
 }
 
-/** Builds the sandbox image when it is missing or was made from other files. Says whether it did. */
+/** Builds the sandbox image when it is missing or was made from other files. Returns whether it did. */
 export async function ensureSandboxImage({ image, log, signal }: SandboxImageOptions): Promise<'present' | 'built'> {
   if ((await imageLabel(image)) === (await sandboxImageInputs())) return 'present';
   const ensure = async () => {
@@ -31,7 +31,7 @@ export async function ensureSandboxImage({ image, log, signal }: SandboxImageOpt
   return await withLock(userLock('image.lock'), ensure, signal);
 }
 
-/** Whether the image of that name is missing, made from other files than those here, or as it should be. */
+/** `stale`: the image was made from other files than those of this Longshore. */
 export async function sandboxImageState(image: string): Promise<'missing' | 'stale' | 'current'> {
   if ((await runCommand('docker', ['image', 'inspect', image])).code !== 0) return 'missing';
   return (await imageLabel(image)) === (await sandboxImageInputs()) ? 'current' : 'stale';
@@ -44,12 +44,12 @@ async function sandboxPackages(): Promise<string[]> {
 async function build({ image, base, inputs, signal }: { image: string; base: string; inputs: string; signal: AbortSignal | undefined }): Promise<void> {
   const context = await mkdtemp(join(tmpdir(), 'longshore-image-'));
   try {
-    // Laid out as the repository is, so that the file also builds from there.
+    // The same layout as in the repository, so that the Dockerfile also builds from there.
     await cp(DEFINITION, join(context, 'images/sandbox'), { recursive: true });
     for (const name of await supervisorFiles()) await cp(join(SUPERVISOR, name), join(context, 'src/sandbox/supervisor', name));
     const labels = ['--label', `${INPUTS_LABEL}=${inputs}`, '--label', 'longshore.image=sandbox'];
     const args = ['build', '--network=host', '-f', join(context, 'images/sandbox/Dockerfile'), '--build-arg', `BASE=${base}`, ...labels, '-t', image];
-    // A distribution's docker often comes without buildx, and the file needs none.
+    // The docker package of a distribution often has no buildx, and the Dockerfile does not need it.
     const hasBuildx = (await runCommand('docker', ['buildx', 'version'])).code === 0;
     await mustRun('Building the sandbox image', 'docker', [...args, context], {
       env: hasBuildx ? {} : { DOCKER_BUILDKIT: '0' },
@@ -59,11 +59,11 @@ async function build({ image, base, inputs, signal }: { image: string; base: str
   } finally {
     await rm(context, { recursive: true, force: true });
   }
-  // Only images that lost their name to the new one, and that no container uses.
+  // Removes only images without a name (the new image took it) that no container uses.
   await runCommand('docker', ['image', 'prune', '--force', '--filter', 'label=longshore.image=sandbox']);
 }
 
-/** One hash over names and contents of all that goes into the image. */
+/** One hash over the names and contents of all files that the image is made from. */
 export async function sandboxImageInputs(): Promise<string> {
   const hash = createHash('sha256');
   const add = async (directory: string, names: string[]) => {

@@ -1,6 +1,6 @@
 import type { Connection } from '@temporalio/client';
 
-/** Numbers of Temporal's IndexedValueType. */
+/** Values of Temporal's enum IndexedValueType. */
 const KEYWORD = 2;
 const BOOL = 5;
 const ALREADY_EXISTS = 6;
@@ -15,7 +15,7 @@ export const SEARCH_ATTRIBUTES = {
   AwaitingApproval: BOOL,
 } as const;
 
-/** Registers those that the namespace does not have yet; safe to repeat and to race. Returns the names of the new ones. */
+/** Registers the search attributes that the namespace does not have. May be repeated, and run by several processes at once. Returns the missing names. */
 export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<string[]> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in customAttributes));

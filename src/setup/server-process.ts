@@ -10,32 +10,32 @@ const POLL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
 
 export interface ServerProcessOptions<Facts> {
-  /** For messages, such as `Temporal`. */
+  /** Name for messages, such as `Temporal`. */
   name: string;
   program: string;
   args: string[];
   env?: Record<string, string>;
-  /** Runs as this user instead of our own. */
+  /** The user to run as. Default: the user of this process. */
   runAs?: { uid: number; gid: number };
-  /** Notes who runs and for whom, so that the next start finds what a killed one left. */
+  /** Stores the ids of the server and of its owner, so that the next start finds a server whose owner was killed. */
   stateFile: string;
   logFile: string;
   port: number;
-  /** What a user of the server has to know; kept in the state file for those who share it. */
+  /** What a client of the server has to know; stored in the state file for processes that share the server. */
   facts: Facts;
-  /** Says whether the server can be used; polled until it can. */
+  /** Whether the server can be used; polled until it can. */
   isReady: (facts: Facts) => Promise<boolean>;
   readyTimeoutMs: number;
   stopSignal: 'SIGINT' | 'SIGTERM';
-  /** Ends a start that is under way, and the server with it. */
+  /** Aborts a start that is in progress, and ends its server. */
   signal?: AbortSignal | undefined;
 }
 
 export interface ServerProcess<Facts> {
-  /** May differ from those asked for when the server is another process's. */
+  /** May differ from the given ones when another process owns the server. */
   facts: Facts;
   pid: number;
-  /** True when another living process owns the server; stopping does nothing then. */
+  /** True when another living process owns the server; `stop` has no effect then. */
   shared: boolean;
   stop: () => Promise<void>;
 }
@@ -47,8 +47,8 @@ interface State<Facts> {
 }
 
 /**
- * Starts a server of the development stack, or shares the one that another process runs from the same state file. One whose owner has
- * died is ended first. The server has its own process group: Ctrl-C reaches us alone, and we stop it in our order.
+ * Starts a server of the development stack, or shares the one that another process runs with the same state file. A server whose owner has
+ * died is ended first. The server has its own process group: Ctrl-C reaches only this process, which then stops its servers in order.
  */
 export async function startServerProcess<Facts>(options: ServerProcessOptions<Facts>): Promise<ServerProcess<Facts>> {
   options.signal?.throwIfAborted();
@@ -61,7 +61,7 @@ export async function startServerProcess<Facts>(options: ServerProcessOptions<Fa
     await endProcess(earlier.pid, options.stopSignal);
   }
   const state = await launch(options);
-  // Should this process end without having stopped it, the server must not stay. What this leaves undone, a start after a SIGKILL does.
+  // The server must end with this process. After a SIGKILL of this process, the next start ends the server.
   const endWithUs = () => send(state.pid, options.stopSignal);
   process.once('exit', endWithUs);
   const stop = async () => {
@@ -78,7 +78,7 @@ export async function startServerProcess<Facts>(options: ServerProcessOptions<Fa
   return { facts: state.facts, pid: state.pid, shared: false, stop };
 }
 
-/** Ends a process by signal, by KILL when that does not help within 20 s; returns when it is gone. */
+/** Ends a process with the signal, and with SIGKILL after 20 s. Resolves when the process has ended. */
 export async function endProcess(pid: number, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
   send(pid, signal);
   const deadline = Date.now() + STOP_TIMEOUT_MS;
@@ -92,7 +92,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended by itself.
+    // The process has ended.
   }
 }
 
@@ -121,7 +121,7 @@ async function launch<Facts>(options: ServerProcessOptions<Facts>): Promise<Stat
     ...options.runAs,
   });
   try {
-    // Listened for before anything else is awaited: `spawn` is emitted in the next tick.
+    // Node emits `spawn` in the next tick, so the listeners are added before any other await.
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', reject);

@@ -1,6 +1,6 @@
 /**
- * Waits for the parts of a stack. The first that fails, or the signal, ends the others: their own signal is aborted and they are waited for, so that the
- * caller finds everything that was started. Then it fails with that first reason.
+ * Starts the parts of a stack and waits for them. When one fails, or `signal` is aborted, the signal of all parts is aborted and all are waited for, so that
+ * the caller can stop everything that was started. Then this rejects with the first reason.
  */
 export async function startTogether<T extends unknown[]>(
   signal: AbortSignal,

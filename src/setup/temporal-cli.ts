@@ -27,14 +27,14 @@ export interface TemporalCliOptions {
 /** The `temporal` program on PATH or in the cache, if there is one that runs. */
 export async function findTemporalCli(home: string, signal?: AbortSignal): Promise<string | undefined> {
   for (const program of ['temporal', cached(home)]) {
-    // What another user could have put there is not run.
+    // A program that another user could have put there must not run.
     if (program === cached(home) && existsSync(program)) await ensureOwnDirectory(dirname(program));
     if ((await runCommand(program, ['--version'], { signal })).code === 0) return program;
   }
   return undefined;
 }
 
-/** Finds the `temporal` program, or gets it: by the SDK's download, or built from its Go module. Returns its name or path. */
+/** Finds the `temporal` program; else downloads it with the SDK; else builds it from its Go module. Returns its name or path. */
 export async function ensureTemporalCli({ home, log, signal }: TemporalCliOptions): Promise<string> {
   const found = await findTemporalCli(home, signal);
   signal?.throwIfAborted();
@@ -76,7 +76,7 @@ async function download(home: string, log: (line: string) => void, signal: Abort
   }
 }
 
-/** The SDK downloads only what it starts, so a server is started for a moment. */
+/** The SDK downloads the program only to start a server, so this starts one and stops it. */
 async function downloadBySdk(directory: string): Promise<void> {
   const { TestWorkflowEnvironment } = await import('@temporalio/testing');
   const environment = await TestWorkflowEnvironment.createLocal({
@@ -95,7 +95,7 @@ async function buildFromModule(home: string, log: (line: string) => void, signal
       env: {
         ...go.env,
         GOBIN: directory,
-        // Both are large and of no further use; only the program is kept.
+        // Both directories are large and not needed afterwards; only the program is kept.
         GOMODCACHE: join(directory, 'modules'),
         GOCACHE: join(directory, 'objects'),
         GOFLAGS: '-modcacherw',

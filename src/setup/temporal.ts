@@ -5,21 +5,21 @@ import { startServerProcess } from './server-process.ts';
 
 const READY_TIMEOUT_MS = 90_000;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** By default the one shard reads its queues 20 times a second, and every hop of a workflow waits up to 50 ms for that. */
+/** By default the single shard reads its queues 20 times a second, so that each step of a workflow waits up to 50 ms. */
 const DYNAMIC_CONFIG = { 'history.transferProcessorMaxPollRPS': 2000, 'history.timerProcessorMaxPollRPS': 2000 };
-/** Without the write-ahead log, a database file costs half the speed under load. */
+/** Without the write-ahead log, a server with a database file has half the speed under load. */
 const PRAGMAS = ['journal_mode=wal', 'synchronous=normal'];
 
 export interface TemporalOptions {
   /** The `temporal` program; see `ensureTemporalCli`. */
   program: string;
   port: number;
-  /** Without it there is no UI. */
+  /** When absent, the server has no UI. */
   uiPort?: number;
-  /** Without it everything is in memory, and gone with the server. Its directory has to exist. */
+  /** When absent, the data are in memory and are lost when the server ends. The file's directory has to exist. */
   databaseFile?: string;
   namespace: string;
-  /** Where its log and the note of its process are kept. */
+  /** Directory of its log and its state file. */
   stateDir: string;
   signal?: AbortSignal | undefined;
 }
@@ -33,8 +33,8 @@ export interface RunningTemporal {
 }
 
 /**
- * Starts Temporal's development server with our settings, or shares the one that another process runs on that state directory. The search
- * attributes are registered when it returns.
+ * Starts Temporal's development server with Longshore's settings, or shares the one that another process runs with that state directory. The search
+ * attributes are registered when this resolves.
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
   const { port, uiPort, namespace, stateDir } = options;
@@ -67,7 +67,7 @@ function argumentsOf({ port, uiPort, databaseFile, namespace }: TemporalOptions)
   ];
 }
 
-/** Registers the search attributes and looks at the namespace; false while the server is not up to it yet. */
+/** Registers the search attributes and makes a query with one; false while the server is not ready for that. */
 async function prepare(address: string, namespace: string): Promise<boolean> {
   let connection: Connection | undefined;
   try {

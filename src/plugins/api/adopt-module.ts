@@ -6,7 +6,7 @@ import { pluginOfExports } from './plugin-of-exports.ts';
 
 /**
  * Makes the plugin of a module that was imported into this process.
- * @param defaults what is true of a class plugin that does not say it.
+ * @param defaults id, version and description for a MaiBot plugin that does not give its own.
  * @throws PLUGIN_INVALID naming the file and the problem.
  */
 export function adoptModule(name: string, entry: string, exports: Record<string, unknown>, defaults: Partial<PluginDefinition>): Plugin {
@@ -23,7 +23,7 @@ export function adoptModule(name: string, entry: string, exports: Record<string,
   return typeof attach === 'function' ? attachTo(plugin, (current) => void attach.call(given, current)) : plugin;
 }
 
-/** Lets a plugin know which of its calls is under way wherever its code is. */
+/** Gives the plugin a function that returns the context of the current call, for code that is not passed the context. */
 function attachTo(plugin: Plugin, attach: (current: () => ToolContext | undefined) => void): Plugin {
   const flow = new AsyncLocalStorage<ToolContext>();
   attach(() => flow.getStore());

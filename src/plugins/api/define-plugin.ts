@@ -10,7 +10,7 @@ export type { FileSource, PluginStore, StoreEntry, StoreScope, ToolFiles } from 
 export type { Dialect, PluginAlert, PluginConversation, PluginDetails, PluginHost } from './plugin-details.ts';
 export type { ToolContext, ToolSandbox };
 
-/** What a tool's result means for the conversation. `behavior`: noted, sets off no new step by itself; the others go back to the model. */
+/** What a tool's result means for the conversation. `behavior`: recorded, but does not start a step by itself. Results of the others go back to the model. */
 export type ToolKind = 'tool' | 'agent' | 'behavior' | 'multimodal_agent';
 
 /** Hints about what a call does, with MCP's names. They feed the approval policy and the retry policy. */
@@ -25,19 +25,19 @@ export interface ToolAnnotations {
 /** A tool's answer: text, any JSON value (shown to the model as JSON), or content parts; `isError` tells the model that it failed. */
 export type ToolResult = string | Json | { content: ContentPart[]; isError?: boolean };
 
-/** Where a tool's code runs: in the conversation's sandbox, in a fenced process, or in the worker's own. */
+/** Where a tool's code runs: in the conversation's sandbox (`container`), in an isolated process (`compartment`), or in the worker's process (`host`). */
 export type Isolation = FencedIsolation | 'host';
-/** What a plugin may choose between; the third is the operator's to give. */
+/** The values that a plugin may choose. Only the operator can grant `host`. */
 export type FencedIsolation = 'container' | 'compartment';
 
-/** `deferred` tools are shown by their brief until the model asks for them; `hidden` ones never to a model, but code in the sandbox may call them. */
+/** The model sees only the brief of a `deferred` tool until it searches for the tool. It never sees a `hidden` tool, but code in the sandbox may call it. */
 export type Visibility = 'visible' | 'deferred' | 'hidden';
 
-/** What a tool may reach; what is not named is refused. */
+/** What a tool may access. Everything else is refused. */
 export interface Permissions {
   /** The clock. */
   time?: boolean;
-  /** Exact host names; `name:8443` is that port alone. */
+  /** Exact host names; `name:8443` allows only that port. */
   network?: string[];
   /** Names of environment variables. */
   env?: string[];
@@ -58,15 +58,15 @@ export interface Tool {
   timeoutMs: number;
   isolation: Isolation;
   permissions: Permissions;
-  /** JSON Schema that a result has to fit, when it is a JSON value; undefined takes any. */
+  /** JSON Schema of a result that is text or JSON; undefined accepts any result. */
   resultSchema: JsonObject | undefined;
   visibility: Visibility;
-  /** One line that stands for a deferred tool; the first line of the description where there is none. */
+  /** One line that is shown instead of a deferred tool. Default: the first line of the description. */
   brief: string | undefined;
   requireApproval: boolean | undefined;
   /** A line for the Temporal UI, made from the arguments. */
   summarize: ((input: JsonObject) => string) | undefined;
-  /** What a plugin says of it besides; nothing here depends on it. */
+  /** Other data from the plugin. Longshore does not use it. */
   metadata?: JsonObject;
   execute(input: JsonObject, context: ToolContext): Promise<ToolResult>;
 }
@@ -78,7 +78,7 @@ export interface ToolDefinition<Parameters extends z.ZodType | JsonObject> {
   kind?: ToolKind;
   annotations?: ToolAnnotations;
   timeoutMs?: number;
-  /** Default `host`. */
+  /** Default `host`, which becomes `compartment` in an isolated process. */
   isolation?: Isolation;
   permissions?: Permissions;
   resultSchema?: z.ZodType | JsonObject;
@@ -101,16 +101,16 @@ export interface Plugin extends PluginDetails {
 
 export interface PluginDefinition extends Partial<PluginDetails> {
   id: string;
-  /** Part of the hash that approvals are bound to; change it with the behaviour. Default that of its package.json, else `0.0.0`. */
+  /** Part of the hash that approvals are bound to: change it when the behaviour changes. Default: the version in package.json, else `0.0.0`. */
   version?: string;
   description?: string;
   tools: Tool[];
 }
 
-/** What a tool that was written as a plain object may leave out. */
+/** Defaults for a tool that was written as a plain object. */
 const UNSAID = { permissions: {}, visibility: 'visible', resultSchema: undefined, brief: undefined, requireApproval: undefined, summarize: undefined } as const;
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** As packages are named, `@scope/name`, and as the dialects name plugins. A provider's tool names start with a letter, and so do these. */
+/** Allows package names (`@scope/name`) and the plugin names of the dialects. Starts with a letter, because model providers require that of tool names. */
 export const PLUGIN_ID = /^(@[A-Za-z][\w.-]{0,38}\/)?[A-Za-z][\w.-]{0,39}$/;
 export const PLUGIN_ID_IN_WORDS = 'use a letter, then letters, digits, -, _ and ., 40 at most; @scope/ may stand before it';
 const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;
@@ -151,14 +151,14 @@ function makeTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDef
 }
 
 /**
- * Makes a plugin and checks it. Applied to a plugin it gives an equal one.
+ * Makes a plugin and checks it. The definition may itself be a plugin; the result is then equal to it.
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
 export function definePlugin(definition: PluginDefinition): Plugin {
   return readable('a plugin', 'definePlugin({ id, tools: [defineTool({ … })] })', () => makePlugin(definition));
 }
 
-/** What is read of a definition may be of any type, and its getters may throw. */
+/** The fields of a definition may have any type, and its getters may throw. */
 function readable<T>(what: string, example: string, make: () => T): T {
   try {
     return make();
@@ -177,14 +177,14 @@ const PLUGIN_KEYS =
   'id version description tools dialect source brief dependencies environment configSchema requireApproval alerts problem promptText selectTools load unload updateConfig'.split(
     ' ',
   );
-/** In shorter words, a difference of two letters is most of the word. */
+/** Shorter names are not compared: a difference of two letters is too large a part of them. */
 const SHORTEST_COMPARED = 5;
 const LONGEST_COMPARED = 40;
 
-/** An option that is not known but has almost the name of one, in quotes, and that one. Others are the author's own; so are all fields of a class. */
+/** An unknown option and the known one that was probably meant, both in quotes. Other unknown options, and all fields of a class, belong to the author. */
 function misspeltOf(definition: object, known: string[]): string[] | undefined {
   const prototype: unknown = Object.getPrototypeOf(definition);
-  // Plugins are made in other realms, too.
+  // A plugin from another realm has another `Object.prototype`.
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   const given = isPlain
     ? Object.keys(definition).filter((key) => key.length >= SHORTEST_COMPARED && key.length <= LONGEST_COMPARED && !known.includes(key))
@@ -198,7 +198,7 @@ function misspeltOf(definition: object, known: string[]): string[] | undefined {
 
 const SHOWN_CHARACTERS = 200;
 
-/** In quotes; of a long one the beginning. */
+/** In quotes; a long id is cut. */
 function shownId(id: unknown): string {
   return typeof id === 'string' && id.length > SHOWN_CHARACTERS ? JSON.stringify(shown(id)) : shown(JSON.stringify(id));
 }
@@ -246,7 +246,7 @@ function problemOfTool(tool: Partial<Tool> | undefined | null): string | undefin
 
 const KINDS: Record<ToolKind, true> = { tool: true, agent: true, behavior: true, multimodal_agent: true };
 
-/** What is said of a tool for which the check does not hold. */
+/** Each check, with the problem that is reported if it does not hold. */
 const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has no description, so a model cannot know when to call it', ({ description }) => typeof description === 'string' && description.trim() !== ''],
   ['has no execute function', ({ execute }) => typeof execute === 'function'],
@@ -271,7 +271,7 @@ function areUsable(permissions: Permissions): boolean {
   return fit(network, HOST) && fit(env, VARIABLE) && fit(fs, /^\//);
 }
 
-/** One that is misspelt would else just not be there. */
+/** Otherwise a misspelt permission would be ignored without notice. */
 function areKnown(permissions: Permissions): boolean {
   return Object.keys(permissions).every((name) => ['network', 'env', 'fs', 'time', 'random'].includes(name));
 }
@@ -280,7 +280,7 @@ function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' 
   if (!isZod(type)) return type;
   try {
     const schema = type.toJSONSchema({ io }) as JsonObject;
-    // Zod writes 2020-12, which is what is taken for granted; a model gains nothing from the line.
+    // Zod writes 2020-12, which is the default; the line does not help a model.
     delete schema['$schema'];
     return schema;
   } catch (error) {
@@ -290,12 +290,12 @@ function jsonSchemaOf(toolId: string, type: z.ZodType | JsonObject, io: 'input' 
   }
 }
 
-/** By a mark of its own: a plugin without zod is then bundled without it, which is most of the time that a small one takes to load. */
+/** Recognises zod without importing it: a plugin without zod is then bundled without it, which saves most of the load time of a small one. */
 function isZod(type: z.ZodType | JsonObject | undefined): type is z.ZodType {
   return typeof type === 'object' && type !== null && '_zod' in type;
 }
 
-/** The JSON Schema has been checked before; this fills in defaults and applies what a schema cannot say (refinements). */
+/** The input already fits the JSON Schema. This fills in defaults and applies refinements, which a JSON Schema cannot express. */
 function parseInput(toolId: string, parameters: z.ZodType, input: JsonObject): unknown {
   const parsed = parameters.safeParse(input);
   if (parsed.success) return parsed.data;

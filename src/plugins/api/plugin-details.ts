@@ -20,11 +20,11 @@ export interface PluginConversation {
   userId: string;
   tenantId: string;
   agentId: string;
-  /** The plugin's, as its tools have it in this conversation. */
+  /** The store of the plugin, the same one that its tools have in this conversation. */
   store?: PluginStore;
 }
 
-/** A sandbox with MCP servers in it, awake. */
+/** A running sandbox with MCP servers in it. */
 export type ServerSandbox = Pick<WorkerHandle, 'serverMark' | 'callServer' | 'forget'>;
 
 /** What a plugin is given when it is loaded. */
@@ -42,53 +42,53 @@ export interface Variable {
   byPermission?: boolean;
 }
 
-/** What a plugin says of itself besides its tools. */
+/** What a plugin declares besides its tools. */
 export interface PluginDetails {
   dialect: Dialect;
-  /** Directory or package it came from, as agents name it; only those that do are given its tools. Absent for what is part of the worker. */
+  /** Directory or package that it was loaded from, as agents write it. Only agents that name it get its tools. Absent for built-in plugins and MCP servers. */
   source?: string;
-  /** One line that stands for all its tools where they are deferred. */
+  /** One line that is shown instead of all its tools while they are deferred. */
   brief?: string;
   /** Ids of plugins that have to be loaded before it. */
   dependencies?: string[];
-  /** Environment variables that its tools are given; without a `required` one it is not loaded. */
+  /** Environment variables that its tools get. If a `required` one is not set, the plugin is not loaded. */
   environment: Variable[];
   /** JSON Schema of its configuration, an object; secrets are marked `"x-secret": true`. */
   configSchema: JsonObject | undefined;
-  /** Whether its tools ask for approval, where they do not say it themselves. */
+  /** Whether its tools need approval. A tool's own `requireApproval` takes precedence. */
   requireApproval: boolean | undefined;
   alerts: PluginAlert[];
-  /** Why its calls cannot be made for now; of servers, which come and go by themselves. */
+  /** Why its tools cannot be called now. Only for MCP servers, which can become unavailable at any time. */
   problem?: string;
-  /** Begins anew, as an operator asks for; of servers as well. */
+  /** Connects to the server again, or lists its tools again, when an operator asks for it. Only for MCP servers. */
   restart?(): void;
-  /** Told by whoever manages plugins whether it may be used; a server that may not is ended. The same word twice is one. */
+  /** Called by the plugin manager when the plugin is enabled or disabled. Idempotent. The session of a disabled server is closed. */
   setEnabled?(isEnabled: boolean): void;
-  /** The plugin as a conversation has it, where that is another one: a server in its sandbox has tools of its own. */
+  /** The plugin for one conversation, if it differs: a server in the conversation's sandbox can have other tools. */
   inConversation?(conversation: PluginConversation): Promise<Plugin | undefined>;
   /**
-   * Looks whether the server in a conversation's sandbox has other tools by now, of which `inConversation` knows then. To ask it may be to start it again,
-   * which `onRestart` is told, with the reason.
+   * Checks whether the server in a conversation's sandbox has changed its tools; `inConversation` then returns the new ones. This may restart the server:
+   * `onRestart` is then called with the reason.
    */
   lookInto?(conversation: PluginConversation, sandbox: ServerSandbox, onRestart: (why: string) => Promise<void>): Promise<void>;
-  /** Text that joins the instructions at each step. */
+  /** Text that is added to the instructions of each step. */
   promptText?(conversation: PluginConversation): Promise<string | undefined>;
-  /** The tools offered in this conversation, by their ids without the plugin's; undefined offers all. */
+  /** Ids, without the plugin id, of the tools that are offered in this conversation; undefined offers all. */
   selectTools?(conversation: PluginConversation): Promise<string[] | undefined>;
-  /** Code that is fenced may answer with `{ tools, alerts }`, which then stand in the place of those that it was written with. */
+  /** Code in an isolated process may return `{ tools, alerts }`, which replace those of its definition. */
   load?(host: PluginHost): Promise<void>;
   unload?(): Promise<void>;
   updateConfig?(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void>;
-  /** Set by the host for plugins that are fenced: true while it has no process, since nobody uses it. */
+  /** Set by the host for plugins in isolated processes: true while these are ended because no conversation uses the plugin. */
   isAsleep?(): boolean;
 }
 
-/** Version of a plugin that does not say it. */
+/** Version of a plugin that does not give one. */
 export const UNVERSIONED = '0.0.0';
 export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const HOOKS = ['promptText', 'selectTools', 'load', 'unload', 'updateConfig'] as const;
 
-/** The details with their defaults; those that are functions or names are left out where they are not given. */
+/** The details with their defaults. Hooks, `source`, `brief` and `dependencies` have none and are left out if they are not given. */
 export function detailsOf(given: Partial<PluginDetails>): PluginDetails {
   const { dialect = 'longshore', environment = [], configSchema, requireApproval, alerts = [], source, brief, dependencies } = given;
   const named = { ...(source !== undefined && { source }), ...(brief !== undefined && { brief }), ...(dependencies !== undefined && { dependencies }) };
@@ -104,7 +104,7 @@ function cutAlert(text: string): string {
   return text.length <= MAX_ALERT_LENGTH ? text : `${text.slice(0, MAX_ALERT_LENGTH)} …cut, ${text.length - MAX_ALERT_LENGTH} more characters`;
 }
 
-/** Alerts as code of a plugin gives them, told now; what is none is left out. */
+/** Reads the alerts that code of a plugin gives and dates them now. Invalid entries are skipped. */
 export function alertsOf(given: unknown): PluginAlert[] {
   if (!Array.isArray(given)) return [];
   const at = new Date().toISOString();
@@ -117,7 +117,7 @@ export function alertsOf(given: unknown): PluginAlert[] {
   return left > 0 ? [...told, { level: 'warning', text: `${left} more alerts are left out: at most ${MAX_ALERTS} are kept`, at }] : told;
 }
 
-/** What is wrong with the details of a definition, in words. */
+/** The first problem of the details of a definition; undefined if they are valid. */
 export function problemOfDetails(given: Partial<PluginDetails>): string | undefined {
   const { environment = [], configSchema, brief = '', dependencies = [] } = given;
   if (!Array.isArray(environment) || !environment.every((variable) => VARIABLE.test(variable?.name) && typeof variable.required === 'boolean')) {

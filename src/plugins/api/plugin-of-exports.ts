@@ -1,8 +1,8 @@
-/** Under this name an object of another dialect gives itself as a canonical plugin; registered, so that every copy of the module agrees on it. */
+/** Key of the method by which an object of another dialect returns itself as a plugin definition. `Symbol.for` makes it equal in every copy of this module. */
 export const AS_PLUGIN = Symbol.for('longshore.plugin');
 
 /**
- * The plugin that a module provides: its default export, or what its `createPlugin` gives.
+ * The plugin that a module provides: its default export, or what its `createPlugin` returns.
  * @throws an Error that says what is missing.
  */
 export function pluginOfExports(given: Record<string, unknown> | undefined): Record<string, unknown> {
@@ -15,7 +15,7 @@ export function pluginOfExports(given: Record<string, unknown> | undefined): Rec
   return convert.call(made) as Record<string, unknown>;
 }
 
-/** CommonJS puts the plugin itself where a module has its exports, or, imported by Node, all exports into the default one. */
+/** In CommonJS, the exports may be the plugin itself. When Node imports CommonJS, all its exports are in the default export. */
 function asModule(exports: Record<string, unknown>): Record<string, unknown> {
   const { default: inner, createPlugin } = exports;
   if (typeof createPlugin === 'function') return exports;

@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** What a worker lends to plugins. */
+/** What a worker provides to plugins. */
 export interface PluginServices {
   /** Value of an environment variable of the worker. */
   environment(name: string): string | undefined;
   /** Validated configuration of a plugin. */
   configOf(pluginId: string): JsonObject;
-  /** A fetch that reaches these exact hosts and no others, wherever names and redirects lead. */
+  /** A fetch that reaches only these exact hosts. The addresses of names and all redirects are checked too. */
   fetchFor(hosts: string[]): ToolContext['fetch'];
-  /** Directory whose files tools may forward into sandboxes; without one, none. */
+  /** Directory whose files tools may copy into sandboxes. If it is absent, tools may copy no files of the host. */
   filesDirectory?: string;
 }

@@ -14,7 +14,7 @@ export interface ToolContext {
   turnId: string;
   /** The idempotency key of this call. */
   callId: string;
-  /** Aborts when the call is to end. */
+  /** Aborts when the call must end. */
   signal: AbortSignal;
   logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
   /** Shows progress in the Temporal UI; at most 200 characters. */
@@ -32,19 +32,19 @@ export interface ToolContext {
   files: ToolFiles;
   /** Fetches from the hosts of `permissions.network` and from no others. */
   fetch(this: void, url: string | URL, init?: RequestInit): Promise<Response>;
-  /** Says something to the user at once, before the call has its result. The model learns of it with the tool's result. */
+  /** Sends a message to the user at once, before the call has a result. The model reads it with the tool's result. */
   send(this: void, part: string | ContentPart): Promise<void>;
   /** The newest message of the user in the turn of this call. */
   message(this: void): Promise<UserMessage | undefined>;
   /**
-   * Tells the model something, with its next step. With `wake` there will be one: where the turn ends without it, the note sets off another turn, one for
-   * all such notes of a call, however often the call is tried. A turn that somebody ends takes that wish with it.
+   * Adds a note that the model reads in its next step. With `wake`, the note starts another turn if the turn ends without such a step: one turn for all
+   * notes of a call and all attempts at it. If the turn is stopped, interrupted or cancelled, no turn is started.
    */
   note(this: void, text: string, options?: { wake?: boolean }): Promise<void>;
 }
 
 export interface UserMessage {
-  /** All text of it. */
+  /** All text parts, joined by line breaks. */
   text: string;
   content: ContentPart[];
   /** ISO 8601, UTC. */
@@ -53,13 +53,13 @@ export interface UserMessage {
 
 export interface ToolSandbox {
   handle(): Promise<SandboxHandle>;
-  /** Runs a command once for this call, however often `execute` is repeated: the n-th `exec` of a call always has the same id. Its output goes to the events. */
+  /** Runs a command once for this call, also if `execute` is repeated: the n-th `exec` of a call always has the same id. Its output goes to the events. */
   exec(
     command: string,
     options?: {
       cwd?: string;
       env?: Record<string, string>;
-      /** One that the sandbox's template declares; default `user`. */
+      /** A user that the sandbox's template declares; default `user`. */
       user?: string;
       stdin?: string | Uint8Array;
       timeoutMs?: number;
@@ -74,13 +74,16 @@ export interface ToolSandbox {
     code: string,
     options: Pick<RunCodeOptions, 'language' | 'contextId' | 'cwd' | 'user' | 'env' | 'timeoutMs'> & { methods?: boolean },
   ): Promise<CodeResult>;
-  /** Makes a request of an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started where it does not run. Not in compartments. */
+  /**
+   * Sends a request to an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started if it does not run.
+   * Not available in compartments.
+   */
   callServer(
     server: SandboxServer,
     request: ServerRequest,
     options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'>,
   ): Promise<ServerAnswer>;
-  /** Runs the code of a tool in the sandbox once for this call, named as `exec` names commands. Not in compartments. */
+  /** Runs the code of a tool in the sandbox once for this call, named as `exec` names commands. Not available in compartments. */
   runTool(run: SandboxedRun): Promise<CommandResult>;
   /** Starts a command that outlives the call. */
   start(command: string, options?: { cwd?: string; env?: Record<string, string>; user?: string; timeoutMs?: number }): Promise<ExecInfo>;
@@ -90,39 +93,39 @@ export interface ToolSandbox {
 export interface SandboxedRun {
   request: ToolRequest;
   timeoutMs: number;
-  /** Given what it tells, lines of JSON, from the beginning. */
+  /** Receives what the code reports, as lines of JSON, always from the beginning of the run. */
   onTold: (chunk: Buffer) => void;
-  /** Does what it asks for; what this throws is thrown there. */
+  /** Answers a request of the code. An error that this throws is thrown in the code. */
   ask: (question: SandboxedQuestion) => Promise<Json>;
 }
 export interface SandboxedQuestion extends Pick<ToolContext, 'send' | 'note'>, Pick<ToolSandbox, 'exec' | 'runCode' | 'start'> {
   what: string;
   args: Json[];
-  /** The n-th of its call, whoever is asked; the functions that come with it do once what they do for this number. */
+  /** Number of the question within its call, the same for every worker that is asked. `send`, `note`, `exec` and the like take effect once for it. */
   number: number;
-  /** A worker was asked before and ended; what it has done of it is not known. */
+  /** An earlier worker got this question and ended. How much of it was done is not known. */
   repeated: boolean;
 }
 
 /**
- * Who shares an entry of a plugin's store: this user in this conversation, everybody in this conversation, this user in all conversations,
- * or all of the tenant. No plugin sees the entries of another, no tenant those of another; what belongs to a conversation goes with it.
+ * Who shares an entry of a plugin's store: this user in this conversation, all users of this conversation, this user in all conversations,
+ * or all of the tenant. A plugin never sees entries of another plugin or another tenant. Entries of a conversation are deleted with it.
  */
 export type StoreScope = 'conversation-user' | 'conversation' | 'user' | 'plugin';
 
 export interface StoreEntry {
   value: Json;
-  /** A whole number above 0 that is another one after each write, and never comes back. */
+  /** A whole number above 0. It changes with each write and is never used again. */
   version: number;
 }
 
-/** A plugin's keys and JSON values. The scope is `conversation-user` where none is given. */
+/** A plugin's keys and JSON values. The default scope is `conversation-user`. */
 export interface PluginStore {
   get(key: string, scope?: StoreScope): Promise<Json | undefined>;
   entry(key: string, scope?: StoreScope): Promise<StoreEntry | undefined>;
-  /** With `ifVersion` it writes only over that version (0: only where there is none), else it answers `conflict`. After `ttlMs` the entry is gone. */
+  /** With `ifVersion` it replaces only that version (0: writes only if there is no entry), else it returns `conflict`. The entry expires after `ttlMs`. */
   set(key: string, value: Json, options?: { scope?: StoreScope; ttlMs?: number; ifVersion?: number }): Promise<'created' | 'updated' | 'conflict'>;
-  /** True when there was one. */
+  /** True if the entry existed. */
   delete(key: string, scope?: StoreScope): Promise<boolean>;
   /** Keys that begin with the prefix, sorted. */
   list(prefix?: string, scope?: StoreScope): Promise<string[]>;
@@ -131,8 +134,8 @@ export interface PluginStore {
 /** Files of the conversation's sandbox. All work on a path of the sandbox is done inside it, as its user. */
 export interface ToolFiles {
   /**
-   * Puts a file into the sandbox and gives its path there. A URL is fetched under `permissions.network`; a host path has to lie in a directory
-   * that the operator allows. `directory` is one of the sandbox, by default `/home/user/files`.
+   * Puts a file into the sandbox and returns its path there. A URL is fetched under `permissions.network`; a host path must be in the directory
+   * that the operator allows. `directory` is a directory of the sandbox, by default `/home/user/files`.
    */
   put(source: FileSource, options?: { name?: string; directory?: string }): Promise<string>;
   /** Reads a file of the sandbox; one larger than `maxBytes` (default 20 MB) is refused. */

@@ -10,7 +10,7 @@ export interface Decision {
   why: string;
 }
 
-/** What an agent says about approvals. */
+/** The fields of an agent that decide about approvals. */
 export type ApprovalPolicy = Pick<Agent, 'approval' | 'requireApproval'>;
 type JudgedTool = Pick<RegisteredTool, 'id' | 'pluginId' | 'requireApproval' | 'annotations'>;
 
@@ -18,8 +18,8 @@ const STRICTEST_FIRST: ApprovalDecision[] = ['deny', 'ask', 'allow'];
 const IN_WORDS: Record<ApprovalDecision, string> = { deny: 'denied', ask: 'asked', allow: 'allowed' };
 
 /**
- * What the policy says about a call. The agent's rules come first, the strictest that matches wins, and its `requireApproval` counts as one of them. Where none
- * does, the tool's own `requireApproval` speaks, or its plugin's; without that, tools that only read are allowed and all others asked.
+ * Applies the policy to a call. Of the agent's rules that match, the strictest wins; its `requireApproval` counts as rules too. If none matches, the tool's
+ * own `requireApproval` decides, or its plugin's. Without that, tools that only read are allowed and all others need approval.
  */
 export function decide(policy: ApprovalPolicy, tool: JudgedTool, input: JsonObject): Decision {
   const matcher = createMatcher(tool, input);

@@ -8,7 +8,7 @@ import { decide, type Decision } from './decide.ts';
 import { hashCall } from '../registry/hash-call.ts';
 import { namesOf, type RegisteredTool, type Registry } from '../registry/registry.ts';
 
-/** A call as the model asked for it, with the full id of the tool, or the unknown name it used. */
+/** A call as the model requested it, with the full id of the tool, or the unknown name that the model used. */
 export interface RawCall {
   callId: string;
   tool: string;
@@ -28,13 +28,13 @@ interface ToJudge {
   registry: Registry;
   agent: Agent;
   calls: RawCall[];
-  /** Who calls, by default the model. Code in the sandbox may also call tools that are hidden from it. */
+  /** Default: the model. Code in the sandbox may also call tools that are hidden from the model. */
   caller?: 'model' | 'code';
   /** The tools that may be called in the conversation; by default all of the agent. */
   available?: RegisteredTool[];
   /** Tools that an operator has allowed for the rest of the conversation. */
   allowedTools?: string[];
-  /** Nobody is there to approve anything. */
+  /** No person is available to approve calls. */
   unattended?: boolean;
 }
 
@@ -81,7 +81,7 @@ function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): Pro
   };
 }
 
-/** What is asked may have been answered for the whole conversation, or have nobody to answer it. */
+/** A tool that needs approval may be approved for the whole conversation already, or no person may be available to approve it. */
 function inConversation(decided: Decision, { id }: RegisteredTool, { allowedTools = [], unattended = false }: ToJudge): Decision {
   if (decided.decision !== 'ask') return decided;
   if (unattended) return { decision: 'deny', why: `nobody is there to approve it (${decided.why})` };
@@ -104,7 +104,7 @@ function retryOf(tool: RegisteredTool): ProposedCall['retry'] {
   return tool.annotations.readOnlyHint || tool.annotations.idempotentHint ? 'repeat' : 'once';
 }
 
-/** One line for operators; a plugin's own summary that fails must not stop the call. */
+/** One line for operators. An error in the plugin's own summary must not stop the call. */
 function summaryOf(tool: RegisteredTool, input: JsonObject): string {
   try {
     const own = tool.summarize?.(input);

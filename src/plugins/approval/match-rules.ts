@@ -7,7 +7,7 @@ import { shellPartsOf, type ShellParts } from './shell/shell-parts.ts';
 
 export type MatchedTool = Pick<RegisteredTool, 'id' | 'pluginId' | 'annotations'>;
 
-/** Rules, by their index, that together say something about a call; `because` where that is not plain from the call's own text. */
+/** Indexes of the rules that together match a call; `because` is set if the call's own text does not show why. */
 export interface Match {
   rules: number[];
   because?: string;
@@ -19,7 +19,7 @@ const COMMANDS: Record<string, (input: JsonObject) => string[]> = {
   'code:run': ({ language }) => (language === 'bash' ? ['code'] : []),
 };
 
-/** Takes the commands of one call apart, each once and only when a rule asks for it. */
+/** Matches rules against one call. Each shell command of it is parsed once, and only when a rule needs its parts. */
 export function createMatcher(tool: MatchedTool, input: JsonObject) {
   const commands = Object.hasOwn(COMMANDS, tool.id) ? (COMMANDS[tool.id]?.(input) ?? []) : [];
   const known = new Map<string, ShellParts>();
@@ -33,7 +33,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
     commands.includes(name) && typeof expected === 'string' && typeof input[name] === 'string';
   return { strict, allowing };
 
-  /** The first rule that denies or asks and fits, or could fit as far as is known. */
+  /** The first rule of this decision that matches, or could match as far as is known. */
   function strict(rules: ApprovalRule[], decide: 'deny' | 'ask'): Match | undefined {
     for (const [index, rule] of rules.entries()) {
       if (rule.decide !== decide || !names(rule, tool)) continue;
@@ -43,7 +43,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
     return undefined;
   }
 
-  /** An empty reason where the argument fits as it is written, undefined where it does not fit. */
+  /** The reason of a match: empty if the argument matches as it is written, undefined if it does not match. */
   function fits(name: string, expected: string | number | boolean): string | undefined {
     if (!Object.hasOwn(input, name)) return undefined;
     if (matchesValue(expected, input[name] ?? null)) return '';
@@ -53,7 +53,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
     return unknown[0];
   }
 
-  /** The rules that allow all of the call: one that fits as it is, or several of which each fits some parts of its command. */
+  /** The rules that allow the whole call: one that matches all of it, or several that together match all parts of its command. */
   function allowing(rules: ApprovalRule[]): Match | undefined {
     const candidates = [...rules.entries()].filter(([, rule]) => rule.decide === 'allow' && names(rule, tool));
     const whole = candidates.find(([, { when = {} }]) => Object.entries(when).every(([name, expected]) => allowsWhole(name, expected)));
@@ -65,7 +65,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
 
   function allowsWhole(name: string, expected: string | number | boolean): boolean {
     if (!Object.hasOwn(input, name)) return false;
-    // With `*`, more would fit than whoever wrote the rule can have meant: `git *` is no rule about `git log; rm x`.
+    // A pattern with `*` could match more than the author of the rule meant: `git *` must not allow `git log; rm x`.
     return isCommand(name, expected) ? expected === input[name] && !expected.includes('*') : matchesValue(expected, input[name] ?? null);
   }
 

@@ -3,8 +3,8 @@ import { matchesPattern } from '../registry/match-pattern.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
 
 /**
- * What an agent's policy says of tools or plugins that there are none of: most likely misspelt, and a rule that denies nothing is nothing to rely on.
- * What may be meant for the agent's servers is left out, since their tools come and go.
+ * Reports patterns of an agent's policy that match no tool or plugin. They are probably misspelt, and a misspelt rule denies nothing.
+ * Patterns that may mean one of the agent's servers are not reported, because the tools of servers change.
  */
 export function unmatchedRules(agent: Pick<Agent, 'approval' | 'requireApproval' | 'mcp'>, tools: Pick<RegisteredTool, 'id' | 'pluginId'>[]): string[] {
   const isServer = (pattern: string) => Object.keys(agent.mcp ?? {}).some((name) => matchesPattern(pattern.split(':')[0] ?? '', name));

@@ -3,13 +3,13 @@ import { cleanOutput } from '../../sandbox/output/clean-output.ts';
 import { PROTOCOL } from '../../sandbox/protocol/protocol.ts';
 import type { CodeResult, CodeValue } from '../../sandbox/api/code.ts';
 
-/** Of a value that is no image, the first form that is there is shown. */
+/** A value that is not an image is shown in the first of these forms that it has. */
 const TEXT_FORMS = ['text/markdown', 'text/html', 'text/latex', 'image/svg+xml', 'application/json', 'text/plain'];
 const { keptCharacters, values: mostValues, valuesBytes } = PROTOCOL.code;
 const LIMITS = `${keptCharacters} characters at each end of a stream, ${mostValues} values, ${valuesBytes / 1_000_000} MB of values together`;
 const IMAGE_FORMS = ['image/png', 'image/jpeg'];
 
-/** What a piece of code came to, as the model reads it: a summary, what was printed, each value, and images as images. */
+/** The result of a piece of code as the model reads it: a summary with the output, then each value, images as images. */
 export function describeCode(result: CodeResult): { content: ContentPart[]; isError?: boolean } {
   const { status, executionCount, durationMs, error, truncated } = result;
   const summary = {

@@ -51,7 +51,7 @@ export const codePlugin = definePlugin({
   ],
 });
 
-/** Programs come by stdin: no file is left behind, and imports are resolved from the working directory. */
+/** Programs are passed by stdin: no file is left behind, and imports are resolved from the working directory. */
 function commandFor(language: z.infer<typeof parameters>['language'], code: string): { command: string; stdin?: string } {
   if (language === 'bash') return { command: code };
   if (language === 'python') return { command: 'exec python3 ${LONGSHORE_GUEST:+"$LONGSHORE_GUEST/run_python.py"} -', stdin: code };

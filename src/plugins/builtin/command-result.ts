@@ -8,8 +8,8 @@ const LIMITS = {
 };
 
 /**
- * A command's end as the model reads it and a script's `expect` compares it. A non-zero exit, a timeout and a kill are results, not errors.
- * Paths of the whole output are named only where `stdout` or `stderr` is not all of it.
+ * The result of a command as the model reads it, and as the `expect` of a scripted model compares it. A non-zero exit, a timeout and a kill are results,
+ * not errors. The path of the whole output is given only if `stdout` or `stderr` was cut.
  */
 export function describeResult(result: CommandResult): JsonObject {
   const { stdout, stderr } = result;

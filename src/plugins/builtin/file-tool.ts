@@ -8,9 +8,9 @@ interface FileToolDefinition<Parameters extends z.ZodType<JsonObject>, Answer> {
   description: string;
   parameters: Parameters;
   annotations: ToolAnnotations;
-  /** Python, run in the sandbox after the prelude of `runProgram`; it has `arguments`. */
+  /** Python code that runs in the sandbox after the prelude of `runProgram`. The tool's arguments are in `arguments`. */
   program: string;
-  /** What the program answers. */
+  /** Schema of the program's answer. */
   answer: z.ZodType<Answer>;
   /** The answer as the model reads it. */
   present(answer: Answer, input: z.infer<Parameters>): string;
@@ -18,7 +18,7 @@ interface FileToolDefinition<Parameters extends z.ZodType<JsonObject>, Answer> {
 
 export const path = z.string().min(1).max(4096).describe('Absolute, or relative to /home/user.');
 
-/** A tool whose work is one Python program in the sandbox. What the program refuses is an error result. */
+/** A tool that runs one Python program in the sandbox. A refusal of the program becomes an error result. */
 export function fileTool<Parameters extends z.ZodType<JsonObject>, Answer>(definition: FileToolDefinition<Parameters, Answer>): Tool {
   const { id, description, parameters, annotations, program, answer } = definition;
   return defineTool<z.ZodType<JsonObject>>({

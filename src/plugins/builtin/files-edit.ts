@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fileTool, path } from './file-tool.ts';
 
-/** Works on bytes, so that nothing of the file but the one place changes: no line ends, no encoding. */
+/** Works on bytes, so that only the replaced text changes, and no line ends or encoding. */
 const PROGRAM = `
 name = arguments['path']
 data = read_text(name)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fileTool, path } from './file-tool.ts';
 
-/** Beyond the entries that are given, others are only counted, up to a number. */
+/** Entries beyond MAX_ENTRIES are only counted, up to MAX_COUNTED. */
 const PROGRAM = `
 MAX_ENTRIES, MAX_COUNTED = 500, 100000
 SKIPPED = {'.git', 'node_modules', '__pycache__', '.venv'}

@@ -3,7 +3,7 @@ import { fileTool, path } from './file-tool.ts';
 
 const MAX_LINES = 2000;
 
-/** Pages end at a line and stay below what a tool result may have; a line longer than a page is cut and says so. */
+/** Pages end at a line and stay below the limit of a tool result. A line longer than a page is cut, and a note in it says so. */
 const PROGRAM = `
 PAGE_BYTES = 28000
 data = read_text(arguments['path'])

@@ -4,8 +4,8 @@ import { fileTool, path } from './file-tool.ts';
 const MOST_MATCHES = 500;
 
 /**
- * After the last match that is given, the others are only counted, for a while. ripgrep's exit code 1 only says that nothing was found, and 2 that something
- * could not be read, or that the search is wrong. Python's subprocess would take longer to load than most searches.
+ * Matches beyond the limit are only counted, for a limited time. ripgrep's exit code 1 means only that nothing was found. 2 means that something could not be
+ * read, or that the search is invalid. The program does not use Python's subprocess, which takes longer to load than most searches.
  */
 const PROGRAM = `
 import time

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const DEFAULT_TIMEOUT_SECONDS = 120;
 const MAX_TIMEOUT_SECONDS = 3600;
 
-/** The whole call may take as long as the longest command it can be asked for, and a little to store what came out. */
+/** Limit of the whole call: the longest time limit of a command, and a minute to store the result. */
 export const COMMAND_CALL_TIMEOUT_MS = (MAX_TIMEOUT_SECONDS + 60) * 1000;
 
 export const timeoutSeconds = z

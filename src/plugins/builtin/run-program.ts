@@ -7,12 +7,13 @@ import { tryParseForeign } from '../../contracts/foreign-json.ts';
 import type { ToolSandbox } from '../api/define-plugin.ts';
 
 const TIMEOUT_MS = 60_000;
-/** Far above what a program answers; keeps a hostile one from filling the worker's memory. */
+/** Far more than a program answers; prevents a hostile program from filling the worker's memory. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /**
- * Ahead of every program: arguments come as JSON on stdin, one JSON object goes back, refusals are values that name the path. To load Python's json and
- * to take the interpreter down in order would take as long as all the rest, so the core of json is used directly, and json where that core is not as it is known.
+ * Runs before every program. Arguments come as JSON on stdin, the answer is one JSON object, and refusals are values that name the path. To load Python's
+ * json and to shut down the interpreter normally would take as long as all the rest. So it uses the C core of json directly (json itself if that fails), and
+ * ends with `os._exit`.
  */
 const PRELUDE = `
 import errno, os, stat, sys
@@ -102,9 +103,8 @@ arguments = parse(sys.stdin.read())
 export class Refusal extends Error {}
 
 /**
- * Runs a Python program in the sandbox, once for this call, and gives its answer. It runs as the sandbox's user, so that no link and no path reaches
- * further than that user may.
- * The answer is checked: the guest may have changed what runs there.
+ * Runs a Python program in the sandbox, once for this call, and returns its answer. It runs as the sandbox's user, so that links and paths reach only what
+ * that user may access. The answer is checked, because the guest may have changed the programs that run there.
  * @throws Refusal with a text for the model when the program refused.
  */
 export async function runProgram<Answer>(sandbox: ToolSandbox, program: string, input: JsonObject, answer: z.ZodType<Answer>): Promise<Answer> {

@@ -3,10 +3,10 @@ import { failure } from '../../contracts/errors.ts';
 import { defineTool, type Tool } from '../api/define-plugin.ts';
 import { runProgram } from './run-program.ts';
 
-/** Bytes of one stream that one call gives. */
+/** The maximum number of bytes of one stream that one call returns. */
 const PAGE_BYTES = 12_000;
 
-/** Reads `PAGE_BYTES` of both streams from byte offsets and cuts them where a character ends, so that pages join without damage. */
+/** Reads at most `PAGE_BYTES` of both streams from byte offsets. Cuts them where a character ends, so that pages can be joined. */
 const PROGRAM = `
 def page(path, offset):
     try:
@@ -40,7 +40,7 @@ const pageSchema = z.object({
 
 const offset = (stream: string) => z.int().min(0).default(0).describe(`Byte of ${stream} to read from; take the one the last call gave.`);
 
-/** The tool \`shell:logs\`. Outputs are journalled by the supervisor, so they can be read while the command runs, after it, and after a crash. */
+/** The tool `shell:logs`. The supervisor journals outputs, so they can be read while the command runs, after it, and after a crash. */
 export function shellLogs(execId: z.ZodString): Tool {
   return defineTool({
     id: 'logs',

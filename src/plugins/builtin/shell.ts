@@ -4,7 +4,7 @@ import { describeResult } from './command-result.ts';
 import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './limits.ts';
 import { shellLogs } from './shell-logs.ts';
 
-/** Longest command line that the kernel takes as one argument, less some room. */
+/** Somewhat less than the longest argument that the kernel accepts (128 KiB). */
 const MAX_COMMAND_LENGTH = 100_000;
 
 const execId = z.string().min(1).describe('The execId that shell:run gave for a background command.');

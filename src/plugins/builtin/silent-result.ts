@@ -9,8 +9,8 @@ const SILENT = z.union([
 ]);
 
 /**
- * True for a stored result of `code:run` or `shell:run` that tells the model nothing which it does not read elsewhere: the program succeeded, printed
- * nothing, and the value of its last line, where there is one, is one of the texts `known`.
+ * True for a stored result of `code:run` or `shell:run` that has nothing new for the model: the program succeeded and printed nothing, and the value of its
+ * last line, if there is one, is one of the texts in `known`.
  */
 export function isSilentResult(tool: string, content: ContentPart[], known: string[]): boolean {
   if (tool !== 'code:run' && tool !== 'shell:run') return false;

@@ -8,9 +8,9 @@ import type { RegisteredTool } from '../registry/registry.ts';
 export const SEARCH_TOOL = 'tools:search';
 
 const MOST_FOUND = 20;
-/** Characters of a description in which words are looked for; the search holds up the worker. */
+/** Characters of a description that are searched for words. The search blocks the worker's event loop. */
 const MOST_SEARCHED = 4_000;
-/** What a word is worth where it is found. */
+/** The score of a word by the place where it is found. */
 const WEIGHTS = { id: 4, brief: 2, description: 2, parameters: 1 };
 const PLACES = ['id', 'brief', 'description', 'parameters'] as const;
 
@@ -40,7 +40,7 @@ export function createToolsPlugin(toolsOf: (conversation: PluginConversation) =>
   return definePlugin({ id: 'tools', version: '1', description: 'Finding tools', tools: [search] });
 }
 
-/** `found` comes first, so that it is there even in a result that had to be cut. */
+/** `found` comes first, so that it remains in a result that is cut. */
 function describe(tools: RegisteredTool[], total: number): Json {
   const found = tools.map(({ id }) => id);
   if (found.length === 0) return { found, next: 'Nothing fits. Try other words, or a plugin as a pattern, such as weather:*' };
@@ -57,7 +57,7 @@ export function foundIn(content: ContentPart[]): string[] {
   return list === undefined ? [] : (JSON.parse(list) as string[]);
 }
 
-/** The best first; those that have nothing of the query are left out. A word counts the less, the more tools have it. */
+/** The best first; tools that match nothing of the query are left out. A word counts less if more tools have it. */
 function findTools(tools: RegisteredTool[], query: string): RegisteredTool[] {
   const words = new Set(query.toLowerCase().match(/[\p{L}\p{N}]+/gu));
   const named = query.split(/[\s,]+/).filter((name) => name !== '');

@@ -9,8 +9,8 @@ type FileSystem = ResolveOptions['fileSystem'];
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * A view of the file system for the resolution of imports, in which there is nothing but what a plugin may be made of: package.json and tsconfig.json of
- * directories above are not read.
+ * A view of the file system for the resolution of imports. It has only files that a plugin may consist of: package.json and tsconfig.json of directories
+ * above are not read.
  */
 export function boundedFiles({ isNear, unitOf }: Territory): FileSystem {
   const near = <Value>(work: (path: string) => Promise<Value>) =>

@@ -1,15 +1,15 @@
 import { stop } from 'esbuild';
 
-/** What all who wait for the bundler's process are told when it has ended; what it says of a source is told otherwise. */
+/** The error of all calls that wait for the bundler's process when this process ends. Errors in a source have another form. */
 const ENDED = /^The service (?:was stopped|is no longer running)/;
 const TOO_DEEP = 'the bundler ended while it read it, which it does when code is nested too deeply';
 
-/** Work of which each piece is done while no other is. */
+/** Queue of retried work. Each piece runs while no other work runs. */
 let alone: Promise<unknown> = Promise.resolve();
 
 /**
- * Does what needs the bundler. All share one process of it, and a source can end that: one that is nested some 100,000 times overflows its stack. So whatever was
- * under way begins again with a fresh process, one piece after the other, and fails only if that ends as well.
+ * Runs work that needs the bundler. All callers share one process of it, and a source can crash that process: nesting of some 100,000 levels overflows its
+ * stack. So work that was running is retried with a new process, one piece after the other, and fails only if that process crashes as well.
  */
 export async function withBundler<Result>(work: () => Promise<Result>): Promise<Result> {
   await free();
@@ -19,7 +19,7 @@ export async function withBundler<Result>(work: () => Promise<Result>): Promise<
     if (!isItsEnd(error)) throw error;
   }
   const again = alone.then(async () => {
-    // It does not start anew by itself.
+    // Without this call, the bundler does not start a new process.
     await stop();
     return work();
   });

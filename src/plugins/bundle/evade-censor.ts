@@ -2,24 +2,24 @@ import { transform } from 'esbuild';
 
 type Rewrite = (script: string) => string;
 
-/** What a compartment refuses to evaluate, wherever it stands: in strings and comments too. */
+/** Texts that make a compartment refuse to evaluate a script, also in strings and comments. */
 const REFUSED: [name: string, text: RegExp, rewrite: Rewrite][] = [
   ['import(', /\bimport\s*(?:\(|\/[/*])/, (script) => script.replaceAll(/\bimp(?=ort\s*(?:\(|\/[/*]))/g, String.raw`im\x70`)],
-  // The name of a function may end so, and may have that form.
+  // `$eval` may be the end of a function's name, and a name may contain `\u0061`, but not `\x61`.
   ['$eval(', /\$eval\s*\(/, (script) => script.replaceAll(/(?<=\$)eva(?=l\s*\()/g, String.raw`ev\u0061`)],
   ['eval(', /(?<![.\w$])eval\s*\(/, (script) => script.replaceAll(/(?<![.\w$])eva(?=l\s*\()/g, String.raw`ev\x61`)],
   ['-->', /-->/, (script) => script.replaceAll(/(?<=--)>/g, String.raw`\x3e`)],
-  // A backslash before it is part of it.
+  // A backslash before `<` is used for the escape.
   ['<!--', /<!--/, (script) => script.replaceAll(/<(?=!--)/g, (_found, at: number, whole: string) => (isEscaped(whole, at) ? 'x3c' : String.raw`\x3c`))],
 ];
 
-/** A script in which a compartment finds nothing of that; or what it would find, since it is code. */
+/** The script without such texts; or the name of one that cannot be rewritten, because it is code. */
 export type Evaded = { code: string } | { refused: string };
 
 /**
- * Writes one letter of each such text as its number. In a string, a template and a regular expression that means the same, except to a tag that reads the raw
- * text of its template. In code it is a mistake, which the bundler finds. The time that it takes grows with the length of the script only, and most of it is
- * spent by the bundler: a parser in this process takes seconds for a script of a megabyte.
+ * Writes one character of each such text as an escape. In a string, a template and a regular expression this means the same, except to a tag that reads the
+ * raw text of its template. In code it is a syntax error, which the bundler finds. The time depends only on the length of the script, and most of it is spent
+ * in the bundler's process: a parser in this process takes seconds for a script of a megabyte.
  */
 export async function evadeCensor(script: string): Promise<Evaded> {
   let code = script;
@@ -37,7 +37,7 @@ async function isScript(code: string): Promise<boolean> {
     await transform(code, { loader: 'js', logLevel: 'silent', tsconfigRaw: '{}' });
     return true;
   } catch (error) {
-    // Otherwise it is the bundler itself that failed.
+    // An error without `errors` is a failure of the bundler itself.
     if (error instanceof Error && 'errors' in error) return false;
     throw error;
   }

@@ -1,6 +1,6 @@
 import { transform, type Loader } from 'esbuild';
 
-/** What the printer of the bundler makes of a path that is put together when the code runs. */
+/** How the bundler prints an import whose path is computed at run time. */
 const COMPUTED = [
   /\b(?:import|require)\((?:"\.\.?\/(?:\\.|[^"\\])*"|'\.\.?\/(?:\\.|[^'\\])*')(?![,)])/s,
   /\b(?:import|require)\(`\.\.?\/(?:\\.|[^`\\$]|\$(?!\{))*\$\{/s,
@@ -8,12 +8,12 @@ const COMPUTED = [
 const MAY_COMPUTE = /(?:import|require|\\u)/;
 
 /**
- * Whether code imports by a path of which only the beginning is known, like `import('./' + name)`. The bundler would look for all files that fit, in
- * directories above the plugin too, and bundle them without asking anyone.
+ * Whether code has an import of whose path only the beginning is known, like `import('./' + name)`. The bundler would find all files that match, also in
+ * directories above the plugin, and bundle them without a check by the resolver.
  */
 export async function importsByPattern(source: string, loader: Loader): Promise<boolean> {
   if (!MAY_COMPUTE.test(source)) return false;
-  // Printed anew, it has no comments, escapes and constants that hide it. What cannot be parsed is told by the bundler itself, with its place.
+  // Printed code has no comments, escapes and constants that hide such an import. The bundler itself reports code that cannot be parsed, with its position.
   const printed = await transform(source, {
     loader,
     minifySyntax: true,

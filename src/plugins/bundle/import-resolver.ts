@@ -5,7 +5,7 @@ import type { Refusal } from './not-in-a-compartment.ts';
 import { boundedFiles } from './bounded-files.ts';
 import { isBelow, type Territory } from '../files/territory.ts';
 
-/** A file that an import means. */
+/** The file that an import resolves to. */
 export interface Resolved {
   /** Its real path. */
   path: string;
@@ -23,8 +23,8 @@ export const STAY_INSIDE =
   'A plugin consists of the files below its own directory and of installed packages; put a copy of the file there, or install what it needs as a package and import it by its name';
 
 /**
- * Finds the files that imports of a plugin mean, as Node and TypeScript find them, among the files that it may be made of.
- * @param conditions those of package.json's `exports` besides `import` and `require`.
+ * Resolves imports of a plugin as Node and TypeScript do, but only to files that the plugin may consist of.
+ * @param conditions conditions for package.json's `exports`; `require` is added for calls of `require`.
  */
 export function createImportResolver(territory: Territory, conditions: string[], hasTsconfig: boolean): Resolve {
   const [forImport, forRequire] = [[], ['require']].map((more) => {
@@ -32,7 +32,7 @@ export function createImportResolver(territory: Territory, conditions: string[],
     const plain = resolverOf(territory, all, false);
     if (!hasTsconfig) return plain;
     const aliased = resolverOf(territory, all, true);
-    // A tsconfig.json that extends one outside of the plugin resolves nothing at all.
+    // With a tsconfig.json that extends one outside of the plugin, `aliased` finds nothing.
     return async (from: string, specifier: string) => (await aliased(from, specifier)) ?? plain(from, specifier);
   });
   return async (specifier, importer, isRequire) => {
@@ -62,13 +62,13 @@ function resolverOf(territory: Territory, conditionNames: string[], hasTsconfig:
     extensions: EXTENSIONS,
     extensionAlias: { '.js': ['.js', '.ts', '.tsx'], '.jsx': ['.jsx', '.tsx'], '.mjs': ['.mjs', '.mts'], '.cjs': ['.cjs', '.cts'] },
     mainFields: ['module', 'main'],
-    // What it finds is judged by its real path afterwards.
+    // The real path of the result is checked afterwards.
     symlinks: false,
     pnpApi: null,
     ...(hasTsconfig && { tsconfig: { configFile: join(territory.root, 'tsconfig.json') } }),
   });
   return async (from, specifier) => {
-    // What is thrown in the resolver's own callback would be lost.
+    // An error that is thrown in the resolver's callback would be lost.
     const request = await new Promise<ResolveRequest | undefined>((done) => {
       resolver.resolve({}, from, specifier, {}, (error, _path, found?: ResolveRequest) => done(error ? undefined : found));
     });
@@ -76,21 +76,21 @@ function resolverOf(territory: Territory, conditionNames: string[], hasTsconfig:
   };
 }
 
-/** A package without a package.json has nothing to do with that of the package around it. */
+/** A package without a package.json does not use that of the package around it. */
 function fileOf({ descriptionFileRoot: root, descriptionFileData }: ResolveRequest, path: string): FoundFile {
   const { sideEffects, type } = (descriptionFileData ?? {}) as { sideEffects?: unknown; type?: unknown };
   const isItsOwn = typeof root === 'string' && isBelow(path, root) && !relative(root, path).split(sep).includes('node_modules');
   return { path, ...(isItsOwn && { sideEffects }), isModule: isItsOwn && type === 'module' };
 }
 
-/** What can be said without looking at any file. */
+/** The refusals that need no access to files. */
 function refuseByName(specifier: string, importer: string, { unitOf, root }: Territory): Refusal | undefined {
   if (specifier.includes('\0')) return { problem: `${JSON.stringify(specifier)} is no path`, fix: 'Correct the path' };
   if (URL_LIKE.test(specifier)) return { problem: `${JSON.stringify(specifier.slice(0, 80))} is a URL`, fix: 'Plugins import files and packages only' };
   if (!isPath(specifier)) return undefined;
   const target = resolve(dirname(importer), specifier);
   const unit = unitOf(importer);
-  // Packages within the plugin's own directory may be named by a path too.
+  // Packages within the plugin's own directory may be imported by a path too.
   if (target === unit || (unit !== undefined && unitOf(target) === unit) || target === root || (unit === root && target.startsWith(root + sep)))
     return undefined;
   return leadsOut(specifier, unit === root || unit === undefined ? undefined : `the package ${unit}`);
@@ -100,7 +100,7 @@ function isPath(specifier: string): boolean {
   return isAbsolute(specifier) || /^\.\.?(\/|\\|$)/.test(specifier);
 }
 
-/** Where a path leads that is a link, or a package that npm or pnpm have linked from elsewhere, as for workspaces. */
+/** The target of a link to a place outside of the plugin: of a path, or of a package that npm or pnpm has linked, as for workspaces. */
 async function linkOut(specifier: string, importer: string, { unitOf, isNear }: Territory): Promise<string | undefined> {
   if (specifier.startsWith('#')) return undefined;
   if (isPath(specifier)) {

@@ -16,7 +16,7 @@ const INSTEAD_OF_MODULES: Record<string, string> = {
   buffer: 'Uint8Array, atob and btoa',
 };
 
-/** The same for global names. In a compartment they are undefined, and what fails then does not tell of what. */
+/** The same for global names. They are undefined in a compartment, and the error that this causes does not always name them. */
 const INSTEAD_OF_NAMES: Record<string, string> = {
   process: 'context.env with permissions.env',
   Buffer: 'Uint8Array, atob and btoa',
@@ -30,7 +30,7 @@ const RUN_ELSEWHERE = 'Correct it, give the tools that need it isolation contain
 
 const ABSENT = 'does not exist in a compartment';
 
-/** What the bundler is to say of a module of Node. */
+/** The message for an import of a module of Node. */
 export function absentModule(path: string): string {
   const instead = INSTEAD_OF_MODULES[path.replace(/^node:/, '')];
   return `"${path}" ${ABSENT}${instead ? `; use ${instead}` : ''}`;
@@ -64,7 +64,7 @@ const REFUSALS: [pattern: RegExp, refusal: (found: string) => Refusal][] = [
   ],
 ];
 
-/** Says what the bundler says, where that is known, in terms of plugins. */
+/** Translates a known message of the bundler into terms of plugins. */
 export function refusalOf(text: string): Refusal {
   for (const [pattern, refusal] of REFUSALS) {
     const found = pattern.exec(text);
@@ -73,7 +73,7 @@ export function refusalOf(text: string): Refusal {
   return { problem: text, fix: text.includes(ABSENT) ? RUN_ELSEWHERE : 'Correct it' };
 }
 
-/** What code missed that failed with `message`, as far as that can be told: a global name of Node, with what to use instead; empty for anything else. */
+/** Which global name of Node was missing when `code` failed with `message`, and what to use instead; empty if no such name is found. */
 export function whatWasMissed(message: string, code: string): string {
   const property = /^Cannot read properties of undefined \(reading '(\w+)'\)$/.exec(message)?.[1];
   const missed = Object.entries(INSTEAD_OF_NAMES).find(

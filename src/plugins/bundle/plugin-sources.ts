@@ -9,7 +9,7 @@ import { importsByPattern } from './glob-imports.ts';
 import { STAY_INSIDE, type Resolve } from './import-resolver.ts';
 import type { Territory } from '../files/territory.ts';
 
-/** Files of plugins; those of Longshore itself are in the bundler's own namespace. */
+/** Namespace for files of plugins. Files of Longshore itself are in the bundler's default namespace. */
 const PLUGIN = 'plugin';
 const ENTRY = 'entry';
 
@@ -29,15 +29,15 @@ const MAX_BYTES = 16 * 1024 * 1024;
 export interface SourceOptions {
   territory: Territory;
   resolveImport: Resolve;
-  /** The file to begin with. */
+  /** The entry file. */
   entry: string;
-  /** A module to begin with instead. It may import files of the plugin by their absolute paths, and what `isOwn` says. */
+  /** Source of a module that is the entry instead. It may import files of the plugin by their absolute paths, and paths that `isOwn` accepts. */
   start: string | undefined;
   isOwn: (path: string) => boolean;
 }
 
 /**
- * Reads the files of a plugin for the bundler, which itself looks at none of them: what was checked is what is bundled. Within the bundle they are known by
+ * Reads the files of a plugin for the bundler, which reads none of them itself: the checked content is the bundled content. Within the bundle, files have
  * their paths relative to the plugin.
  */
 export function pluginSources({ territory, resolveImport, entry, start, isOwn }: SourceOptions): EsbuildPlugin {
@@ -45,7 +45,7 @@ export function pluginSources({ territory, resolveImport, entry, start, isOwn }:
   const named = ({ path, isModule = false }: { path: string; isModule?: boolean }): string => {
     const name = relative(territory.root, path);
     const ending = extname(path);
-    // How a module imports CommonJS depends on its kind, which the bundler knows by the ending alone.
+    // How a module imports CommonJS depends on its kind, which the bundler derives only from the extension.
     const told = isModule && (ending === '.js' || ending === '.ts') ? `${name}?.m${ending.slice(1)}` : name;
     files.set(told, path);
     return told;
@@ -53,7 +53,7 @@ export function pluginSources({ territory, resolveImport, entry, start, isOwn }:
   const find = async ({ path, importer, kind }: OnResolveArgs): Promise<OnResolveResult | undefined> => {
     if (kind === 'require-resolve') return { path, external: true };
     const found = await resolveImport(path, files.get(importer) ?? territory.root, kind === 'require-call');
-    // The bundler tells what it cannot find itself: within try { } that is no error.
+    // The bundler itself reports a package that is not found: within try { } that is not an error.
     if (!found) return /^[./]/.test(path) ? { errors: [{ text: `Could not resolve ${JSON.stringify(path)}` }] } : undefined;
     if ('refusal' in found) return { errors: [messageOf(found.refusal)] };
     return { path: named(found), namespace: PLUGIN, ...(found.sideEffects === false && { sideEffects: false }) };

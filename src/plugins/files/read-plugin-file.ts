@@ -6,7 +6,7 @@ import { readRealFile } from './read-real-file.ts';
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * Reads a text file that describes a plugin. Links of the plugin's own directory are followed only within it.
+ * Reads a text file that describes a plugin. Links are followed only within the plugin's own directory.
  * @throws an Error with the reason.
  */
 export async function readPluginFile(root: string, file: string): Promise<string> {

@@ -1,11 +1,11 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 
-/** The files that a plugin may be made of. */
+/** The files that a plugin may consist of. */
 export interface Territory {
-  /** Its directory, by its real path. */
+  /** The real path of the plugin's directory. */
   root: string;
-  /** The directory of the plugin or of the package that a file belongs to, both by their real paths; undefined for a file that belongs to none. */
+  /** The real path of the directory of the plugin or package that a file belongs to, for the file's real path; undefined if it belongs to none. */
   unitOf(this: void, real: string): string | undefined;
   /** Whether a path, which may contain links, is below the plugin's directory or one of its node_modules. */
   isNear(this: void, path: string): boolean;
@@ -14,9 +14,9 @@ export interface Territory {
 const MODULES = 'node_modules';
 
 /**
- * A plugin may be made of its own directory and of packages in the node_modules where Node looks for them: those within its directory, and those beside each
- * directory above it, into which npm installs what several plugins share. The latter are the operator's, so one of them may itself be a link. Everything
- * else is judged by its real path: a link within a plugin, or from a node_modules to elsewhere, leads out.
+ * A plugin may consist of its own directory and of packages in each node_modules where Node looks for them: those within its directory, and those in the
+ * directories above it, where npm installs what several plugins share. The latter belong to the operator, so such a node_modules may itself be a link.
+ * Everything else is judged by its real path: a link in a plugin or in a node_modules may not lead to other places.
  */
 export async function territoryOf(directory: string): Promise<Territory> {
   const root = await realpath(directory);
@@ -52,7 +52,7 @@ function packageWithin(directory: string, file: string): string | undefined {
   return at === -1 ? undefined : packageAt(join(directory, ...parts.slice(0, at + 1)), file);
 }
 
-/** What begins with a dot in node_modules is a cache of some tool and no package. */
+/** A name in node_modules that begins with a dot is a cache of some tool and not a package. */
 function packageAt(modules: string, file: string): string | undefined {
   const [name = '', inner = '', ...rest] = relative(modules, file).split(sep);
   if (name.startsWith('.') || inner === '' || (name.startsWith('@') && rest.length === 0)) return undefined;

@@ -1,10 +1,10 @@
 export interface Rate {
-  /** At once. */
+  /** The largest amount that may be taken at one moment. */
   burst: number;
   perSecond: number;
 }
 
-/** A token bucket: takes an amount and gives what is left, which is negative when it was too much. */
+/** A token bucket: takes an amount and returns what is left, which is negative when the amount was too large. */
 export function createAllowance({ burst, perSecond }: Rate): (amount: number) => number {
   let left = burst;
   let at = performance.now();

@@ -1,10 +1,9 @@
-/** Keeps a plugin whose process ends again and again from being started again and again. */
+/** A circuit breaker: prevents endless restarts of a plugin whose process ends again and again. */
 export interface Breaker {
-  /** It is open. */
   isOpen(): boolean;
-  /** Milliseconds until it may be tried again; undefined when it may now. */
+  /** Milliseconds until the process may be started again; undefined when it may start now. */
   waits(): number | undefined;
-  /** It would be no different from a new one. */
+  /** A new breaker would behave the same. */
   isCalm(): boolean;
   failed(): void;
   succeeded(): void;
@@ -14,7 +13,7 @@ const FAILURES = 5;
 const WITHIN_MS = 60_000;
 const OPEN_MS = 30_000;
 
-/** Opens after five failures within a minute, for half a minute; then one failure opens it again, and one success closes it. */
+/** Opens after five failures within a minute, for 30 seconds. After that, one failure opens it again, and one success closes it. */
 export function createBreaker(now: () => number): Breaker {
   let failures: number[] = [];
   let openUntil = 0;

@@ -14,7 +14,7 @@ import { absentModule, refusalOf, type Refusal } from '../bundle/not-in-a-compar
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
-/** What plugins import by these names is taken from here, whatever is installed beside them. */
+/** Imports of these names always use Longshore's own files, whatever is installed beside the plugin. */
 const OWN: [name: RegExp, path: string][] = [
   [/^longshore(\/plugins)?$/, own('api/define-plugin')],
   [/^longshore\/maibot$/, own('dialects/maibot/maibot')],
@@ -27,40 +27,40 @@ const MAX_TSCONFIG = 1024 * 1024;
 /** A file of a plugin, as the bundler names it. */
 const NAMED = /\bplugin:([^":]*?)(?:\?\.m[jt]s)?(?=[":]|$)/g;
 const GLOBAL = 'longshorePlugin';
-/** What may be a module of Node. */
+/** Names that may be modules of Node. */
 const BUILTIN = /^(node:)?[a-z_]+(\/[a-z_]+)*$/;
-/** A plugin's code with all that it imports, in the forms in which it runs. */
+/** A plugin's code with everything that it imports, in the forms in which it runs. */
 export interface PluginBundle {
   /** A script whose value is an object with the plugin's exports; for a compartment. */
   code: string;
-  /** Why a compartment can do no more with it than look at it: it imports modules of Node, which only tools that run in the sandbox may use. */
+  /** Set when a compartment can only inspect the code and not run it: it imports modules of Node, which only tools in the sandbox may use. */
   needsSandbox?: Error;
   /** A CommonJS module for a Node in the sandbox; see guest/run-tool.ts. */
   forSandbox: () => Promise<string>;
 }
 
-/** Where a plugin is, and with what its bundle begins. */
+/** Where a plugin is, and the module with which its bundle begins. */
 export interface BundleSource {
   entry: string;
-  /** Its directory; without it that of the entry. */
+  /** The plugin's directory. Default: that of the entry. */
   root?: string;
   /** A module to begin with instead of the entry; it imports files of the plugin by absolute paths. */
   wrapper?: string;
 }
 
-/** What is known of a plugin before any of its code is read. */
+/** What is known about a plugin before its code is read. */
 interface Place {
   name: string;
   entry: string;
-  /** The directory that messages name files from. */
+  /** Error messages name files relative to this directory. */
   directory: string;
   territory: Territory;
   tsconfig: string | undefined;
 }
 
 /**
- * Bundles a plugin, written in TypeScript or JavaScript, with all that it imports: files of its directory, and packages.
- * @param name as the agent names it, for messages.
+ * Bundles a plugin in TypeScript or JavaScript with everything that it imports: files of its directory, and packages.
+ * @param name the name that the agent uses, for messages.
  * @throws PLUGIN_INVALID naming the file, the import and what to use instead.
  */
 export async function bundlePlugin(name: string, { entry, root = dirname(entry), wrapper }: BundleSource): Promise<PluginBundle> {
@@ -100,7 +100,7 @@ function bundleForSandbox(place: Place): Promise<string> {
       format: 'cjs',
       platform: 'node',
       target: 'node18',
-      // A script has no import(); what is named by a fixed name is in the bundle or a module of Node.
+      // A script has no import(). What is imported by a fixed name is in the bundle or is a module of Node.
       supported: { 'dynamic-import': false },
       define: { ...PRODUCTION, harden: 'Object.freeze' },
     },
@@ -115,7 +115,7 @@ const CONDITIONS = ['import', 'default'];
 interface Bundling {
   options: BuildOptions;
   conditions: string[];
-  /** Before the files of the plugin are looked at. */
+  /** Run before those that read the files of the plugin. */
   plugins: EsbuildPlugin[];
 }
 
@@ -139,13 +139,13 @@ async function bundle(
     legalComments: 'none',
     logLevel: 'silent',
     define: PRODUCTION,
-    // Else the bundler looks for one in all directories above.
+    // Without this the bundler looks for one in all directories above.
     tsconfigRaw: tsconfig ?? '{}',
     ...options,
     plugins: [...plugins, sources],
   };
   const built = await withBundler(() => build(building)).catch((error: { errors?: Message[] } & Error) => {
-    // A module of Node may be what its tools in the sandbox need; a file that leads out is wrong in any case.
+    // Tools in the sandbox may need a module of Node, but a file outside of the plugin is always an error. So errors with a detail are reported first.
     const message = error.errors?.find(({ detail }) => detail !== undefined) ?? error.errors?.[0];
     const { problem, fix } = (message?.detail as Refusal | undefined) ?? refusalOf((message?.text ?? error.message).replaceAll(NAMED, '$1'));
     throw invalid(name, `${placeOf(entry, directory, territory, message)}: ${problem}`, fix, error);
@@ -160,14 +160,14 @@ function isOurs(path: string): boolean {
   return isBelow(path, OWN_CODE) || isBelow(path, dirname(fileURLToPath(import.meta.resolve('zod/package.json'))));
 }
 
-/** That of the plugin itself; those of directories above are not its own. */
+/** Reads the tsconfig.json of the plugin itself. Those of directories above do not belong to it. */
 async function readTsconfig({ root, unitOf }: Territory): Promise<string | undefined> {
   const real = await realpath(join(root, 'tsconfig.json')).catch(() => undefined);
   const found = real === undefined ? undefined : await readRealFile(real, (path) => unitOf(path) === root, MAX_TSCONFIG);
   return found && 'content' in found ? found.content.toString('utf8') : undefined;
 }
 
-/** With another copy of zod the builders would not know its types. */
+/** With another copy of zod, the builders would not recognize its types. */
 const resolveOwn: EsbuildPlugin = {
   name: 'own',
   setup(bundler) {
@@ -176,7 +176,7 @@ const resolveOwn: EsbuildPlugin = {
   },
 };
 
-/** The translations of zod's messages are half of what a conversation's compartment would evaluate, and nobody reads them. */
+/** The translations of zod's messages are half of the code that each compartment would evaluate, and are never shown. */
 const leaveOutTranslations: EsbuildPlugin = {
   name: 'translations',
   setup(bundler) {
@@ -187,7 +187,7 @@ const leaveOutTranslations: EsbuildPlugin = {
   },
 };
 
-/** In the sandbox there is a whole Node. */
+/** The sandbox has all of Node. */
 const keepBuiltins: EsbuildPlugin = {
   name: 'builtins',
   setup(bundler) {
@@ -205,7 +205,7 @@ const refuseBuiltins: EsbuildPlugin = {
   },
 };
 
-/** Lets a plugin be looked at whose tools run in the sandbox, where there is a whole Node. */
+/** Allows inspection of a plugin whose tools run in the sandbox, which has all of Node. */
 const replaceBuiltins: EsbuildPlugin = {
   name: 'builtins',
   setup(bundler) {
@@ -217,7 +217,7 @@ const replaceBuiltins: EsbuildPlugin = {
   },
 };
 
-/** The file and line of a message, as seen from the plugin's entry. */
+/** The file and line of a message, relative to the directory of the plugin's entry. */
 function placeOf(entry: string, directory: string, { root }: Territory, message: Message | undefined): string {
   const { file = '', line = 0 } = message?.location ?? {};
   return file.startsWith('plugin:') ? `${relative(directory, join(root, file.replace(NAMED, '$1')))}:${line}` : entry;

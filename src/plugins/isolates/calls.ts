@@ -9,29 +9,29 @@ interface Pending {
   caller: Caller | undefined;
   resolve: (value: Json) => void;
   reject: (error: Error) => void;
-  /** Its caller has its answer; the process still works on it. */
+  /** The caller has its answer; the process still works on the call. */
   given: boolean;
-  /** The process has read it. Until then it can have done nothing: what it does comes later in the same pipe. */
+  /** The process has read the call. Until then the call has had no effect: everything that it does comes later in the same pipe. */
   begun: boolean;
 }
 
 /** The calls under way in one process. */
 export interface Calls {
   begin(name: string, caller?: Caller): { id: number; answer: Promise<Json> };
-  /** The process says that it has read a call. */
+  /** The process reports that it has read a call. */
   hasBegun(id: number): void;
-  /** Ends a call with what the process said. An id that was never given out, or twice the same, is for nobody. */
+  /** Ends a call with what the process reported. An unknown id, or one that has ended, is ignored. */
   finish(id: number, outcome: (name: string) => Json | Error): void;
-  /** Answers the caller now and cancels. What is still at work after the grace is ended with its process. */
+  /** Answers the caller now and cancels the call. If the call still runs after the grace period, its process is ended. */
   giveUp(id: number, error: Error): void;
-  /** Who asks, when the call is under way and may still use what it was granted. */
+  /** The caller, while the call is under way and may still use its permissions. */
   callerOf(id: number): Caller | undefined;
-  /** How many there have been, and how many the process still works on. */
+  /** The number of calls until now, and the number that the process still works on. */
   begun(): number;
   underWay(): number;
 }
 
-/** Errors of calls that their process never read: another may be given them. */
+/** Errors of calls that their process never read: such a call may go to another process. */
 const unread = new WeakSet<object>();
 
 export function wasNeverRead(error: unknown): boolean {

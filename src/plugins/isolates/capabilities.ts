@@ -5,7 +5,7 @@ import type { Permissions } from '../api/define-plugin.ts';
 import type { ToolContext } from '../api/tool-context.ts';
 import { readWithin } from './read-within.ts';
 
-/** A call that is under way, as far as its capabilities go. */
+/** What the capabilities need to know of a call that is under way. */
 export interface Caller {
   context: ToolContext;
   permissions: Permissions;
@@ -14,7 +14,7 @@ export interface Caller {
 type Capability = (args: Json[], caller: Caller) => Promise<unknown>;
 
 const MAX_TEXT = 1_000_000;
-/** JSON has no undefined: what was left out arrives as null. */
+/** JSON has no undefined: an omitted value arrives as null. */
 const optional = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
 const text = z.string().max(MAX_TEXT);
 const path = z.string().min(1).max(4_096);
@@ -22,7 +22,7 @@ const scope = optional(z.enum(['conversation-user', 'conversation', 'user', 'plu
 const json = z.custom<Json>((value) => value !== undefined);
 const place = z.object({ cwd: path, env: z.record(z.string(), text), timeoutMs: z.number().positive() }).partial();
 
-/** What a plugin's process may ask for. Each is decided here by what the call was granted; what the process believes it may do counts for nothing. */
+/** What a plugin's process may ask for. Each request is judged here by the permissions of the call; what the process claims is ignored. */
 const CAPABILITIES: Record<string, Capability> = {
   fetch: capability([z.string().max(10_000), requestOf()], async ({ context, permissions }, url, request) => {
     if (!permissions.network?.length) throw failure('NETWORK_REFUSED', { target: url.slice(0, 200), problem: 'this tool has no permission for the network' });
@@ -62,7 +62,7 @@ const CAPABILITIES: Record<string, Capability> = {
 
 /**
  * Does what a call asked for.
- * @throws whatever the plugin is to be told.
+ * @throws an error whose message the plugin receives.
  */
 export async function useCapability(what: string, args: Json[], caller: Caller): Promise<Json> {
   const use = Object.hasOwn(CAPABILITIES, what) ? CAPABILITIES[what] : undefined;
@@ -70,7 +70,7 @@ export async function useCapability(what: string, args: Json[], caller: Caller):
   return ((await use(args, caller)) ?? null) as Json;
 }
 
-/** Checks the arguments by their types first; the callback gets them parsed. */
+/** Checks the arguments against the types first; the callback receives the parsed values. */
 function capability<Types extends z.ZodType[]>(
   types: [...Types],
   use: (caller: Caller, ...args: { [Index in keyof Types]: z.output<Types[Index]> }) => Promise<unknown>,
@@ -114,7 +114,7 @@ function wrapped(found: unknown): { found: unknown } | null {
   return found === undefined ? null : { found };
 }
 
-/** Without what is undefined. */
+/** Omits keys whose value is undefined. */
 function present<T extends object>(options: T): { [Key in keyof T]: Exclude<T[Key], undefined> } {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as { [Key in keyof T]: Exclude<T[Key], undefined> };
 }

@@ -1,4 +1,4 @@
-/** What the language says where a power is missing, with its name and the permission that gives it. */
+/** The error of the language where a power is missing, the name of the power, and the permission that grants it. */
 const MISSING: [said: RegExp, power: string, permission: string][] = [
   [/^secure mode .*%SharedDate%|^Intl is not defined$/, 'the clock', 'time'],
   [/^secure mode .*%SharedMath%/, 'chance', 'random'],
@@ -6,7 +6,7 @@ const MISSING: [said: RegExp, power: string, permission: string][] = [
   [/\breadFile is not (defined|a function)$/, 'reading files', 'fs'],
 ];
 
-/** The message of an error; where a permission would have helped, it says so. */
+/** Returns the message of an error, with the name of a permission that would have prevented it. */
 export function explain(message: string): string {
   const [, power, permission] = MISSING.find(([said]) => said.test(message)) ?? [];
   return permission === undefined ? message : `${message}; ${power} is there only while a tool with permissions.${permission} runs`;

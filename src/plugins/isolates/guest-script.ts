@@ -13,19 +13,19 @@ export interface GuestScript extends AsyncDisposable {
 
 const SOURCE = fileURLToPath(new URL(`./guest/guest${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
 
-/** Bundles the program of plugins' processes to one file: a process that reads one small file starts in half the time, and may be forbidden all others. */
+/** Bundles the program of plugins' processes into one file. A process that reads one small file starts in half the time, and may be denied all other files. */
 export async function writeGuestScript(place = tmpdir()): Promise<GuestScript> {
   return putInPlace(place, Buffer.from(await bundleProgram(SOURCE)));
 }
 
-/** All workers of a user share one place for each program: one that is killed cannot clean up behind itself. */
+/** All workers of a user share one directory for each version of the program, because a killed worker cannot remove its own. */
 async function putInPlace(place: string, program: Buffer): Promise<GuestScript> {
   const shared = join(place, `longshore-isolates-${createHash('sha256').update(program).digest('hex').slice(0, 16)}`);
   const own = await mkdtemp(`${shared}-`);
   const { path, directory } = partsOf(own);
   await writeFile(path, program, { mode: 0o444 });
   await mkdir(directory);
-  // Read by processes of other users.
+  // Processes of other users read them.
   await Promise.all([chmod(own, 0o755), chmod(directory, 0o555)]);
   const remove = () => rm(own, { recursive: true, force: true });
   const isMoved = await rename(own, shared).then(
@@ -41,7 +41,7 @@ function partsOf(root: string): Pick<GuestScript, 'path' | 'directory'> {
   return { path: join(root, 'guest.cjs'), directory: join(root, 'empty') };
 }
 
-/** Its name can be guessed, so somebody else may have made it. */
+/** The name can be guessed, so another user may have made the directory. */
 async function isOurs(root: string, program: Buffer): Promise<boolean> {
   const { path, directory } = partsOf(root);
   try {

@@ -1,7 +1,7 @@
 import type { PluginConversation } from '../api/plugin-details.ts';
 import type { ToolContext } from '../api/tool-context.ts';
 
-/** What a plugin's own function is given for a conversation: its store. Everything else of a tool's context belongs to calls. */
+/** The context of a plugin's own function for a conversation. It has the store; all other methods of a tool's context are refused. */
 export function hookContext({ conversationId, userId, tenantId, agentId, store }: PluginConversation): ToolContext {
   const refuse = (what: string) => () => {
     throw new Error(`${what} is for tools; the plugin's own functions have the store alone`);

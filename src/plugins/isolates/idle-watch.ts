@@ -3,8 +3,8 @@ import type { Calls } from './calls.ts';
 import type { PluginProcess } from './plugin-process.ts';
 
 /**
- * Gives a function, to be called now and then, that ends a process which wanted a processor for more than half of `windowMs` while none of its calls was
- * under way: what it does then is for nobody. Where the system does not tell what a process wants, it does nothing.
+ * Returns a function that the caller runs from time to time. It ends the process when the process wanted a processor for more than half of `windowMs` while
+ * none of its calls was under way, because no call needs that work. It does nothing where the system does not report the processor time.
  */
 export function createIdleWatch(process: PluginProcess, calls: Pick<Calls, 'begun' | 'underWay'>, windowMs: number): () => Promise<void> {
   let since: { at: number; wantedMs: number; begun: number } | undefined;
@@ -23,14 +23,14 @@ export function createIdleWatch(process: PluginProcess, calls: Pick<Calls, 'begu
   };
 }
 
-/** Milliseconds for which its main thread, which is the one that runs the plugin's code, was on a processor or waited for one. */
+/** Milliseconds for which the main thread ran on a processor or waited for one. The main thread runs the plugin's code. */
 async function processorTimeOf(pid: number | undefined): Promise<number | undefined> {
   const numbers = await readFile(`/proc/${await programOf(pid)}/schedstat`, 'utf8').catch(() => undefined);
   const [ran, waited] = numbers?.split(' ') ?? [];
   return ran === undefined || waited === undefined ? undefined : (Number(ran) + Number(waited)) / 1_000_000;
 }
 
-/** The launcher's only child; without a launcher the process itself is the program. */
+/** The only child of the launcher; without a launcher, the process itself. */
 async function programOf(pid: number | undefined): Promise<string> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   return children.split(' ')[0] || String(pid);

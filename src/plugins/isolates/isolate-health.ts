@@ -1,22 +1,25 @@
 import type { FenceLevel } from './fence/fence.ts';
 
 /**
- * How a plugin's process is. `asleep`: it was ended since nobody used it, and the next call starts another. `broken`: there is none, since the last one
- * could not be set to work; the next call tries it again. `left-alone`: it was ended so often that it is not started for a while.
+ * State of a plugin's process. `asleep`: it was ended because it was not used, and the next call starts another. `broken`: there is no process, because the
+ * last one could not load the plugin; the next call tries again. `left-alone`: it was ended so often that no process is started for a while.
  */
 export type IsolateState = 'starting' | 'running' | 'asleep' | 'broken' | 'left-alone';
 
 export interface IsolateHealth {
   state: IsolateState;
-  /** Processes that took the place of one that had ended. */
+  /** Number of processes that replaced one that had ended. */
   restarts: number;
 }
 
-/** How all plugins in fenced processes are, and what keeps them in. */
+/** Health of all plugins that run in processes behind a fence, and the fence. */
 export interface IsolatesHealth {
   level: FenceLevel;
   /** The level in words, with what is missing. */
   fence: string;
-  /** By their ids. One stands here for each of its processes: of each tenant that uses it, of an old version beside a new one, of Pandora's entries with permissions of their own. */
+  /**
+   * By their ids. A plugin has an entry for each of its processes: one for each tenant that uses it, for an old version beside a new one, and for Pandora's
+   * entries with permissions of their own.
+   */
   plugins: (IsolateHealth & { plugin: string })[];
 }

@@ -7,17 +7,20 @@ import type { Description } from './protocol.ts';
 import { createTenantProcess, type Beginning, type TenantProcess, type TenantProcessOptions } from './tenant-process.ts';
 
 /**
- * A plugin behind its fence: a process for each tenant that uses it, so that code which has broken out of Node has nothing of another tenant. What is true
- * of the plugin as a whole (its tools, its configuration) is asked of a process that no tenant's data has come to.
+ * A plugin behind its fence. Each tenant has a process of its own, so that code which has broken out of Node reaches no data of another tenant. Questions
+ * about the plugin as a whole (its tools, its configuration) go to a process that has received no data of a tenant.
  */
 export interface Isolate {
-  /** What the plugin says of itself. */
+  /** The plugin's description of itself. */
   describe(): Promise<Description>;
-  /** @throws TOOL_FAILED when its process ends meanwhile or may not be started now; an Error with the plugin's message when the function throws. */
+  /**
+   * @throws PLUGIN_ENDED when its process ends during the call or the plugin is closed during a wait; TOOL_FAILED when the call times out, no process may be
+   * started now or the plugin is closed; an Error with the plugin's message when the function throws.
+   */
   call(request: CallRequest): Promise<Json>;
-  /** What the plugin's own `load` was given, with the configuration of now; undefined where it was not called. */
+  /** The arguments of the plugin's own `load`, with the current configuration; undefined where it was not called. */
   loadedWith(): Json[] | undefined;
-  /** One for each process; one altogether where there is none. */
+  /** One entry for each process; a single entry where there is no process. */
   health(): IsolateHealth[];
   /** Its processes were ended because they were idle; the next call starts another. */
   isAsleep(): boolean;
@@ -30,7 +33,7 @@ export interface IsolateOptions extends TenantProcessOptions {
   onRest: () => void;
 }
 
-/** Of conversations that name none. */
+/** Used for conversations that name no tenant. */
 const DEFAULT_TENANT = 'default';
 
 export function createIsolate(options: IsolateOptions): Isolate {
@@ -67,7 +70,8 @@ export function createIsolate(options: IsolateOptions): Isolate {
 
 /**
  * The processes of a plugin by their tenants.
- * @param isAdoptable whether a tenant may have the process without one: beside a question about the plugin as a whole, its code could answer that.
+ * @param isAdoptable whether a tenant may take over the process that has none. During a question about the plugin as a whole, the tenant's code could give
+ * the answer to that question.
  */
 function createTenants(options: IsolateOptions, beginning: () => Beginning, isAdoptable: () => boolean) {
   const all = new Set<TenantProcess>();
@@ -76,7 +80,7 @@ function createTenants(options: IsolateOptions, beginning: () => Beginning, isAd
   let retired = 0;
   const isAsleep = () => all.size > 0 && [...all].every((each) => each.isAsleep());
   const look = createRestWatch(options, isAsleep);
-  /** Tenants come and go; what is left of one without a process is not kept. */
+  /** Removes tenants that have no process and no recent failure. */
   const tidy = (): void => {
     for (const each of [...all].filter((candidate) => candidate !== unassigned && candidate.isForgettable())) {
       retired += each.health().restarts;
@@ -92,7 +96,7 @@ function createTenants(options: IsolateOptions, beginning: () => Beginning, isAd
   };
   return {
     all: () => [...all],
-    /** Restarts of those that are not kept. */
+    /** Restarts of processes that were removed. */
     retired: () => retired,
     isAsleep,
     of(tenant: string): TenantProcess {
@@ -105,12 +109,12 @@ function createTenants(options: IsolateOptions, beginning: () => Beginning, isAd
       byTenant.set(tenant, made);
       return made;
     },
-    /** That to which no tenant's data has come. */
+    /** The process that has received no data of a tenant. */
     ofNone: () => (unassigned ??= create()),
   };
 }
 
-/** Gives a function that tells when all have fallen asleep and when the first is woken. */
+/** Returns a function that reports when all processes have fallen asleep, and when the first one is woken. */
 function createRestWatch({ plugin, log, onRest }: IsolateOptions, isAsleep: () => boolean): () => void {
   let wasAsleep = false;
   return () => {
@@ -125,7 +129,7 @@ function stopping({ name }: CallRequest): Error {
   return failure('TOOL_FAILED', { tool: name, problem: 'its plugin was closed: it was disabled or loaded again, or the worker is stopping' });
 }
 
-/** What sleeps unloaded when it fell asleep. */
+/** Processes that sleep have already run `unload`. */
 async function unloadAll(all: TenantProcess[], request: CallRequest): Promise<Json> {
   const outcomes = await Promise.allSettled(all.map((each) => each.callIfRunning(request)));
   await Promise.all(all.map((each) => each.gone()));
@@ -134,7 +138,7 @@ async function unloadAll(all: TenantProcess[], request: CallRequest): Promise<Js
   return null;
 }
 
-/** Processes that sleep are told only where there is no other. */
+/** Processes that sleep are listed only where no other exists. */
 function healthOf(all: TenantProcess[], retired: number): IsolateHealth[] {
   const each = all.map((one) => one.health());
   const awake = each.filter(({ state }) => state !== 'asleep');
@@ -147,7 +151,7 @@ function isHook({ target }: CallRequest, name: string): boolean {
   return 'hook' in target && target.hook === name;
 }
 
-/** The call of `load` by which a new process comes to where this one is. */
+/** The call of `load` that brings a new process to the state of this one. */
 function loadingAfter(request: CallRequest, loading: CallRequest | undefined): CallRequest | undefined {
   if (isHook(request, 'load')) return request;
   const [scope, config = {}] = request.args;

@@ -13,7 +13,7 @@ export interface AtWork {
 export interface Keeping {
   start: () => Promise<AtWork>;
   places: Places;
-  /** Milliseconds without use after which the process is ended; 0 is never. */
+  /** Milliseconds without use after which the process is ended; 0: never. */
   idleMs: number;
   /** Milliseconds. */
   now: () => number;
@@ -22,12 +22,12 @@ export interface Keeping {
   onNotReplaced: (error: unknown) => void;
   /** Called when the process was ended for idleness, or started again; `forRoom`: it was ended to make room for another. */
   onRest: (asleep: boolean, forRoom: boolean) => void;
-  /** What a process may do before its sleep. No call is given to it any more. */
+  /** What a process may do before it is ended for sleep. It receives no more calls. */
   beforeSleep: (atWork: AtWork, forRoom: boolean) => Promise<void>;
 }
 
 export interface Wanting extends Waiting {
-  /** Throws where no process is to be started; asked again after a wait. */
+  /** Throws where no process may be started; called again after a wait. */
   check?: () => void;
 }
 
@@ -38,10 +38,10 @@ export class KeptProcess {
   private readonly keeping: Keeping;
   private readonly inUse;
   private readonly leaving = new Set<PluginProcess>();
-  /** There is one whenever there is a process that is not leaving. */
+  /** Set whenever there is a process that is not leaving. */
   private place: Place | undefined;
   private current: Promise<AtWork> | undefined;
-  /** Until it is first used, too. */
+  /** True also until the first use. */
   private asleep = true;
   private open = true;
   private working = false;
@@ -52,8 +52,8 @@ export class KeptProcess {
   }
 
   /**
-   * Gives the process at work, and for how many milliseconds a place was waited for; starts one where there is none. It does not fall asleep before
-   * `work` has ended.
+   * Passes the process to `work`, with the milliseconds that it waited for a place. Starts a process where there is none. The process does not fall asleep
+   * before `work` has ended.
    */
   async use<Result>(work: (atWork: AtWork, waitedMs: number) => Promise<Result>, wanting: Wanting): Promise<Result> {
     this.inUse.begin();
@@ -66,7 +66,7 @@ export class KeptProcess {
     }
   }
 
-  /** Gives the process at work where there is one. */
+  /** Passes the process to `work` where there is one; does not start one. */
   async useCurrent<Result>(work: (atWork: AtWork) => Promise<Result>): Promise<Result | undefined> {
     if (!this.current) return undefined;
     this.inUse.begin();
@@ -88,7 +88,7 @@ export class KeptProcess {
     return this.inUse.isIdle() ? undefined : 'starting';
   }
 
-  /** It has no process, none is leaving, and nothing waits for one. */
+  /** There is no process, none is leaving, and no call waits for one. */
   isEmpty(): boolean {
     return !this.current && this.leaving.size === 0 && this.inUse.isIdle();
   }
@@ -109,7 +109,7 @@ export class KeptProcess {
     this.fallAsleep(true);
   }
 
-  /** Resolves when the processes that went to sleep have ended. */
+  /** Resolves when the processes that fell asleep have ended. */
   async gone(): Promise<void> {
     await Promise.all([...this.leaving].map(({ gone }) => gone));
   }
@@ -125,7 +125,7 @@ export class KeptProcess {
     await Promise.all(all.map(({ gone }) => gone));
   }
 
-  /** Waits until it may have a process; gives the milliseconds that it took. */
+  /** Waits until it may have a process; returns the milliseconds that it waited. */
   private async enter(wanting: Wanting): Promise<number> {
     const { places, now } = this.keeping;
     const since = now();
@@ -148,7 +148,7 @@ export class KeptProcess {
     this.current = starting;
     this.working = false;
     if (this.asleep) this.rest(false);
-    // A start is a use: what is not at work yet does not fall asleep.
+    // A start counts as a use: a process that is still starting does not fall asleep.
     this.inUse.begin();
     void this.follow(starting).finally(() => this.end());
     return starting;
@@ -158,7 +158,7 @@ export class KeptProcess {
     try {
       const { loaded } = await starting;
       if (this.current === starting) this.working = true;
-      // One that fell asleep meanwhile may have a successor, which is not to be forgotten for it.
+      // A process that has fallen asleep may have a successor, which must not be removed in its place.
       void loaded.process.ended.then((why) => this.current === starting && this.lose(why));
     } catch {
       if (this.current === starting) this.forget();
@@ -167,7 +167,7 @@ export class KeptProcess {
 
   private lose(why: string): void {
     this.current = undefined;
-    // The next call finds it at work again, or is told why not.
+    // The next call finds a process, or receives the reason why there is none.
     if (this.open && this.keeping.onLost(why)) this.acquire().catch(this.keeping.onNotReplaced);
     else this.forget();
   }
@@ -182,12 +182,12 @@ export class KeptProcess {
   private end(): void {
     this.inUse.end();
     if (!this.inUse.isIdle()) return;
-    // What gave up after its wait leaves a place without a process.
+    // A call that gave up after its wait leaves a place without a process.
     if (this.current) this.keeping.places.look();
     else this.forget();
   }
 
-  /** From here on a call starts another process, so none is given to the one that goes. */
+  /** After this a call starts another process, so the leaving process receives none. */
   private fallAsleep(forRoom: boolean): void {
     const { current: last, place } = this;
     if (!last || !place) return;

@@ -3,16 +3,16 @@ const NEWLINE = 10;
 interface LineReaderOptions {
   maxBytes: number;
   onLine: (line: string) => void;
-  /** Told once; nothing is read after it. */
+  /** Called once; nothing is read after it. */
   onTooLong: () => void;
 }
 
-/** Cuts chunks of bytes into lines; memory never holds more than one line of `maxBytes`. */
+/** Splits chunks of bytes into lines. Keeps no more than one line of `maxBytes` in memory. */
 export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOptions): (chunk: Buffer) => void {
   let parts: Buffer[] = [];
   let size = 0;
   const keep = (part: Buffer): boolean => {
-    // Over the cap it stays, so that the rest is thrown away.
+    // The size stays over the limit, so that the rest is discarded.
     if (size > maxBytes) return false;
     size += part.length;
     if (size <= maxBytes) return parts.push(part) > 0;
@@ -32,7 +32,7 @@ export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOpti
       onLine(line.toString());
       end = chunk.indexOf(NEWLINE, start);
     }
-    // Copied: the chunk's memory is used again for the next one.
+    // Copied: the chunk's memory is reused for the next chunk.
     if (start < chunk.length) keep(Buffer.from(chunk.subarray(start)));
   };
 }

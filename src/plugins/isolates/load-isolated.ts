@@ -15,43 +15,43 @@ import { openProcesses } from './processes.ts';
 import type { Grants } from './protocol.ts';
 import { runInSandbox } from './run-in-sandbox.ts';
 
-/** Runs plugins in fenced processes. */
+/** Runs plugins in processes behind a fence. */
 export interface Isolates extends AsyncDisposable {
   /** `level A (…)`, with what is missing. */
   fence: string;
   /**
-   * Starts a process for a plugin's bundled code and gives the plugin, whose functions are calls to it. `permissions` are for what the code does while
-   * it is loaded; those of the tools are for their calls.
+   * Starts a process for a plugin's bundled code and returns the plugin, whose functions are calls to the process. `permissions` apply to what the code does
+   * while it is loaded; the tools' own permissions apply to their calls.
    * @throws PLUGIN_INVALID as definePlugin does; an Error with the message of what the code threw.
    */
   load(plugin: IsolatedCode): Promise<Plugin>;
   health(): IsolatesHealth;
-  /** Isolates of the same kind that end by themselves: disposing them ends the processes that were started through them. */
+  /** A group of isolates that ends separately: disposing it ends the processes that were started through it. */
   group(): Isolates;
-  /** Tells whenever a plugin has fallen asleep or was woken, until the function that it gives is called. */
+  /** Calls `onRest` whenever a plugin falls asleep or is woken. Returns a function that stops this. */
   follow(onRest: () => void): () => void;
 }
 
 export interface IsolatedCode extends PluginBundle {
   name: string;
   permissions?: Permissions;
-  /** What is true of a class plugin that does not say it itself. */
+  /** Used for a class plugin that does not set these fields itself. */
   defaults?: Partial<PluginDefinition>;
-  /** What is true of a tool, whatever the code says; asked whenever the code describes its tools. */
+  /** Fields of a tool that override the code's own; called whenever the code describes its tools. */
   settle?: (described: JsonObject) => Partial<Tool>;
 }
 
 export interface IsolatesOptions extends Partial<Limits> {
   log: Logger;
-  /** Milliseconds after which a plugin that nobody uses sleeps, without a process; 0, the default, is never. */
+  /** Milliseconds without use after which a plugin sleeps, without a process. Default: 0, never. */
   idleMs?: number;
-  /** How many processes of plugins may run at a time. */
+  /** The most processes of plugins that run at the same time. Default: 128. */
   maxProcesses?: number;
-  /** Milliseconds that a plugin's own functions (`load`, `promptText`, …) may take. */
+  /** Milliseconds that a plugin's own functions (`load`, `promptText`, …) may take. Default: 10,000. */
   hookTimeoutMs?: number;
-  /** Names of the plugins that are loaded although the fence is level C; none by default. */
+  /** Names of the plugins that are loaded although the fence is level C. Default: none. */
   weaklyFenced?: string[] | 'all';
-  /** What keeps processes in, where that is known already. */
+  /** The fence, where it has been probed already. */
   fence?: Fence;
 }
 
@@ -106,7 +106,7 @@ interface Shared extends Pick<Isolates, 'fence' | 'follow'>, Pick<IsolatesHealth
   start: (plugin: IsolatedCode) => Isolate;
 }
 
-/** Knows what was started through it and through its groups, so that it can end all of that. */
+/** Keeps track of what was started through it and through its groups, so that it can end all of it. */
 function groupOf(shared: Shared): Isolates {
   const { fence, level, follow, hookTimeoutMs, start } = shared;
   const isolates = new Set<Isolate>();
@@ -189,7 +189,7 @@ function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugi
   });
 }
 
-/** A call without capabilities, but for those of its caller. */
+/** A call that has no capabilities except those of its caller. */
 function callHook(id: string, hook: string, args: Json[], { isolate, grants, hookTimeoutMs }: Making, caller?: Caller): Promise<Json> {
   const conversation = caller?.context.conversationId ?? '';
   return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: hookTimeoutMs, ...(caller && { caller }) });
@@ -208,7 +208,7 @@ function toolOf(pluginId: string, described: JsonObject, { isolate, settle, code
     const sandboxed = { name, tool, timeoutMs, code: await codeForSandbox(), host: isolate.loadedWith() ?? null, files: grants.files };
     return runInSandbox(sandboxed, input, { context, permissions });
   };
-  // Where it runs is the plugin's to say only between the two that are fenced.
+  // The plugin chooses where the tool runs only between these two, which are both isolated.
   const isolation = described['isolation'] === 'container' ? 'container' : 'compartment';
   return { ...(described as unknown as Tool), ...settled, permissions, isolation, execute: isolation === 'container' ? inSandbox : inCompartment };
 }

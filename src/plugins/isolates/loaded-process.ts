@@ -18,33 +18,33 @@ export interface CallRequest {
   grants: Grants;
   args: Json[];
   timeoutMs: number;
-  /** What the call may use; a hook has none. */
+  /** Its permissions are the capabilities of the call. A hook of a conversation has the store only; other hooks have no caller. */
   caller?: Caller;
 }
 
-/** A process with a plugin's code in it. */
+/** A process that has loaded a plugin's code. */
 export interface LoadedProcess {
   process: PluginProcess;
-  /** Gives the plugin's description. */
+  /** Returns the plugin's description. */
   load(code: string, grants: Grants): Promise<Json>;
-  /** The same for code that was loaded before: it is evaluated by the first call, with `host` for the plugin's own `load` where that was called. */
+  /** The same for code that was described before. The first call evaluates it, with `host` for the plugin's own `load` where that was called. */
   loadAgain(code: string, grants: Grants, host: Json[] | undefined): Promise<void>;
   call(request: CallRequest): Promise<Json>;
 }
 
 export interface Limits {
-  /** A process that leaves a ping unanswered for so long is ended. */
+  /** A process that does not answer a ping for this time is ended. */
   unresponsiveMs: number;
-  /** Time that a call has to end by itself after it was cancelled. */
+  /** The time that a call has to end by itself after it was cancelled. */
   graceMs: number;
 }
 
 const LOAD_TIMEOUT_MS = 10_000;
 const MAX_ASKS = 256;
-/** Characters of the questions that are under way. */
+/** Characters of the requests that are under way. */
 const MAX_ASKED = 64 * 1024 * 1024;
 
-/** Speaks with a process about its calls. When it ends, whatever is under way fails with the reason. */
+/** Exchanges messages with a process about its calls. When the process ends, every call under way fails with the reason. */
 export function speakWith(process: PluginProcess, { plugin, limits, log }: { plugin: string; limits: Limits; log: Logger }): LoadedProcess {
   const calls = createCalls(process, limits.graceMs);
   const watchdog = createWatchdog(process, calls, limits);
@@ -57,7 +57,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
     if (message.type === 'done') calls.finish(message.id, () => message.value);
     if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message));
     if (message.type === 'ask') {
-      // Who asks has begun, whatever else it says.
+      // A call that asks has begun, whatever else the process reports.
       calls.hasBegun(message.call);
       void serve(message, length);
     }
@@ -100,7 +100,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
   };
 }
 
-/** Answers what calls ask for. */
+/** Answers the requests of calls. */
 function createServant(process: PluginProcess, calls: Calls): (question: Extract<FromGuest, { type: 'ask' }>, length: number) => Promise<void> {
   let asks = 0;
   let asked = 0;
@@ -126,12 +126,12 @@ function write({ call, what, text }: Extract<FromGuest, { type: 'tell' }>, calls
   const context = calls.callerOf(call)?.context;
   const line = text.slice(0, MAX_TOLD);
   if (what === 'heartbeat') context?.heartbeat(line.slice(0, 200));
-  // A plugin's own function has no call whose log this could be.
+  // A plugin's own function has no call to log for.
   else if (context && context.callId !== '') context.logger[what](line);
   else writeForPlugin(line);
 }
 
-/** Ends a process that does not answer: an endless loop answers no ping. While the code is loaded, it has more time. */
+/** Ends a process that does not answer: an endless loop answers no ping. The watch starts after the code is loaded, which has a longer limit. */
 function createWatchdog(process: PluginProcess, calls: Calls, { unresponsiveMs }: Limits) {
   let asked: number | undefined;
   let id = 0;
@@ -158,7 +158,7 @@ function createWatchdog(process: PluginProcess, calls: Calls, { unresponsiveMs }
   };
 }
 
-/** What a call is told about itself. */
+/** What a call receives about itself. */
 export function factsOf({ conversationId, userId, tenantId, agentId, turnId, callId, env, config }: ToolContext): CallFacts {
   return { conversationId, userId, tenantId, agentId, turnId, callId, env: { ...env }, config };
 }

@@ -1,41 +1,41 @@
 import { failure } from '../../contracts/errors.ts';
 
-/** Something that has a process when it is needed. */
+/** An owner of at most one current process. */
 export interface Lodger {
-  /** Nothing uses its process, which runs. */
+  /** Its process runs and is not in use. */
   isIdle(): boolean;
   /** When it was last used, in milliseconds of one clock. */
   usedAt(): number;
   admit(place: Place): void;
-  /** Ends its process in good order; the place is released when that is done. */
+  /** Ends its process in an orderly way; the place is released after that. */
   evict(): void;
 }
 
 /** The right to run one process. */
 export interface Place {
-  /** Its process is on its way out. */
+  /** Its process is about to end. */
   leaving: boolean;
   release(): void;
 }
 
 export interface Waiting {
-  /** What waits, for messages. */
+  /** Name of what waits, for messages. */
   name: string;
   timeoutMs: number;
   signal?: AbortSignal | undefined;
 }
 
-/** Bounds the number of processes that run at a time. */
+/** Limits the number of processes that run at the same time. */
 export interface Places {
   /**
-   * Resolves when the lodger has been admitted. Where there is no place left, the idle process that was used least recently makes room; while all are in
-   * use, lodgers wait in the order in which they came.
-   * @throws TOOL_FAILED when the time is up; the reason of the signal when it aborts.
+   * Resolves when the lodger has been admitted. Where no place is free, the idle process that was used least recently is ended. While all are in use, lodgers
+   * wait in the order of their requests.
+   * @throws TOOL_FAILED when the wait timed out; the reason of the signal when it aborts.
    */
   wait(lodger: Lodger, waiting: Waiting): Promise<void>;
-  /** A process is no longer in use. */
+  /** Must be called when a process is no longer in use. */
   look(): void;
-  /** Fails whatever waits for a lodger. */
+  /** Fails all waits of a lodger. */
   dismiss(lodger: Lodger, why: string): void;
 }
 

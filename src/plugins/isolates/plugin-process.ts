@@ -10,31 +10,31 @@ import { readSteadily } from './read-steadily.ts';
 export interface PluginProcess {
   /** Process id of the script, or of the launcher that is its parent. */
   pid: number | undefined;
-  /** Resolves when it can be given a plugin; rejects when it ended before. */
+  /** Resolves when the process can load a plugin; rejects when it ends before. */
   ready: Promise<void>;
-  /** Why it ended, in words: as soon as that is decided. One that is cut off does nothing any more, and what takes its place does not wait for its end. */
+  /** Why it ended, in words. Resolves as soon as the end is decided: its messages are ignored from then on, and its successor does not wait for its end. */
   ended: Promise<string>;
-  /** Resolves when there is nothing left of it. */
+  /** Resolves when nothing of it is left on the machine. */
   gone: Promise<void>;
   alive(): boolean;
-  /** Says who is told what the process says from now on, and with how many characters it did. */
+  /** Sets the listener of the process's messages. `length` is the number of characters of the message. */
   listen(onMessage: (message: FromGuest, length: number) => void): void;
   send(message: ToGuest): void;
-  /** Ends it at once; `why` is what `ended` gives. */
+  /** Ends it at once; `ended` resolves with `why`. */
   kill(why: string): void;
 }
 
-/** Messages that nobody asked for. */
+/** Limit on messages that do not answer the worker. */
 const MESSAGES = { burst: 2_000, perSecond: 1_000 };
 const MEGABYTE = 1024 * 1024;
-/** Reading as much text takes about a tenth of the worker's time. */
+/** To read this much text takes about a tenth of the worker's time. */
 const BYTES = { burst: 64 * MEGABYTE, perSecond: 64 * MEGABYTE };
-/** What it takes of the worker's time to read and parse whatever else a process sends. */
+/** Limit on the worker's time to read and parse everything that a process sends. */
 const MILLISECONDS = { burst: 250, perSecond: 200 };
 const MAX_UNREAD_BYTES = 64 * MEGABYTE;
 const MAX_STDERR = 4_000;
 
-/** Starts a process behind the fence, with nothing of this one: no environment, no files but its pipes, an empty directory. */
+/** Starts a process behind the fence. It shares nothing with this one: it has a fixed environment, its pipes and an empty directory. */
 export function startPluginProcess(fence: Fence, script: GuestScript): PluginProcess {
   const child = fence.start?.(script.path) ?? spawnCommand(fence, script);
   const { ready, setReady, notReady } = promiseOfReady();
@@ -63,14 +63,14 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
   const toLines = createLineReader({ maxBytes: MAX_LINE_BYTES, onLine, onTooLong: () => kill(`it sent a message of more than ${MAX_LINE_BYTES} bytes`) });
   const hurry = readSteadily(child.stdout, { bytes: BYTES, milliseconds: MILLISECONDS }, toLines);
   child.stderr.on('data', (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-MAX_STDERR)));
-  // A process that is gone cannot be written to; that it is gone is told by `ended`.
+  // A write to a process that has ended fails. `ended` reports the end.
   child.stdin.on('error', () => undefined);
   const gone = new Promise<void>((resolve) => {
     child.once('error', (error) => {
       end(`it could not be started (${error.message})`);
       resolve();
     });
-    // Nobody may look at the rest, but only when it has been read the process is gone.
+    // The rest may be of no use, but `close` follows only after it has been read.
     child.once('exit', hurry);
     child.once('close', (code, signal) => {
       end(whyOf(code, signal, complaints));
@@ -104,7 +104,7 @@ function promiseOfReady() {
     setReady = resolve;
     notReady = reject;
   });
-  // Who waits for it is told; who does not learns it from `ended`.
+  // A caller that waits for it receives the error; all others learn it from `ended`.
   ready.catch(() => undefined);
   return { ready, setReady, notReady };
 }

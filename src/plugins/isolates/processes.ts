@@ -2,20 +2,20 @@ import { describeFence, probeFence, type Fence, type FenceLevel } from './fence/
 import { writeGuestScript } from './guest-script.ts';
 import { startPluginProcess, type PluginProcess } from './plugin-process.ts';
 
-/** Where plugins get their processes from. */
+/** The source of processes for plugins. */
 export interface Processes extends AsyncDisposable {
   level: FenceLevel;
   /** `level A (…)`, with what is missing. */
   fence: string;
-  /** A fresh process that is ready. One is kept in advance, so that a plugin whose process was ended does not wait for a start. */
+  /** A new process that is ready. One is started in advance, so that a plugin whose process was ended does not wait for a start. */
   take(): Promise<PluginProcess>;
 }
 
-/** In which a plugin gets to work in the process that it took, without another that starts beside it and takes the processors from it. */
+/** Delay before the next spare process starts: the start would take processor time from the process that was just taken. */
 const HEAD_START_MS = 150;
 
 /**
- * Prepares processes for plugins; disposing it ends every one of them.
+ * Prepares processes for plugins; disposing it ends all of them.
  * @param known the fence, where it has been probed already.
  */
 export async function openProcesses(known?: Fence): Promise<Processes> {
@@ -43,7 +43,7 @@ export async function openProcesses(known?: Fence): Promise<Processes> {
       const kept = spare?.alive() ? spare : undefined;
       const taken = kept ?? start();
       spare = undefined;
-      // Where one is taken after the other, as when many plugins are loaded, each that is begun early is wanted soon.
+      // Where processes are taken quickly one after the other, as when many plugins are loaded, the next spare is needed soon.
       startSpare(kept ? HEAD_START_MS : 0);
       await taken.ready;
       return taken;

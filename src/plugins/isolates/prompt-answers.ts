@@ -1,21 +1,19 @@
-/** Looks out for the answers of a process that usually answers at once. */
+/** Polls for the answers of a process that usually answers at once. */
 export interface PromptAnswers {
-  /** A question was sent. */
   asked: () => void;
-  /** An answer came. */
   answered: () => void;
 }
 
-/** An answer that comes within this time costs less to look for than to be woken by. */
+/** To poll for an answer that comes within this time costs less than to sleep and wake up for it. */
 const PROMPT_MS = 0.2;
 const LOOK_MS = 0.1;
-/** So many prompt answers, one after the other, make it worth to look for the next. */
+/** After this many prompt answers in a row, it polls for the next one. */
 const ENOUGH = 4;
 
 /**
- * To be woken by an answer takes a process longer than a small call takes altogether. So after a question to one that has answered promptly of late, the event
- * loop goes round for a moment before it sleeps; whatever else there is to do is done meanwhile. One look in vain, and it sleeps as ever until answers
- * have been prompt again: a slow plugin costs nothing more, and one that waits for this very processor gets it.
+ * It takes a process longer to wake up for an answer than a small call takes in total. So after a question to a process that has recently answered promptly,
+ * the event loop spins for a moment before it sleeps; other work continues during that time. After one poll without an answer it sleeps as usual until
+ * answers have been prompt again. So a slow plugin costs nothing more, and a plugin that waits for the same processor gets it.
  * @param now milliseconds.
  * @param later runs a function in the next round of the event loop.
  */

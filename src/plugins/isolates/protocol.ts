@@ -3,13 +3,13 @@ import type { Json, JsonObject } from '../../contracts/json.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
 
 /**
- * What goes between the worker and a plugin's process: one JSON object per line. The process runs code that nobody vouches for, so the worker takes
- * nothing from it but these shapes, for calls that are really under way.
+ * The messages between the worker and a plugin's process: one JSON object per line. The process runs untrusted code, so the worker accepts only these shapes
+ * from it, for calls that are under way.
  */
 export type ToGuest =
   /**
-   * With `describe` the code is evaluated at once and answered by a description; else the first call does that, and the answer is null. `host` is what
-   * the plugin's own `load` is given in each compartment, where it has been called before.
+   * With `describe` the code is evaluated at once, and the answer is a description. Without it, the first call evaluates the code, and the answer is null.
+   * `host` is passed to the plugin's own `load` in each compartment, where `load` has been called before.
    */
   | { type: 'load'; id: number; code: string; grants: Grants; describe: boolean; host: Json[] | null }
   | { type: 'call'; id: number; target: CallTarget; conversation: string; grants: Grants; args: Json[]; facts: CallFacts | null }
@@ -21,20 +21,20 @@ export type ToGuest =
 export type FromGuest =
   | { type: 'ready' }
   | { type: 'pong'; id: number }
-  /** A call was read; sent before any of its code runs. */
+  /** The process has read a call; sent before any code of the call runs. */
   | { type: 'begun'; id: number }
   /** A call's result. */
   | { type: 'done'; id: number; value: Json }
   | { type: 'failed'; id: number; message: string; problems?: string }
   /** A capability used by a call; answered by `answer` or `refuse`. */
   | { type: 'ask'; id: number; call: number; what: string; args: Json[] }
-  /** Told without an answer; `call` 0 is the plugin at large. */
+  /** A message without an answer; `call` 0 is the plugin as a whole. */
   | { type: 'tell'; call: number; what: 'info' | 'warn' | 'heartbeat'; text: string };
 
 /** A function of the plugin. */
 export type CallTarget = { tool: string } | { hook: string };
 
-/** The powers that are part of a compartment's global names; what they reach is judged by the worker at each use. */
+/** The powers that are global names of a compartment. The worker judges each use of them. */
 export interface Grants {
   time: boolean;
   random: boolean;
@@ -50,29 +50,29 @@ export interface CallFacts extends Pick<ToolContext, 'conversationId' | 'userId'
 
 /** A call of a tool whose code runs in the sandbox. */
 export interface SandboxedCall {
-  /** Within its plugin. */
+  /** Id within its plugin. */
   tool: string;
   input: JsonObject;
   facts: CallFacts;
-  /** What the plugin's own `load` was given; null where it has none. */
+  /** The arguments of the plugin's own `load`; null where it was not called. */
   host: Json[] | null;
-  /** It may read files of the worker's host. */
+  /** The call may read files of the worker's host. */
   files: boolean;
 }
 
-/** A plugin as its process describes it: what JSON can say, and the names of what can only be called. */
+/** A plugin as its process describes it: its JSON fields, and the names of its functions. */
 export interface Description {
   plugin: JsonObject;
   hooks: string[];
 }
 
-/** Longest line in both directions; larger things go in pieces or not at all. */
+/** Longest line that a process may send, in bytes. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
-/** Characters of what is told without an answer; the rest is cut off. */
+/** Most characters of a message without an answer; the rest is cut off. */
 export const MAX_TOLD = 4_000;
 const MAX_TEXT = 100_000;
 
-/** Reads a line of a plugin's process; undefined for whatever is not one of the messages. */
+/** Reads a line of a plugin's process; undefined for anything that is not one of the messages. */
 export function readFromGuest(line: string): FromGuest | undefined {
   const message = parse(line);
   if (message === null || typeof message !== 'object' || Array.isArray(message)) return undefined;
@@ -97,13 +97,13 @@ const READERS: Record<string, (message: JsonObject) => FromGuest | undefined> = 
   },
 };
 
-/** A key of this name, with any of its letters written as an escape. A text that ends with it and is a key as well is searched without need. */
+/** A key of this name, with any of its letters written as an escape. May also match other text, which is then searched without effect. */
 const PROTOTYPE_KEY = /__proto__"\s*:|\\u00(?:5f|70|72|6f|74)/i;
 
 function parse(line: string): Json | undefined {
   try {
     const value = parseForeign(line);
-    // An own property of this name changes the prototype of whatever it is copied to.
+    // An own property of this name changes the prototype of the object to which it is copied.
     if (PROTOTYPE_KEY.test(line)) dropPrototypes(value);
     return value;
   } catch {

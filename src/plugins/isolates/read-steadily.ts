@@ -3,13 +3,13 @@ import { createAllowance, type Rate } from './allowance.ts';
 
 interface Rates {
   bytes: Rate;
-  /** Of the worker's time: a chunk can be small and take long to parse. */
+  /** Limit on the worker's time: a small chunk can take long to parse. */
   milliseconds: Rate;
 }
 
 /**
- * Reads a stream no faster than the rates say. What is sent faster waits in the pipe, and with it who sends it: reading costs time that others need.
- * @returns a function after which the rest is read as fast as it comes.
+ * Reads a stream no faster than the rates. Data that is sent faster waits in the pipe and blocks its sender: reading takes time that other plugins need.
+ * @returns a function after which the rest is read without a limit.
  */
 export function readSteadily(stream: Readable, { bytes, milliseconds }: Rates, onChunk: (chunk: Buffer) => void): () => void {
   const takeBytes = createAllowance(bytes);

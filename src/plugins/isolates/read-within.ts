@@ -6,9 +6,9 @@ import { isKernelPlace, readRealFile } from '../files/read-real-file.ts';
 const MAX_BYTES = 5 * 1024 * 1024;
 
 /**
- * Reads a file that lies in one of the directories (or is one of the files) when all links are followed. What was opened is looked at again, so that a
- * link that is put there in between leads nowhere.
- * @throws FILE_FAILED for anything else, always in the same words, so that nobody learns what there is outside.
+ * Reads a file that is in one of the directories (or is one of the files) after all links are resolved. The opened file is checked again, so that a link that
+ * was replaced after the first check has no effect.
+ * @throws FILE_FAILED for anything else. The message does not show whether a file outside exists, except in /proc, /sys and /dev.
  */
 export async function readWithin(prefixes: string[], path: string): Promise<Buffer> {
   const refusal = failure('FILE_FAILED', { path, problem: `is not readable for this plugin; it may read ${prefixes.join(', ') || 'no files'}` });

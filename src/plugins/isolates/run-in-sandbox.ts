@@ -10,7 +10,7 @@ import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type SandboxedCall } fro
 export interface SandboxedTool extends Pick<SandboxedCall, 'tool' | 'host' | 'files'> {
   /** Full id, for messages. */
   name: string;
-  /** As bundleForSandbox gives it. */
+  /** The result of bundleForSandbox. */
   code: string;
   timeoutMs: number;
 }
@@ -20,8 +20,8 @@ const NO_NODE = 127;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Runs a tool's code in the conversation's sandbox, or follows it where it runs: it goes on while no worker is there.
- * @throws TOOL_FAILED when it gives no result in time; an Error with the message of what the code threw.
+ * Runs a tool's code in the conversation's sandbox, or attaches to it where it runs already: the code continues while no worker is attached.
+ * @throws TOOL_FAILED when the code gives no result in time; an Error with the message of what the code threw.
  */
 export async function runInSandbox({ name, code, timeoutMs, ...told }: SandboxedTool, input: JsonObject, caller: Caller): Promise<Json> {
   const { context } = caller;
@@ -39,11 +39,11 @@ export async function runInSandbox({ name, code, timeoutMs, ...told }: Sandboxed
   const request = { name, code, call: { ...call, facts: { ...call.facts } } };
   const ended = await context.sandbox.runTool({ request, timeoutMs, onTold, ask: (question) => answer(name, question, caller) });
   if (outcome?.type === 'done') return outcome.value;
-  // What it says of its own abort is no news.
+  // After a timeout, the code's own report about its abort is ignored.
   throw outcome && ended.status !== 'timeout' ? errorOf(name, outcome) : failure('TOOL_FAILED', { tool: name, problem: problemOf(ended, timeoutMs) });
 }
 
-/** What may have been done by a worker that did not live to tell is done again only where twice is as good as once. */
+/** A worker may have done the request and ended before it answered. Such a request is repeated only where that is as good as doing it once. */
 async function answer(name: string, question: SandboxedQuestion, { context, permissions }: Caller): Promise<Json> {
   const { what, args, repeated, send, note, exec, runCode, start } = question;
   if (repeated && !isRepeatable(what, args)) {
@@ -54,7 +54,7 @@ async function answer(name: string, question: SandboxedQuestion, { context, perm
   return useCapability(what, args, { permissions, context: numbered });
 }
 
-/** Commands and messages have numbers, by which it is known that they were done. */
+/** Commands and messages have numbers that prevent a second effect, so they are repeatable. */
 function isRepeatable(what: string, [, request, options]: Json[]): boolean {
   if (what === 'fetch') return SAFE_METHODS.has((isObject(request) && typeof request['method'] === 'string' ? request['method'] : 'GET').toUpperCase());
   return what !== 'store.set' || !isObject(options) || typeof options['ifVersion'] !== 'number';

@@ -11,21 +11,21 @@ import type { PluginProcess } from './plugin-process.ts';
 import type { Processes } from './processes.ts';
 import type { Description, Grants } from './protocol.ts';
 
-/** A plugin's process for one tenant, or for none yet; one at a time, with a breaker of its own. */
+/** The process of a plugin for one tenant, or for none yet. There is one at a time, with a breaker of its own. */
 export interface TenantProcess {
-  /** Undefined until data of a tenant may pass through it; from then on it is never that of another. */
+  /** Undefined until data of a tenant may pass through it; after that it never serves another tenant. */
   tenant: string | undefined;
   describe(): Promise<Description>;
   call(request: CallRequest): Promise<Json>;
-  /** Calls it where it has a process, and does not start one. */
+  /** Calls the process where there is one; does not start one. */
   callIfRunning(request: CallRequest): Promise<Json | undefined>;
-  /** Gives it a change that its plugin took. A process that fails at it is ended: the next one begins with what is valid by then. */
+  /** Passes on a change that its plugin accepted. A process that fails to apply it is ended: the next process starts with the current state. */
   follow(change: CallRequest): Promise<void>;
   health(): IsolateHealth;
   isAsleep(): boolean;
-  /** Nothing is lost with it: it has no process, and none failed of late. */
+  /** Nothing is lost when it is removed: it has no process, and none failed recently. */
   isForgettable(): boolean;
-  /** Resolves when the processes that went to sleep have ended. */
+  /** Resolves when the processes that fell asleep have ended. */
   gone(): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,30 +35,30 @@ export interface TenantProcessOptions {
   plugin: string;
   /** A script whose value is an object with the plugin as `default`. */
   code: string;
-  /** For what the code does while it is loaded. */
+  /** Grants for what the code does while it is loaded. */
   grants: Grants;
   processes: Processes;
   places: Places;
   limits: Limits;
-  /** Milliseconds without a call after which its process is ended; 0 is never. */
+  /** Milliseconds without a call after which its process is ended; 0: never. */
   idleMs: number;
   log: Logger;
   /** Milliseconds. */
   now: () => number;
 }
 
-/** What a process of the plugin begins with. */
+/** The state with which a process of the plugin starts. */
 export interface Beginning {
-  /** Of the first process, before any tenant's data came to it; the code of the others is the same. */
+  /** Description by the first process, before it received data of a tenant. The code of the others is the same. */
   known: Description | undefined;
-  /** The plugin's own `load`, as it was called, with the configuration of now. */
+  /** The call of the plugin's own `load`, with the current configuration. */
   loading: CallRequest | undefined;
 }
 
 const UNLOAD_TIMEOUT_MS = 10_000;
-/** Others wait for the place. */
+/** Shorter, because others wait for the place. */
 const UNLOAD_FOR_ROOM_TIMEOUT_MS = 2_000;
-/** For a place; a start has a limit of its own. */
+/** Limit on the wait for a place; a start has a limit of its own. */
 const DESCRIBE_TIMEOUT_MS = 60_000;
 
 export function createTenantProcess(options: TenantProcessOptions, beginning: () => Beginning, onRest: () => void): TenantProcess {
@@ -117,7 +117,7 @@ export function createTenantProcess(options: TenantProcessOptions, beginning: ()
   return made;
 }
 
-/** Gives a process the plugin's code; one that cannot be set to work is ended. */
+/** Loads the plugin's code into a process. A process that fails to load it is ended. */
 async function setToWork(process: PluginProcess, options: TenantProcessOptions, { known, loading }: Beginning): Promise<AtWork> {
   const loaded = speakWith(process, options);
   try {
@@ -130,7 +130,7 @@ async function setToWork(process: PluginProcess, options: TenantProcessOptions, 
   }
 }
 
-/** Waiting for a place counts as part of the call's time, a start does not. */
+/** The wait for a place counts as time of the call; the start of a process does not. */
 function callWithin(kept: KeptProcess, request: CallRequest, check: () => void): Promise<Json> {
   const { name, timeoutMs, caller } = request;
   const wanting: Wanting = { name, timeoutMs, signal: caller?.context.signal, check };
@@ -146,19 +146,19 @@ async function follow(kept: KeptProcess, change: CallRequest, onFailed: (error: 
       loaded.process.kill('it did not take a change that its plugin took');
     });
   });
-  // A process that could not be started is told by the call that wanted it.
+  // The call that wanted a process reports that it could not be started.
   await work.catch(() => undefined);
 }
 
 interface Calling {
-  /** Throws where no process is to be started. */
+  /** Throws where no process may be started. */
   check: () => void;
   isOpen: () => boolean;
   call: (request: CallRequest) => Promise<Json>;
   now: () => number;
 }
 
-/** A call that a process ended without having read it has done nothing, so it goes to the next one, for as long as it has time. */
+/** A call whose process ended before it read the call has had no effect. It goes to the next process while it has time left. */
 async function callWhereRead(request: CallRequest, { check, isOpen, call, now }: Calling): Promise<Json> {
   const until = now() + request.timeoutMs;
   for (let again = request; ; again = { ...request, timeoutMs: Math.max(1, until - now()) }) {
@@ -167,7 +167,7 @@ async function callWhereRead(request: CallRequest, { check, isOpen, call, now }:
       return await call(again);
     } catch (error) {
       if (!wasNeverRead(error) || !isOpen()) throw error;
-      // The process that ended is forgotten first.
+      // First the process that ended is removed.
       await new Promise(setImmediate);
     }
   }
@@ -186,7 +186,7 @@ async function unload({ loaded, description }: AtWork, { plugin, grants, log }: 
   await loaded.call(request).catch((error: unknown) => log.warn({ plugin, err: error }, 'a plugin failed to unload before its sleep'));
 }
 
-/** What it says is checked by the one definePlugin; here only that it is an object at all. */
+/** Checks only that the description is an object; definePlugin checks its fields. */
 function descriptionOf(value: Json): Description {
   const { plugin, hooks } = (value ?? {}) as { plugin?: Json; hooks?: Json };
   const usable = plugin !== null && typeof plugin === 'object' && !Array.isArray(plugin) && Array.isArray(hooks);

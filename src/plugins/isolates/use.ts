@@ -1,12 +1,11 @@
-/** What is used now and then. */
+/** Counts the uses of a resource. */
 export interface Use {
   begin(): void;
   end(): void;
-  /** Nothing uses it. */
   isIdle(): boolean;
   /** When the last use ended. */
   endedAt(): number;
-  /** Tells nobody any more. */
+  /** After this, `onIdle` is not called any more. */
   stop(): void;
 }
 
@@ -14,14 +13,14 @@ export interface Use {
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Tells when nothing has been in use for `idleMs`; 0 is never.
+ * Calls `onIdle` when there has been no use for `idleMs`; 0: never.
  * @param now a clock in milliseconds.
  */
 export function createUse(idleMs: number, now: () => number, onIdle: () => void): Use {
   let inUse = 0;
   let endedAt = 0;
   let timer: NodeJS.Timeout | undefined;
-  // One timer for many uses: it looks when the last one ended and waits for the rest.
+  // One timer serves many uses: when it fires, it checks when the last use ended and waits for the remaining time.
   const wait = (ms: number): void => {
     timer = setTimeout(look, Math.min(ms, LONGEST_TIMER_MS));
     timer.unref();

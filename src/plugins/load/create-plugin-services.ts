@@ -6,8 +6,8 @@ import type { PluginServices } from '../api/plugin-services.ts';
 const SETTING = 'LONGSHORE_PLUGIN_ADDRESSES';
 
 /**
- * What a worker lends to its plugins. Connections are shared by the calls that may reach the same hosts, and end with the disposal.
- * @throws CONFIG_INVALID for addresses that are none.
+ * What a worker provides to its plugins. Calls that may reach the same hosts share connections; disposal closes these.
+ * @throws CONFIG_INVALID for invalid addresses.
  */
 export function createPluginServices(
   { LONGSHORE_FILES: filesDirectory, LONGSHORE_PLUGIN_ADDRESSES: addresses }: Pick<Config, 'LONGSHORE_FILES' | 'LONGSHORE_PLUGIN_ADDRESSES'>,

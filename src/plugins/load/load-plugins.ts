@@ -21,22 +21,23 @@ export interface LoadedPlugins {
 }
 
 export interface LoadOptions {
-  /** Where names are looked for. */
+  /** Directory in which names are looked up. */
   directory: string;
   known?: Plugin[];
-  /** Where plugins run; without it only those of `hostPlugins` can be loaded. */
+  /** Processes in which plugins run. Without it, only those of `hostPlugins` can be loaded. */
   isolates?: Isolates | undefined;
-  /** Names, as agents give them, of the plugins that the operator trusts with the worker's own process. */
+  /** Names, as agents write them, of the plugins that the operator trusts to run in the worker's own process. */
   hostPlugins?: string[];
-  /** Reads what runs in the host process again, though it was imported before; modules that it imports itself stay as they are. */
+  /** Imports a plugin of the host process again if its entry file has changed. Modules that this file imports are not imported again. */
   again?: boolean;
-  /** Compiles the schemas of a plugin's tools. One that is used for many plugins spares each of them the schema of schemas, which takes far longer. */
+  /** Compiles the schemas of a plugin's tools. Use the same function for many plugins: it compiles the meta-schema, which takes far longer, only once. */
   register?: (plugin: Plugin) => RegisteredTool[];
 }
 
 /**
- * Loads plugins by the names that agents give: absolute or `./` directories, or npm packages, both looked for from `directory`.
- * The code of a plugin runs in a fenced process of its own, or in this one where the operator says so. A plugin that fails is reported and does not stop the others; the same one named twice is loaded once.
+ * Loads plugins by the names that agents write: absolute or `./` directories, or npm packages, both looked up from `directory`.
+ * The code of a plugin runs in its own isolated process, or in this one if `hostPlugins` names the plugin. A plugin that fails is reported and does not stop
+ * the others; a plugin that is named twice is loaded once.
  */
 export async function loadPlugins(names: string[], options: LoadOptions): Promise<LoadedPlugins> {
   const { directory, known = [] } = options;
@@ -68,9 +69,9 @@ async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugi
     : trusted
       ? importPlugin(name, place, defaults, again)
       : isolatePlugin(name, place, defaults, isolates));
-  // Approvals are bound to it, so that another version of a package is not taken for the one that was asked about.
+  // Approvals are bound to the version: one for a version of a package must not count for another version.
   if (plugin.version === UNVERSIONED) plugin.version = defaults.version ?? UNVERSIONED;
-  // Compiles its schemas, so that a wrong one is a problem of this plugin and not of all.
+  // Compiles the schemas, so that an invalid one is a problem of this plugin and not of all.
   for (const tool of createRegistry([plugin], { ...(register && { register }) }).tools) await tool.compiled();
   return plugin;
 }

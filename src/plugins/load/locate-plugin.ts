@@ -10,20 +10,20 @@ import { MANIFEST_FILE } from '../dialects/pandora/manifest.ts';
 export interface PluginPlace {
   /** Its directory. */
   root: string;
-  /** The file to begin with: the manifest of a Pandora plugin, else what package.json names, else an index file. */
+  /** The entry file: the manifest of a Pandora plugin, else what package.json names, else an index file. */
   entry: string;
 }
 
 const INDEX_FILES = ['index.js', 'index.mjs', 'index.cjs', 'index.ts'];
-/** What MaiBot, Nekro Agent and Python's own tools have in the directory of a plugin. */
+/** Files that MaiBot, Nekro Agent and tools of Python expect in the directory of a plugin. */
 const PYTHON_FILES = ['plugin.py', '_manifest.json', '__init__.py', 'pyproject.toml', 'setup.py', 'requirements.txt', 'main.py'];
 const INSTEAD_OF_PYTHON =
   'Write it with longshore/maibot or longshore/nekro, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code';
 const SCOPED_OR_NOT = /^(@[^/]+\/)?[^/]+$/;
 
 /**
- * Finds a plugin by the name that agents give it: a directory where it is absolute or begins with `.`, else an npm package.
- * @throws PLUGIN_INVALID telling what was looked for where
+ * Finds a plugin by the name that agents write: a directory if it is absolute or begins with `.`, else an npm package.
+ * @throws PLUGIN_INVALID with what was looked for, and where
  */
 export async function locatePlugin(name: string, directory: string): Promise<PluginPlace> {
   const root = await rootOf(name, directory);
@@ -37,7 +37,7 @@ export async function locatePlugin(name: string, directory: string): Promise<Plu
   throw invalid(name, `${root} has none of ${[...named, ...INDEX_FILES].join(', ')}`, 'Put the plugin into one of these');
 }
 
-/** The directory of a plugin. @throws PLUGIN_INVALID where there is none. */
+/** The directory of a plugin. @throws PLUGIN_INVALID if there is none. */
 export async function rootOf(name: string, directory: string): Promise<string> {
   if (isPath(name)) {
     const root = resolve(directory, name);
@@ -55,7 +55,7 @@ export async function rootOf(name: string, directory: string): Promise<string> {
   throw invalid(name, `no package of this name is installed in ${resolve(directory)} or above${beside}`, `Run: npm install ${name}`);
 }
 
-/** Whether agents name a directory by this, and no package. */
+/** Whether a plugin's name means a directory and not a package. */
 export function isPath(name: string): boolean {
   return isAbsolute(name) || name.startsWith('.');
 }
@@ -67,7 +67,7 @@ export function modulesAbove(directory: string): string[] {
   return [join(at, 'node_modules'), ...(above === at ? [] : modulesAbove(above))];
 }
 
-/** What a plugin is called that does not say it: as its package, else as its directory. Its version is that of its package. */
+/** Id, version and description for a plugin that does not give them: those of its package.json. The id can also come from the name of the directory. */
 export async function defaultsOf(root: string): Promise<Partial<PluginDefinition>> {
   const file = await readPluginFile(root, 'package.json').then(
     (text) => parseForeign(text) as PackageFile,
@@ -114,7 +114,7 @@ function conditionOf(exported: unknown): string | undefined {
   return conditionOf(conditions['node'] ?? conditions['import'] ?? conditions['default'] ?? conditions['require']);
 }
 
-/** The file that a package means by a path: like Node, `main` may leave out the ending, and name a directory. */
+/** The file that a package means by a path. As in Node, `main` may omit the extension and may name a directory. */
 async function fileAt(path: string): Promise<string | undefined> {
   for (const candidate of [path, `${path}.js`, `${path}.cjs`, join(path, 'index.js'), join(path, 'index.cjs')]) {
     if (await isFile(candidate)) return candidate;

@@ -11,20 +11,20 @@ import { permissionsOf } from './permissions-of.ts';
 import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
 
-/** A source with what is at work of it. */
+/** A source with its running plugins. */
 export interface ManagedSource {
   source: PluginSource;
-  /** Ids of the plugins it had when it could be read last. */
+  /** Ids of its plugins when it was last read successfully. */
   ids: string[];
-  /** Those plugins, at work or not; for the reports. */
+  /** Those plugins, running or not; for the reports. */
   described?: Plugin[];
   instances: PluginInstance[];
   loaded?: LoadedSource;
-  /** Why not all of it, or not its newest version, is at work. */
+  /** Why a part of it, or its newest version, does not run. */
   problems: { pluginId?: string; error: Error }[];
 }
 
-/** What bringing plugins up works on. */
+/** What `bringUp` works on. */
 export interface Household {
   readonly options: ManagerOptions;
   readonly sources: ManagedSource[];
@@ -32,14 +32,14 @@ export interface Household {
   readonly builtins: Plugin[];
   readonly compile: Compile;
   readonly register: (plugin: Plugin) => RegisteredTool[];
-  /** What others who look after plugins could not even try. */
+  /** Plugins with another owner, such as MCP servers, that could not be tried. */
   readonly refused: { name: string; error: Error }[];
   isEnabled(pluginId: string): boolean;
   publish(): void;
   retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void;
 }
 
-/** A source on its way: loaded, and then plugin by plugin set to work. */
+/** A source that is being brought up: first it is loaded, then its plugins are started one by one. */
 interface Candidate {
   managed: ManagedSource;
   loaded: LoadedSource;
@@ -52,12 +52,12 @@ interface Item {
   candidate: Candidate;
 }
 
-/** Sources that are loaded at a time. */
+/** Number of sources that are loaded at the same time. */
 const AT_ONCE = 4;
 
 /**
- * Loads sources and puts them to work in the order of their dependencies. One that was at work is replaced only by a whole new version;
- * of a new one whatever can work does.
+ * Loads sources and starts their plugins in the order of their dependencies. A source that runs is replaced only by a new version without problems. Of a
+ * source that does not run, every plugin that can run is started.
  */
 export async function bringUp(household: Household, sources: ManagedSource[], { again = false } = {}): Promise<void> {
   const candidates = await loadAll(household, sources, again);
@@ -115,7 +115,7 @@ function withoutCollisions(items: Item[], { builtins }: Household, others: Manag
   return { distinct: items.filter((item) => !colliding.has(item)), colliding };
 }
 
-/** Dependencies are looked at again: one may have failed since the order was made. */
+/** Checks the dependencies again: one may have failed after the order was made. */
 async function start(household: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
   const { options, settings, compile, register } = household;
   const { plugin, candidate } = item;
@@ -127,7 +127,7 @@ async function start(household: Household, item: Item, present: ReadonlySet<stri
     const granted = options.requireGrants ? grantedTo(household, source, plugin.id) : undefined;
     const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, granted, bounds: boundsOf(source.pins) });
     candidate.instances.push(instance);
-    // It may have made other tools of itself.
+    // Its own `load` may have changed its tools.
     for (const tool of register(instance.plugin)) await tool.compiled();
     if (!options.requireGrants) await tellUngranted(household, source, plugin);
     return true;
@@ -137,7 +137,7 @@ async function start(household: Household, item: Item, present: ReadonlySet<stri
   }
 }
 
-/** For those who try a plugin out: what production would refuse. */
+/** Logs what production would refuse, for people who try a plugin out. */
 async function tellUngranted(household: Household, source: PluginSource, plugin: Plugin): Promise<void> {
   const missing = await ungrantedOf(plugin, grantedTo(household, source, plugin.id));
   if (missing.length === 0) return;
@@ -151,7 +151,7 @@ function blame({ plugin, candidate }: Item, error: Error): void {
   candidate.problems.push({ pluginId: plugin.id, error });
 }
 
-/** Puts a candidate in its source's place, or drops it where the old version is better than what came of the new one. */
+/** Puts a candidate in the place of its source's current version, or discards it where the current version must stay. */
 async function settle(household: Household, { managed, loaded, instances, problems }: Candidate): Promise<void> {
   const { log, hostPlugins } = household.options;
   const { instances: former, loaded: formerLoaded } = managed;
@@ -176,7 +176,7 @@ async function settle(household: Household, { managed, loaded, instances, proble
     log.warn({ plugin: managed.source.name }, "a plugin runs in the worker's own process, as LONGSHORE_HOST_PLUGINS says");
   if (instances.length > 0) log.info({ source: managed.source.name, plugins: instances.map(({ plugin }) => describe(plugin)) }, 'plugins loaded');
   household.retire(former, formerLoaded);
-  // Without anything at work it needs no process.
+  // Without a running plugin the source needs no process.
   if (instances.length > 0) return;
   delete managed.loaded;
   await loaded[Symbol.asyncDispose]();

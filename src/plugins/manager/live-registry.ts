@@ -1,6 +1,6 @@
 import type { Registry } from '../registry/registry.ts';
 
-/** A registry whose plugins may be replaced while it is used: each question is answered by the newest snapshot. */
+/** A registry whose plugins may be replaced while it is used: the newest snapshot answers each question. */
 export interface LiveRegistry extends Registry {
   replace(snapshot: Registry): void;
 }

@@ -1,16 +1,16 @@
 import type { Plugin } from '../api/define-plugin.ts';
 
 export interface LoadOrder<Item> {
-  /** Each after all that it depends on. */
+  /** Each plugin after all its dependencies. */
   ordered: Item[];
-  /** Those that cannot be loaded, and why. */
+  /** Plugins that cannot be loaded, and why. */
   problems: Map<Item, string>;
 }
 
 /**
- * Puts plugins into an order in which each comes after its dependencies; plugins that do not depend on each other keep theirs.
- * A missing dependency and a cycle are problems of those that lead there, and of no others.
- * @param present ids of plugins that are there already
+ * Orders plugins so that each comes after its dependencies; plugins that do not depend on each other keep their order.
+ * A missing dependency or a cycle is a problem of the plugins that lead to it, and of no others.
+ * @param present ids of plugins that are loaded already
  */
 export function loadOrder<Item extends { plugin: Pick<Plugin, 'id' | 'dependencies'> }>(items: Item[], present: ReadonlySet<string>): LoadOrder<Item> {
   const byId = new Map(items.map((item) => [item.plugin.id, item]));
@@ -21,7 +21,7 @@ export function loadOrder<Item extends { plugin: Pick<Plugin, 'id' | 'dependenci
     const { id, dependencies = [] } = item.plugin;
     for (const needed of dependencies) {
       const problem = problemOf(needed, [...path, id]);
-      // A cycle may have settled this one on the way.
+      // A cycle may have reported this plugin during the visit.
       if (problem !== undefined && !problems.has(item)) problems.set(item, problem);
     }
     if (!problems.has(item)) ordered.add(item);

@@ -7,21 +7,21 @@ import type { PluginSource } from './plugin-source.ts';
 
 export interface ManagerOptions {
   sources: PluginSource[];
-  /** Where the names of sources are looked for. */
+  /** The directory in which sources are looked up by name. */
   directory: string;
   hostPlugins: string[];
-  /** Refuses plugins that ask for something that no operator granted. Default: they have what they ask for, and the log says so. */
+  /** Refuses plugins that ask for a permission that no operator granted. Default: they get what they ask for, and the log reports it. */
   requireGrants?: boolean;
   /** Where plugins run; without it only those of `hostPlugins` can be loaded. */
   isolates: Isolates | undefined;
-  /** Plugins that are part of the worker; they may ask the registry that they become part of. */
+  /** Plugins that are part of the worker. They may query the registry that they become part of. */
   builtins: (registry: Registry) => Plugin[];
   store: Pick<Store['plugins'], 'settings' | 'takeBackConfig' | 'report' | 'stillHere' | 'forget' | 'follow'>;
   hostId: string;
   environment: (name: string) => string | undefined;
   log: Logger;
-  /** Told after each change, once all sources have been loaded. */
+  /** Called after each change, once all sources have been loaded. */
   onChange?: (registry: Registry) => void;
-  /** How long a plugin that was replaced may go on with its calls. Default one hour. */
+  /** Milliseconds for which a plugin that was replaced may continue its calls. Default one hour. */
   drainMs?: number;
 }

@@ -4,21 +4,21 @@ import type { PermissionBound, PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Permissions, Plugin } from '../api/define-plugin.ts';
 
-/** What decides what a plugin asks for. */
+/** The parts of a plugin that decide which permissions it asks for. */
 export type Asking = Pick<Plugin, 'tools' | 'environment'>;
 
-/** One thing that a plugin wants and a bound does not let it have. */
+/** One permission that a plugin wants beyond a bound. */
 export interface Excess {
   who: string;
   permission: keyof Permissions;
-  /** Absent for those that are wanted or not. */
+  /** Absent for a permission that has no list of values. */
   value?: string;
   allowed: string[];
 }
 
 const MOST_TOLD = 5;
 
-/** What the agents that name a plugin let it have at most. */
+/** The upper bounds of a plugin's permissions, from the agents that name it. */
 export function boundsOf(pins: PluginPin[]): PermissionBound[] {
   return pins.flatMap(({ permissions }) => permissions ?? []);
 }
@@ -42,7 +42,7 @@ export async function checkBounds(plugin: Pick<Plugin, 'id'> & Asking, bounds: P
   });
 }
 
-/** What a plugin wants beyond one of the bounds. */
+/** The permissions that a plugin wants beyond one of the bounds. */
 export async function excessesOver({ tools, environment }: Asking, bounds: PermissionBound[]): Promise<Excess[]> {
   const variables = environment.map(({ name }) => name);
   const wanted: [who: string, permissions: Permissions][] = [
@@ -71,7 +71,7 @@ const COVERS: Record<'network' | 'env' | 'fs', (value: string, allowed: string[]
   network(value, allowed) {
     const names = allowed.map((name) => name.toLowerCase());
     const host = value.toLowerCase();
-    // A host without a port stands for all of its ports.
+    // A host without a port allows all its ports.
     return names.includes(host) || names.includes(host.replace(/:\d+$/, ''));
   },
   env: (value, allowed) => allowed.includes(value),
@@ -82,7 +82,7 @@ const COVERS: Record<'network' | 'env' | 'fs', (value: string, allowed: string[]
   },
 };
 
-/** Where a path leads now; one that is not there yet stands for itself. */
+/** The path after all links are resolved; a path that does not exist yet stays as it is. */
 async function reallyAt(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
 }

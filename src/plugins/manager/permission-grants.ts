@@ -11,12 +11,12 @@ import type { PluginSource } from './plugin-source.ts';
 
 const MOST_TOLD = 5;
 
-/** Permissions that reach nothing outside of the plugin's process: they need no grant. */
+/** Permissions that reach nothing outside of the plugin's process, so they need no grant. */
 const HARMLESS = { time: true, random: true };
 
 /**
- * What operators granted a plugin of a source; undefined is everything. Who writes a bound grants what lies within it, and a plugin that is named in
- * LONGSHORE_HOST_PLUGINS is not held by permissions at all.
+ * What operators granted to a plugin of a source; undefined: everything. An operator who writes a bound grants what lies within it. A plugin in
+ * LONGSHORE_HOST_PLUGINS is not limited by permissions.
  */
 export function grantedTo(
   { options, settings }: { options: Pick<ManagerOptions, 'hostPlugins'>; settings: ReadonlyMap<string, Pick<PluginSettings, 'granted'>> },
@@ -27,12 +27,12 @@ export function grantedTo(
   return settings.get(pluginId)?.granted ?? {};
 }
 
-/** What a plugin asks for and no operator granted. */
+/** The permissions that a plugin asks for and that no operator granted. */
 export async function ungrantedOf(plugin: Asking, granted: PermissionBound | undefined): Promise<Excess[]> {
   return granted ? excessesOver(plugin, [{ ...granted, ...HARMLESS }]) : [];
 }
 
-/** @throws PERMISSION_NOT_GRANTED with the line that grants all that is missing */
+/** @throws PERMISSION_NOT_GRANTED with the command that grants everything that is missing */
 export async function checkGrants(plugin: Pick<Plugin, 'id'> & Asking, granted: PermissionBound | undefined): Promise<void> {
   const missing = await ungrantedOf(plugin, granted);
   if (missing.length === 0) return;
@@ -43,7 +43,7 @@ export async function checkGrants(plugin: Pick<Plugin, 'id'> & Asking, granted: 
     problem: wanted.slice(0, MOST_TOLD).join('; ') + more,
     it: wanted.length === 1 ? 'it' : 'them',
     command: grantCommand(plugin.id, missing),
-    // An entry is a bound as well: it has to name all that the plugin asks for.
+    // An entry is also a bound, so it must name everything that the plugin asks for.
     entry: inYaml(permissionsOf(plugin.tools, plugin.environment)),
   });
 }
@@ -54,7 +54,7 @@ export function grantCommand(pluginId: string, missing: Excess[]): string {
   return ['longshore plugins grant', shellWord(pluginId), ...options].join(' ');
 }
 
-/** Excesses as an object of permissions; none of them is a flag. */
+/** The values of excesses by permission. None of them is a flag, because flags need no grant. */
 export function permissionsIn(missing: Excess[]): Record<string, string[]> {
   const all: Record<string, string[]> = {};
   for (const { permission, value = '' } of missing) all[permission] = [...new Set([...(all[permission] ?? []), value])];
@@ -68,7 +68,7 @@ function inYaml(permissions: JsonObject): string {
   return `permissions: { ${parts.join(', ')} }`;
 }
 
-/** In quotes wherever YAML could read something else. */
+/** In quotes where YAML could read something else. */
 function scalar(value: unknown): string {
   const text = String(value);
   return /^[A-Za-z_/][\w./-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text) ? text : JSON.stringify(text);

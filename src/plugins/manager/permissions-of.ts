@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 
-/** All that the tools of a plugin ask for together, and the variables that the plugin itself asks for. */
+/** The permissions of all tools of a plugin together, and the variables of the plugin itself. */
 export function permissionsOf(tools: Plugin['tools'], environment: Plugin['environment'] = []): JsonObject {
   const all: JsonObject = {};
   const variables = environment.map(({ name }) => name);

@@ -8,12 +8,12 @@ import { isBelow } from '../files/territory.ts';
 import { readPluginFile } from '../files/read-plugin-file.ts';
 import { readRealFile } from '../files/read-real-file.ts';
 
-/** Of one file. */
+/** Limit for one file. */
 const MAX_BYTES = 1024 * 1024 * 1024;
 
 /**
- * Checks that a plugin's directory is what its pin says.
- * @throws PLUGIN_INVALID that tells what was found.
+ * Checks that a plugin's directory matches its pin.
+ * @throws PLUGIN_INVALID with what was found.
  */
 export async function checkPin(name: string, root: string, { version, digest }: PluginPin): Promise<void> {
   if (version !== undefined) {
@@ -29,8 +29,8 @@ export async function checkPin(name: string, root: string, { version, digest }: 
 }
 
 /**
- * `sha256:…` of the names and contents of all files of a directory. What git keeps for itself does not count, links count by where they lead.
- * @throws PLUGIN_INVALID for a link out of the directory: what lies there could change unseen
+ * `sha256:…` of the names and contents of all files of a directory. Files of git (`.git`) are left out. A link counts with its target path.
+ * @throws PLUGIN_INVALID for a link out of the directory: the digest would not notice a change of its target
  */
 export async function digestOf(root: string): Promise<string> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
@@ -47,7 +47,7 @@ export async function digestOf(root: string): Promise<string> {
       throw unlike(root, `it has no digest, since its link ${name} leads out of it`, 'Put what it leads to there');
     }
     const content = isLink ? await readlink(path) : await contentOf(root, top, path, name);
-    // Lengths part names and contents, so that no two trees write the same.
+    // Lengths separate names and contents, so that two different trees never give the same input.
     hash.update(`${isLink ? 'link' : 'file'} ${Buffer.byteLength(name)} ${name} ${Buffer.byteLength(content)} `).update(content);
   }
   return `sha256:${hash.digest('hex')}`;

@@ -9,9 +9,9 @@ const ANY_REFERENCE = /\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}/;
 export type PreparedConfig = { config: JsonObject } | { problems: string[] };
 
 /**
- * Makes what a plugin is given of what was written: defaults of the schema and the values of variables are filled in, and the whole is checked.
+ * Makes the configuration that a plugin receives: fills in the defaults of the schema and the values of variables, and checks the result.
  * Problems name the path and never a secret's value.
- * @param compile one that is used for other schemas too; to make one takes longer than all the rest
+ * @param compile one that is used for other schemas too; to make one takes longer than everything else here
  */
 export async function prepareConfig(
   pluginId: string,
@@ -32,7 +32,7 @@ export async function prepareConfig(
   }
 }
 
-/** What can be said of a configuration without the variables of the worker. */
+/** The problems of a configuration that can be found without the variables of the worker. */
 export async function problemsAsWritten(
   pluginId: string,
   schema: JsonObject | undefined,
@@ -43,7 +43,7 @@ export async function problemsAsWritten(
   const plain = plainSecrets(schema, written, '');
   if (plain.length > 0) return plain;
   const check = compile(pluginId, 'config', 'configuration', withoutSecrets(schema));
-  // What a reference stands for is not known here: the check of the worker decides about these.
+  // The value behind a reference is not known here: the worker checks it.
   const unknown = pathsOfReferences(written, '');
   return (await check(withDefaults(schema, written))).filter((problem) => !unknown.some((path) => problem.startsWith(`${path}:`)));
 }
@@ -59,7 +59,7 @@ function plainSecrets(schema: JsonObject, value: Json | undefined, path: string)
   return Object.entries(value).flatMap(([key, inner]) => plainSecrets(asSchema(properties[key] ?? schema['additionalProperties']), inner, `${path}/${key}`));
 }
 
-/** What a variable holds is not told. */
+/** Removes the value of a variable from a problem. */
 function unquoted(problem: string, references: string[]): string {
   return references.some((path) => problem.startsWith(`${path}:`)) ? problem.replace(/, got .*$/s, '') : problem;
 }
@@ -68,7 +68,7 @@ function asSchema(value: Json | undefined): JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value) ? value : {};
 }
 
-/** A message may quote a value that does not fit; of a secret only the type is checked, so that none is ever quoted. */
+/** A message may quote a value that does not match. Of a secret only the type is checked, so that no message quotes it. */
 function withoutSecrets(schema: JsonObject): JsonObject {
   const plain =
     schema['x-secret'] === true

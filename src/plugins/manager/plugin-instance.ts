@@ -11,7 +11,7 @@ import type { Compile } from '../registry/validate-arguments.ts';
 import { prepareConfig } from './plugin-config.ts';
 import { countCalls, type CountedPlugin } from './running-calls.ts';
 
-/** A plugin at work. */
+/** A running plugin. */
 export interface PluginInstance extends CountedPlugin {
   config: JsonObject;
   configVersion: number;
@@ -19,27 +19,27 @@ export interface PluginInstance extends CountedPlugin {
 }
 
 export interface InstanceParts {
-  /** What the plugin may want at most. */
+  /** Upper bounds of the plugin's permissions. */
   bounds?: PermissionBound[];
-  /** What operators granted it; everything when absent. */
+  /** What operators granted to it; everything when absent. */
   granted?: PermissionBound | undefined;
   environment: (name: string) => string | undefined;
   log: Logger;
-  /** Of JSON Schemas; one for many plugins spares each of them to make one. */
+  /** Compiler of JSON Schemas. To share one between plugins saves the time to make one for each. */
   compile?: Compile;
 }
 
 const HOOK_TIMEOUT_MS = 30_000;
 
 type Hook = 'load' | 'unload' | 'updateConfig';
-/** By these their authors know them. */
+/** The names of the hooks that authors know. */
 const MAIBOT_NAMES: Record<Hook, string> = { load: 'onLoad', unload: 'onUnload', updateConfig: 'onConfigUpdate' };
 
 type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
 
 /**
- * Sets a plugin to work: with its variables, its configuration, and its own `load`.
- * @throws PERMISSION_NOT_GRANTED, or PLUGIN_INVALID naming the variable or the part of the configuration that is missing, or with what `load` threw.
+ * Starts a plugin: checks its permissions, its variables and its configuration, and runs its own `load`.
+ * @throws PERMISSION_NOT_GRANTED, or PLUGIN_INVALID naming the variable that is missing or the wrong part of the configuration, or with what `load` threw.
  */
 export async function startInstance(plugin: Plugin, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<PluginInstance> {
   const { id } = plugin;
@@ -59,14 +59,14 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
     warn: (message: string, values: object = {}) => log.warn(values, message),
   };
   await run(plugin, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
-  // It may have made other tools of itself.
+  // Its own `load` may have changed its tools.
   await checkPermissions(plugin, bounds, parts);
   return { ...countCalls(plugin), config: prepared.config, configVersion, bounds };
 }
 
 /**
- * Gives a plugin that is at work another configuration. Until it has taken it, its calls go on with the old one.
- * @throws PLUGIN_INVALID as `startInstance` does; the instance then has the configuration that it had.
+ * Gives a running plugin another configuration. Until the plugin has accepted it, its calls continue with the old one.
+ * @throws as `startInstance` does; `instance` then keeps its former configuration.
  */
 export async function configureInstance(instance: PluginInstance, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<void> {
   const { plugin } = instance;
@@ -94,7 +94,7 @@ export async function stopInstance({ plugin }: PluginInstance, log: Logger): Pro
   await run(plugin, 'unload', () => plugin.unload?.()).catch((error: unknown) => log.warn({ plugin: plugin.id, err: error }, 'a plugin failed to unload'));
 }
 
-/** A hook is a plugin's code, which may throw anything or take for ever. */
+/** A hook is code of the plugin, which may throw anything or never end. */
 async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void> | undefined): Promise<void> {
   try {
     await inTime(work(), HOOK_TIMEOUT_MS, () => new Error(`it took longer than ${HOOK_TIMEOUT_MS} ms`));

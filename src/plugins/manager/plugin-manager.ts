@@ -13,23 +13,23 @@ import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
 import { createCompiler } from '../registry/validate-arguments.ts';
 
-/** The plugins of a worker, which come, change and go while it runs. */
+/** The plugins of a worker, which are added, changed and removed while it runs. */
 export interface PluginManager extends AsyncDisposable {
-  /** Of the moment: it answers for what is loaded now. */
+  /** Answers for what is loaded at the moment of the question. */
   registry: Registry;
   configOf(pluginId: string): JsonObject;
-  /** Whether operators let a plugin be used. */
+  /** Whether operators have enabled a plugin. */
   isEnabled(pluginId: string): boolean;
   /**
-   * Loads a source again, by the name that agents give it. Calls that are under way end with the version they began with; a version that cannot be
-   * loaded leaves the old one at work, and its error in the reports and the log.
+   * Loads a source again, by the name that agents use. Calls that are under way finish with the version that they began with. When the new version cannot be
+   * loaded, the old one continues to run, and the error is in the reports and the log.
    */
   reload(name: string): Promise<void>;
-  /** Does what operators have written into the settings since the last time. */
+  /** Applies what operators have changed in the settings since the last time. */
   follow(): Promise<void>;
   /**
-   * Adds plugins that others look after, such as MCP servers, or puts them in the place of those of the same ids; `refused` are to be reported as failed.
-   * @throws what `createRegistry` does; then nothing has changed
+   * Adds plugins that have another owner, such as MCP servers, or replaces those of the same ids; `refused` are reported as failed.
+   * @throws as `createRegistry` does; then nothing has changed
    */
   provide(plugins: Plugin[], refused?: Household['refused']): void;
 }
@@ -37,7 +37,7 @@ export interface PluginManager extends AsyncDisposable {
 const DRAIN_MS = 3_600_000;
 const TELL_MS = 30_000;
 
-/** Loads all sources and keeps them as the settings say. A source that fails is told and stops no other. */
+/** Loads all sources and keeps them as the settings require. A source that fails is reported and does not stop the others. */
 export async function openPluginManager(options: ManagerOptions): Promise<PluginManager> {
   const manager = new Manager(options);
   await manager.start();
@@ -56,9 +56,9 @@ class Manager implements PluginManager, Household {
   private readonly closing = new AbortController();
   private readonly retiring = new Set<Promise<void>>();
   private readonly report;
-  /** Before that the registry is not whole. */
+  /** Until then the registry is not complete. */
   private started = false;
-  /** Changes come one after the other. */
+  /** Changes run one after the other. */
   private readonly turns = createTurns();
   private following: Promise<void> = Promise.resolve();
   private unfollow = () => {};
@@ -116,7 +116,7 @@ class Manager implements PluginManager, Household {
       throw error;
     }
     this.refused = refused;
-    // The settings may have changed since they were asked for.
+    // The settings may have changed since these plugins read them.
     for (const plugin of plugins) plugin.setEnabled?.(this.isEnabled(plugin.id));
     void this.inTurn(() => this.report());
   }
@@ -125,7 +125,7 @@ class Manager implements PluginManager, Household {
     return this.settings.get(pluginId)?.enabled ?? true;
   }
 
-  /** Puts what is loaded and enabled into the registry. @throws PLUGIN_COLLISION; then the registry is as it was. */
+  /** Puts what is loaded and enabled into the registry. @throws PLUGIN_COLLISION; then the registry is unchanged. */
   publish(): void {
     const plugins = [...this.builtins, ...this.sources.flatMap(({ instances }) => instances.map(({ plugin }) => plugin))];
     const disabled = [...this.settings.values()].filter(({ enabled }) => !enabled).map(({ pluginId }) => pluginId);
@@ -138,7 +138,7 @@ class Manager implements PluginManager, Household {
     if (this.started) this.options.onChange?.(this.registry);
   }
 
-  /** Ends plugins once nothing of them runs any more; nobody waits for it. */
+  /** Ends plugins once none of their calls is under way, or after `drainMs`. Does not wait for that. */
   retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void {
     const { log, drainMs = DRAIN_MS } = this.options;
     const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(drainMs)]);
@@ -184,12 +184,12 @@ class Manager implements PluginManager, Household {
   private async obey(before: PluginSettings | undefined, now: PluginSettings): Promise<void> {
     const named = this.sources.filter(({ ids, source }) => ids.includes(now.pluginId) || source.name === now.pluginId);
     const isRegranted = grantsOf(before) !== grantsOf(now);
-    // What a revoked permission was for ends, whatever else becomes of the plugin.
+    // First removes a plugin that uses a revoked permission, whatever else changes for the plugin.
     if (isRegranted) for (const managed of named) await this.withdraw(managed, now.pluginId);
     const isReload = (before?.reloads ?? 0) !== now.reloads;
     if (isReload || (before?.enabled ?? true) !== now.enabled) {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
-      // At once, whatever becomes of loading it.
+      // At once, even where the plugin cannot be loaded.
       this.publish();
       this.tellServer(now, isReload);
       return bringUp(this, now.enabled ? this.withWaiting(named) : named, { again: true });
@@ -197,22 +197,22 @@ class Manager implements PluginManager, Household {
     return this.adjust(named, now, isRegranted);
   }
 
-  /** For another configuration or other grants. */
+  /** Applies another configuration or other grants. */
   private async adjust(named: ManagedSource[], now: PluginSettings, isRegranted: boolean): Promise<void> {
     const isRefused = isRegranted && named.some(({ problems }) => problems.length > 0);
-    // It, or a newer version of it, may have been kept from being loaded by its configuration or by what was not granted.
+    // The plugin, or a newer version of it, may have been refused because of its configuration or of a missing grant.
     if (isRefused || !this.instanceOf(now.pluginId)) await bringUp(this, this.withWaiting(named), { again: true });
     const instance = this.instanceOf(now.pluginId);
     if (instance && instance.configVersion !== now.configVersion) await this.configure(instance, now);
   }
 
-  /** With the sources that could not be loaded and depend on others: it may have been for want of those. */
+  /** Adds the sources that have problems and dependencies: a missing dependency may be the cause. */
   private withWaiting(named: ManagedSource[]): ManagedSource[] {
     const waits = ({ problems, described = [] }: ManagedSource) => problems.length > 0 && described.some(({ dependencies = [] }) => dependencies.length > 0);
     return this.sources.filter((managed) => named.includes(managed) || waits(managed));
   }
 
-  /** Takes a plugin away from the agents when it has a permission that is not granted any more; calls under way end by themselves. */
+  /** Removes a plugin from the agents when it has a permission that is no longer granted. Calls that are under way may finish. */
   private async withdraw(managed: ManagedSource, pluginId: string): Promise<void> {
     const instance = managed.instances.find(({ plugin }) => plugin.id === pluginId);
     if (!instance || !this.options.requireGrants) return;
@@ -226,7 +226,7 @@ class Manager implements PluginManager, Household {
     this.options.log.warn({ plugin: pluginId }, 'a permission of a plugin was revoked; it is taken away');
   }
 
-  /** What others look after. */
+  /** Notifies a plugin that has another owner, such as an MCP server. */
   private tellServer({ pluginId, enabled }: PluginSettings, isReload: boolean): void {
     const server = this.builtins.find(({ id }) => id === pluginId);
     server?.setEnabled?.(enabled);
@@ -245,7 +245,7 @@ class Manager implements PluginManager, Household {
     }
   }
 
-  /** Undefined is everything. */
+  /** Undefined: everything. */
   private grantedTo(pluginId: string): PermissionBound | undefined {
     const managed = this.sources.find(({ instances }) => instances.some(({ plugin }) => plugin.id === pluginId));
     return managed && this.options.requireGrants ? grantedTo(this, managed.source, pluginId) : undefined;
@@ -263,7 +263,7 @@ class Manager implements PluginManager, Household {
     }
   }
 
-  /** Reports are written when something changes; that we are there to write them has to be told besides. */
+  /** Reports are written only when something changes, so the worker also reports at intervals that it runs. */
   private async tellOfUs(): Promise<void> {
     if (Date.now() - this.toldAt < TELL_MS) return;
     this.toldAt = Date.now();
@@ -280,7 +280,7 @@ function differs(before: PluginSettings | undefined, now: PluginSettings): boole
   return isOther || grantsOf(before) !== grantsOf(now);
 }
 
-/** As a text that is the same for the same grants: the store sorts them. */
+/** Text that is the same for the same grants: the store sorts them. */
 function grantsOf(settings: PluginSettings | undefined): string {
   return JSON.stringify(settings?.granted ?? {});
 }

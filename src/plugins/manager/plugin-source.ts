@@ -9,15 +9,15 @@ import { checkPin } from './pins.ts';
 /** A plugin as agents name it. */
 export interface PluginSource {
   name: string;
-  /** What the agents that name it say it has to be. */
+  /** The versions, digests and permissions that the agents require. */
   pins: PluginPin[];
 }
 
-/** The code of a source, loaded, but not yet at work. */
+/** The code of a source: loaded, but not yet started. */
 export interface LoadedSource extends AsyncDisposable {
-  /** Several where a directory holds several. */
+  /** More than one where a directory contains several. */
   plugins: Plugin[];
-  /** What else of it could not be loaded. */
+  /** Errors of the parts that could not be loaded. */
   problems: Error[];
 }
 
@@ -39,7 +39,7 @@ export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>
 
 /**
  * Loads a source. Disposing it ends its processes.
- * @throws PLUGIN_INVALID and what else `loadPlugins` tells as a problem, when nothing of it can be loaded.
+ * @throws PLUGIN_INVALID, or another problem that `loadPlugins` reports, when nothing of it can be loaded.
  */
 export async function loadSource({ name, pins }: PluginSource, { isolates, ...options }: SourceOptions): Promise<LoadedSource> {
   if (options.hostPlugins?.includes(name) && pins.some(({ permissions }) => permissions !== undefined)) throw unbounded(name);
@@ -54,7 +54,7 @@ export async function loadSource({ name, pins }: PluginSource, { isolates, ...op
     await group?.[Symbol.asyncDispose]();
     throw errors[0] ?? new Error(`${name} has no plugin`);
   }
-  // Not copied: `load` may change what a plugin says of itself. Where it came from is not for the plugin to say: agents are given its tools by that.
+  // Not copied: `load` may change the plugin's fields. The source is set here and not by the plugin, because it decides which agents get the plugin's tools.
   for (const plugin of plugins) plugin.source = name;
   return {
     plugins,

@@ -7,7 +7,7 @@ import { permissionsOf } from './permissions-of.ts';
 
 type Parts = Pick<ManagerOptions, 'store' | 'hostId' | 'log'> & { household: Household };
 
-/** Writes down how the plugins are, where that has changed since it was last called. */
+/** Writes the state of the plugins to the store where it has changed since the last call. */
 export function createReporter({ store, hostId, log, household }: Parts): () => Promise<void> {
   const written = new Map<string, string>();
   return async () => {
@@ -29,7 +29,7 @@ export function createReporter({ store, hostId, log, household }: Parts): () => 
   };
 }
 
-/** One for each plugin of a source; one for the source where it has not even told its plugins. */
+/** One report for each plugin of a source; one for the source where its plugins are not known. */
 async function reportsOf(managed: ManagedSource, household: Household): Promise<PluginReport[]> {
   const { source, described = [], instances, problems } = managed;
   const atWork = instances.map(({ plugin }) => plugin);
@@ -54,12 +54,12 @@ async function ungrantedIn(plugin: Plugin, { source }: ManagedSource, household:
   return { ungranted: permissionsIn(missing), ...(household.options.requireGrants && { denied: true as const }) };
 }
 
-/** Of something that has not told what it is. */
+/** The report of a source or server whose plugins are not known. */
 function failedReport(name: string, errors: Error[]): PluginReport {
   return { name, health: 'failed', tools: [], permissions: {}, alerts: [], ...errorOf(errors) };
 }
 
-/** MCP servers look after themselves, and tell what is wrong with them. */
+/** MCP servers maintain themselves and report their own problems. */
 function serverReports(household: Household): PluginReport[] {
   const servers = household.builtins.filter(({ dialect }) => dialect === 'mcp');
   const refused = new Map(household.refused.map(({ name, error }) => [name, failedReport(name, [error])]));

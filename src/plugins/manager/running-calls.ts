@@ -1,11 +1,11 @@
 import type { Plugin, Tool } from '../api/define-plugin.ts';
 
-/** A plugin that can be taken away once nothing of it runs. */
+/** A plugin that can be removed once none of its calls is under way. */
 export interface CountedPlugin {
   plugin: Plugin;
-  /** Takes over what the plugin has made of its tools and alerts since. */
+  /** Takes over tools and alerts that the plugin has changed. */
   refresh(): void;
-  /** Resolves when no call of it is under way, or when `signal` aborts: to how many are. */
+  /** Resolves when none of its calls is under way, or when `signal` aborts, with the number of calls that are still under way. */
   drained(this: void, signal: AbortSignal): Promise<number>;
 }
 
@@ -39,7 +39,7 @@ export function createRunningCalls(): RunningCalls {
   };
 }
 
-/** Counts the calls of a plugin's tools and of what it is asked for at each step. */
+/** Counts the calls of a plugin's tools and of its functions that run at each step. */
 export function countCalls(plugin: Plugin): CountedPlugin {
   const { counted, drained } = createRunningCalls();
   const tools = () => plugin.tools.map((tool): Tool => ({ ...tool, execute: (input, context) => counted(() => tool.execute(input, context)) }));

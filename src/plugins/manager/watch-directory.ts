@@ -2,17 +2,17 @@ import { readdirSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Logger } from '../../platform/log.ts';
 
-/** What a build or an installation writes by the thousand. */
+/** Directories in which a build or an installation writes thousands of files. */
 const IGNORED = new Set(['node_modules', '.git']);
 
 export interface WatchedDirectory extends Disposable {
-  /** Looks for directories that have come or gone; to be called after a change, since what was replaced is not heard of any more. */
+  /** Watches the directories that exist now. Must be called after a change, because a watch of a directory that was replaced reports nothing more. */
   renew(): void;
 }
 
 /**
- * Calls `onChange` when anything in a directory changes, or the directory itself comes, goes or is replaced. `node_modules` and `.git` are left out.
- * Directories are watched one by one: one watch over a whole tree would open all of `node_modules`, and is deaf once the directory was replaced.
+ * Calls `onChange` when anything in a directory changes, or when the directory itself is created, removed or replaced. `node_modules` and `.git` are left out.
+ * Directories are watched one by one: one watch over a whole tree would open all of `node_modules`, and reports nothing after the directory was replaced.
  */
 export function watchDirectory(root: string, onChange: () => void, log: Logger): WatchedDirectory {
   const watchers = new Map<string, FSWatcher>();
@@ -24,7 +24,7 @@ export function watchDirectory(root: string, onChange: () => void, log: Logger):
       watcher.on('error', () => watcher.close());
       watchers.set(path, watcher);
     } catch (error) {
-      // One that has just gone is told by the one above it.
+      // The directory was just removed; the watch of the directory above it reports that.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   };
@@ -45,7 +45,7 @@ export function watchDirectory(root: string, onChange: () => void, log: Logger):
   return { renew, [Symbol.dispose]: close };
 }
 
-/** Watches for the next part of a path in the nearest directory above it that is there. Returns that part while it is missing. */
+/** Watches for the next part of a path in the nearest directory above it that exists. Returns that part while it is missing. */
 function addNearest(path: string, add: (path: string, concerns: (name: string | null) => boolean) => void): string | undefined {
   const above = dirname(path);
   if (above === path) return undefined;
@@ -69,7 +69,7 @@ function isThere(path: string): boolean {
   }
 }
 
-/** One that goes while it is looked at has none. */
+/** A directory that is removed during the read has no entries. */
 function entriesOf(path: string) {
   try {
     return readdirSync(path, { withFileTypes: true });

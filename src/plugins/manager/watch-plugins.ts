@@ -8,24 +8,24 @@ import { watchDirectory, type WatchedDirectory } from './watch-directory.ts';
 export interface WatchOptions {
   /** Names of sources, as agents give them. */
   names: string[];
-  /** Where the names are looked for. */
+  /** The directory in which the names are looked up. */
   directory: string;
   plugins: Pick<PluginManager, 'reload'>;
   log: Logger;
-  /** How long a directory has to be quiet. Default 200 ms. */
+  /** How long a directory must be unchanged before its plugin is loaded again. Default 200 ms. */
   quietMs?: number;
 }
 
 const QUIET_MS = 200;
 
-/** Loads plugins again whose directories change, come or are replaced. Disposing it ends the watch, once what it set off is done. */
+/** Loads plugins again whose directories are changed, created or replaced. Disposing it ends the watch and waits for the loads that it started. */
 export async function watchPlugins({ names, directory, plugins, log, quietMs = QUIET_MS }: WatchOptions): Promise<AsyncDisposable> {
   const watched = new Map<string, WatchedDirectory>();
   const timers = new Map<string, NodeJS.Timeout>();
   const reloads = new Set<Promise<void>>();
   const reload = (name: string) => {
     timers.delete(name);
-    // First, so that nothing that changes while it is loaded is missed.
+    // Renewed first, so that no change during the load is missed.
     watched.get(name)?.renew();
     log.info({ plugin: name }, 'the directory of a plugin has changed; it is loaded again');
     const reloading = plugins

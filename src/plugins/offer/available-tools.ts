@@ -13,17 +13,17 @@ interface Request {
   registry: Registry;
   agent: Agent;
   conversation: PluginConversation;
-  /** What a plugin keeps for the conversation; without it, its hooks have no store. */
+  /** The store of a plugin in the conversation. If absent, hooks get no store. */
   storeOf?: (plugin: Plugin) => PluginStore;
-  /** Nobody is there to approve anything. */
+  /** No person is available to approve calls. */
   unattended: boolean;
-  /** Told of a plugin that failed to answer. */
+  /** Called with each plugin whose hook fails or times out. */
   onProblem: (plugin: Plugin, error: unknown) => void;
 }
 
 /**
- * The tools that may be called in a conversation: those of the agent, less what their plugins leave out of it, and without anybody to ask only those that
- * read and need no approval. A plugin that fails to say what it offers offers nothing.
+ * The tools that may be called in a conversation: the search tool and those of the agent, without those that their plugins do not offer in it. If no
+ * person can be asked, these are only tools that read and need no approval. A plugin whose hook fails offers nothing.
  */
 export async function availableTools({ registry, agent, conversation, storeOf, unattended, onProblem }: Request): Promise<RegisteredTool[]> {
   const given = registry.forAgent(agent).filter((tool) => !unattended || runsUnattended(agent, tool));
@@ -40,7 +40,7 @@ export async function availableTools({ registry, agent, conversation, storeOf, u
   return tools.filter(({ id, pluginId }) => chosen.get(pluginId)?.includes(id.slice(pluginId.length + 1)) ?? true);
 }
 
-/** What the plugins of these tools add to the instructions, in the order of their ids. */
+/** The texts that the plugins of these tools add to the instructions, in the order of the tools. */
 export async function promptTexts(
   { registry, conversation, storeOf, onProblem }: Omit<Request, 'agent' | 'unattended'>,
   tools: RegisteredTool[],
@@ -53,7 +53,7 @@ export async function promptTexts(
   return texts.filter((text): text is string => typeof text === 'string' && text.trim() !== '');
 }
 
-/** Conditions on arguments are left to the call: what they leave open is offered. */
+/** Ignores rules with conditions on arguments: they apply when the tool is called. */
 function runsUnattended(agent: Agent, tool: RegisteredTool): boolean {
   const approval = agent.approval.filter(({ when }) => when === undefined);
   return tool.annotations.readOnlyHint === true && decide({ ...agent, approval }, tool, {}).decision === 'allow';
@@ -65,7 +65,7 @@ function pluginsOf(registry: Registry, tools: RegisteredTool[]): Plugin[] {
 
 const FAILED = Symbol('failed');
 
-/** A hook is a plugin's code: what it throws, and its taking for ever, must not hold up a step. */
+/** A hook is code of a plugin. The step must continue if the hook throws or does not return. */
 async function askPlugin<Answer>(
   plugin: Plugin,
   ask: () => Promise<Answer> | undefined,

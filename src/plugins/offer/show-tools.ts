@@ -7,15 +7,15 @@ import type { RegisteredTool, Registry } from '../registry/registry.ts';
 export interface ShownTools {
   /** With their schemas. */
   tools: RegisteredTool[];
-  /** What the instructions say about the rest; undefined when there is no rest. */
+  /** Text for the instructions about the tools that are not shown; undefined if all are shown. */
   briefs: string | undefined;
 }
 
 const MAX_BRIEF_LENGTH = 160;
 
 /**
- * Parts the tools of a conversation into those that the model is shown and those that it has to look for. A deferred tool that was found or called is shown from
- * then on; that follows from the transcript alone. A plugin with a brief of its own sleeps as a whole, and wakes as a whole.
+ * Divides the tools of a conversation into those that the model is shown and those that it has to search for. A deferred tool is shown after the transcript
+ * has a search that found it or a call of it. A plugin with its own brief is deferred as a whole and shown as a whole.
  */
 export function showTools(request: { registry: Registry; available: RegisteredTool[]; deferTools: DeferOptions; transcript: StoredEntry[] }): ShownTools {
   const { registry, available, deferTools, transcript } = request;
@@ -34,7 +34,7 @@ function isDeferred(tool: RegisteredTool, { over, pin }: DeferOptions, count: nu
   return tool.visibility === 'deferred' || count > over;
 }
 
-/** Ids of the tools that were found or called, and of the sleeping plugins that this woke. */
+/** Ids of the tools that were found or called, and of the plugins with a brief that they belong to. */
 function awakeIn(transcript: StoredEntry[], registry: Registry): Set<string> {
   const ids = transcript.flatMap(({ entry }) => {
     if (entry.role === 'assistant') return entry.parts.flatMap((part) => (part.type === 'tool-call' ? [part.tool] : []));
@@ -53,7 +53,7 @@ function describe(asleep: RegisteredTool[], registry: Registry, search: Register
   return `There are more tools than are shown. Find them with ${search.alias}; those it finds can be called from your next step on.\n${[...lines].join('\n')}`;
 }
 
-/** The line of a sleeping plugin stands for all its tools. */
+/** All tools of a deferred plugin have the same line. */
 function lineOf(tool: RegisteredTool, asleep: RegisteredTool[], registry: Registry): string {
   const brief = registry.plugin(tool.pluginId)?.brief;
   if (brief === undefined) return `- ${tool.id}: ${briefOf(tool)}`;

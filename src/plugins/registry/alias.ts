@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 
 const LONGEST = 64;
 const DIGEST_LENGTH = 8;
-/** Models know it by this name; no made-up one has a single `_` between plugin and tool. */
+/** Models know the tool by this name. A generated name has `__` between plugin and tool, so it is never equal to it. */
 const GIVEN = new Map([['tools:search', 'tool_search']]);
 
 /**
- * The name under which a provider is shown a tool: `shell:run` becomes `shell__run`, whose first `__` parts plugin and tool. What would not survive (a scope,
- * a `.`, a plugin with a `_`, too long a name) gets a digest of the full id as its tail. The registry keeps the way back.
+ * The name of a tool for model providers: `shell:run` becomes `shell__run`, where the first `__` separates plugin and tool. If that is not possible (a scope,
+ * a `.`, a `_` in the plugin's id, too long a name), the name ends with a digest of the full id. The registry maps names back to ids.
  */
 export function aliasOf(pluginId: string, toolId: string): string {
   const given = GIVEN.get(`${pluginId}:${toolId}`);

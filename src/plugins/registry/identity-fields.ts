@@ -4,8 +4,9 @@ import type { ToolContext } from '../api/tool-context.ts';
 type Identity = Pick<ToolContext, 'conversationId' | 'userId' | 'tenantId'>;
 
 /**
- * Arguments that say for whom a tool works. A model that could choose them could act for somebody else, so it is not shown them and what it sends for them
- * is dropped; the host fills in those that a tool declares. A conversation has one user, so it is no group and its `group_id` is empty.
+ * Arguments that say for which user, conversation or tenant a tool works. A model that could choose them could act for another user. So the model does not
+ * see them, values that it sends for them are dropped, and the host fills in those that a tool declares. A conversation has one user and is not a group, so
+ * `group_id` is empty.
  */
 const FIELDS = new Map<string, (identity: Identity) => string>([
   ...named(['conversation_id', 'stream_id', 'chat_id', 'chat_key'], ({ conversationId }) => conversationId),
@@ -20,12 +21,12 @@ export function identityFieldsOf(parameters: JsonObject): string[] {
   return Object.keys((parameters['properties'] ?? {}) as JsonObject).filter((name) => FIELDS.has(name));
 }
 
-/** The identity fields that a call could bring along although its schema does not name them, since it takes whatever it is given. */
+/** The identity fields that a call could contain although the schema does not name them, because the schema accepts any property. */
 export function unnamedFieldsOf({ properties = {}, additionalProperties = true }: JsonObject): string[] {
   return additionalProperties === true ? [...FIELDS.keys()].filter((name) => !Object.hasOwn(properties as JsonObject, name)) : [];
 }
 
-/** The schema as a model is shown it, and as its arguments are checked. */
+/** The schema that a model is shown and that its arguments are checked against. */
 export function withoutFields(parameters: JsonObject, fields: string[]): JsonObject {
   if (fields.length === 0) return parameters;
   const { properties, required, ...rest } = parameters;
@@ -37,7 +38,7 @@ export function withoutKeys(input: JsonObject, names: string[]): JsonObject {
   return names.length === 0 ? input : Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)));
 }
 
-/** The fields as the host fills them in. */
+/** The values that the host fills in. */
 export function identityOf(fields: string[], identity: Identity): JsonObject {
   return Object.fromEntries(fields.map((name) => [name, FIELDS.get(name)?.(identity) ?? '']));
 }

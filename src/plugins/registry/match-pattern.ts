@@ -1,6 +1,6 @@
 /**
- * Whether a text fits a pattern in which `*` stands for anything, nothing and line breaks included. All else is literal and case counts.
- * It never backtracks, so that no pattern and no text can make it slow.
+ * Whether a text matches a pattern in which `*` stands for any text, also for none and for line breaks. All else is literal and case-sensitive.
+ * It never backtracks, so no pattern and no text can make it slow.
  */
 export function matchesPattern(pattern: string, text: string): boolean {
   const [head = '', ...rest] = pattern.split('*');

@@ -2,7 +2,7 @@ import type { Agent } from '../../contracts/agent.ts';
 import type { PluginConversation } from '../api/plugin-details.ts';
 import type { Registry } from './registry.ts';
 
-/** The registry as it is for one conversation: servers in its sandbox may have told it of other tools than they have elsewhere. */
+/** The registry for one conversation: servers in its sandbox may report other tools than elsewhere. */
 export async function registryInConversation(registry: Registry, agent: Pick<Agent, 'mcp'> | undefined, conversation: PluginConversation): Promise<Registry> {
   const known = Object.keys(agent?.mcp ?? {}).flatMap((name) => registry.plugin(name) ?? []);
   const own = await Promise.all(known.map(async (plugin) => plugin.inConversation?.(conversation)));

@@ -17,13 +17,13 @@ export interface RegisteredTool extends Tool {
   pluginVersion: string;
   /** Names of the environment variables that its calls are given: the plugin's and the tool's own. */
   environment: string[];
-  /** The arguments that a call may choose: those given, without what only the host says (`user_id` and the like). */
+  /** The given arguments without those that only the host may set (`user_id` and the like). */
   accept(input: JsonObject): JsonObject;
-  /** Problems of a call's arguments, each naming its path; empty when they are good. */
+  /** Problems of a call's arguments, each with its path; empty if they are valid. */
   problemsOf(input: Json): string[] | Promise<string[]>;
   /** Problems of a result that is text or JSON, by the tool's own schema. */
   resultProblemsOf(result: Json): string[] | Promise<string[]>;
-  /** Throws PLUGIN_INVALID when a schema is wrong that was too large to be compiled at once. */
+  /** Throws PLUGIN_INVALID if a schema that could not be compiled at once is invalid. */
   compiled(): Promise<void>;
 }
 
@@ -36,39 +36,39 @@ export interface Registry {
   /** By its id. */
   plugin(id: string): Plugin | undefined;
   /**
-   * The tools that an agent may call, sorted by id: of those of the worker itself and of the plugins and servers that the agent names, what its patterns match.
-   * Throws AGENT_INVALID for a pattern that matches nothing.
+   * The tools that an agent may call, sorted by id: those that its patterns match among the built-in ones and those of the plugins and servers that it names.
+   * Throws AGENT_INVALID for a pattern that matches nothing, unless its plugin is disabled or is a server of the agent.
    */
   forAgent(agent: Pick<Agent, 'id' | 'tools' | 'plugins' | 'mcp'>): RegisteredTool[];
   /** The provider-safe name of a full id. Throws TOOL_NOT_FOUND. */
   toAlias(id: string): string;
-  /** The full id behind a provider-safe name; undefined for names that were never given out. */
+  /** The full id of a provider-safe name; undefined for an unknown name. */
   fromAlias(alias: string): string | undefined;
-  /** The same with other plugins in the places of those of their ids; this one stays as it is. Throws as `createRegistry` does. */
+  /** A copy in which these plugins replace those with the same ids. Throws as `createRegistry` does. */
   replacing(plugins: Plugin[]): Registry;
 }
 
 export interface RegistryOptions {
-  /** Gives the tools of a plugin; one that is used for several registries spares them the work that they share. */
+  /** Registers the tools of a plugin. Several registries that use the same function do the work once. */
   register?: (plugin: Plugin) => RegisteredTool[];
-  /** Ids of plugins that an operator took away: agents that name their tools go on without them. */
+  /** Ids of plugins that an operator disabled: agents that name their tools continue without them. */
   disabled?: string[];
-  /** Asked when a tool is missed. */
+  /** Called when a pattern matches no tool. */
   notAtWork?: () => NotAtWork[];
 }
 
-/** Plugins that agents name, that nobody disabled, and that could not be loaded. */
+/** Plugins that agents name and that are not disabled, but could not be loaded. */
 export interface NotAtWork {
   /** As agents name it. */
   source: string;
-  /** Of its plugins; empty where it has not even told them. */
+  /** Ids of its plugins; empty if they are not known. */
   ids: string[];
   problem: string;
 }
 
-/** Registers plugins, each once. */
+/** Returns a function that registers each plugin once. */
 export function createRegistrar(compile: Compile = createCompiler()): (plugin: Plugin) => RegisteredTool[] {
-  // By its tools: a plugin may make others of itself.
+  // The key is the list of tools, because a plugin can replace its tools.
   const known = new WeakMap<Tool[], RegisteredTool[]>();
   return (plugin) => {
     const tools = known.get(plugin.tools) ?? registerPlugin(plugin, compile);
@@ -98,7 +98,7 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
       const given = new Set<RegisteredTool>();
       for (const pattern of agent.tools) {
         const [plugin = ''] = pattern.split(':');
-        // This is asked at each step, and an agent with many plugins names them one by one.
+        // For speed: this runs at each step, and an agent with many plugins has a pattern for each of them.
         const candidates = plugin.includes('*') ? within : (byPlugin.get(plugin) ?? []);
         const found = candidates.filter((tool) => reachable.has(tool.pluginId) && matchesPattern(pattern, tool.id));
         if (found.length === 0) refuseNotAtWork(agent, pattern, notAtWork(), disabled.includes(plugin) || pluginsById.has(plugin));
@@ -121,7 +121,7 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
   };
 }
 
-/** What a worker loads for one agent is there for that one only. Plugins without a source are part of the worker, except for the servers that agents name. */
+/** A plugin with a source and a server are only for the agents that name them. Other plugins without a source are built in and are for all agents. */
 function isWithinReach({ id, source, dialect }: Plugin, { plugins, mcp = {} }: Pick<Agent, 'plugins' | 'mcp'>): boolean {
   if (source !== undefined) return plugins.includes(source);
   return dialect !== 'mcp' || Object.hasOwn(mcp, id);
@@ -133,8 +133,8 @@ function mayComeLater(pluginId: string, plugins: Map<string, Plugin>): boolean {
 }
 
 /**
- * Says why a tool is not there whose plugin the agent does name.
- * @param known its plugin is that of something else; only of an unknown one may a source be the reason that has not told its plugins.
+ * Throws the cause if a pattern matches no tool because a plugin of the agent could not be loaded.
+ * @param known the plugin of the pattern is loaded or disabled. If it is neither, the cause can be a source whose plugin ids are not known.
  */
 function refuseNotAtWork({ id, plugins, mcp = {} }: Pick<Agent, 'id' | 'plugins' | 'mcp'>, pattern: string, notAtWork: NotAtWork[], known: boolean): void {
   const [plugin = ''] = pattern.split(':');
@@ -147,7 +147,7 @@ function refuseNotAtWork({ id, plugins, mcp = {} }: Pick<Agent, 'id' | 'plugins'
 
 const MOST_NAMES = 60;
 
-/** Full ids for an error text; of very many the first. */
+/** Full ids for an error text; a long list is cut. */
 export function namesOf(tools: RegisteredTool[]): string {
   if (tools.length === 0) return 'none';
   const names = tools.slice(0, MOST_NAMES).map((tool) => tool.id);
@@ -170,7 +170,7 @@ function nameOf(plugin: Plugin): string {
 
 function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
   return plugin.tools.map((tool) => {
-    // What a foreign server calls `user_id` is its own affair: its ids are not those of this host. A Nekro method has a context that says for whom it works.
+    // The `user_id` of an MCP server is an id of that server, not of this host. A Nekro method gets its identity from its context.
     const ownAffair = plugin.dialect === 'mcp' || plugin.dialect === 'nekro';
     const fields = ownAffair ? [] : identityFieldsOf(tool.parameters);
     const dropped = ownAffair ? [] : [...fields, ...unnamedFieldsOf(tool.parameters)];

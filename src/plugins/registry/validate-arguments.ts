@@ -11,35 +11,35 @@ import { createValidators, type Validators } from '../schemas/validators.ts';
 import { reasonOf } from '../schemas/words.ts';
 
 /**
- * Problems of a value, each naming its path. They are there at once where the schema and the value are so small and plain that this takes the event loop no time to
- * speak of; else they come from a thread with a time limit.
+ * Problems of a value, each with its path. If schema and value are small and simple, the check runs at once in the event loop; otherwise it runs in a
+ * thread with a time limit.
  */
 export interface Check {
   (value: Json): string[] | Promise<string[]>;
-  /** Throws PLUGIN_INVALID when the schema turns out to be wrong; most are compiled by then already. */
+  /** Throws PLUGIN_INVALID if the schema is invalid. Most schemas are compiled before this is called. */
   compiled(): Promise<void>;
 }
 
 export type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => Check;
 type Part = 'parameters' | 'result' | 'configuration';
 
-/** Evaluations and comparisons, each far below a microsecond, that a check in the event loop may need at most. */
+/** The maximum number of evaluations and comparisons of a check in the event loop. Each takes far less than a microsecond. */
 const MOST_WORK = 100_000;
 const MOST_NODES = 10_000;
-/** Parts of a schema that is compiled in the event loop at all; that takes about 20 microseconds for each. */
+/** The maximum number of parts of a schema that is compiled in the event loop. Each takes about 20 microseconds. */
 const MOST_PARTS = 300;
 
-/** All compilers share them, so that their number is bounded for the process and not for each. */
+/** All compilers share them, so the number of threads and the time in the event loop are bounded for the whole process. */
 const shared = { validators: createValidators(), budget: createLoopBudget() };
 let keys = 0;
 
 /**
- * Makes a compiler of tools' JSON Schemas (draft 4 to 2020-12) to checks of arguments and results.
- * The compiler throws PLUGIN_INVALID when a schema itself is wrong, where that can be seen at once; `compiled` of the check does in any case.
+ * Makes a compiler from JSON Schemas of tools (draft 4 to 2020-12) to checks of arguments and results.
+ * The compiler throws PLUGIN_INVALID if it finds at once that a schema is invalid; `compiled` of the check always finds it.
  */
 export function createCompiler({ validators = shared.validators } = {}): Compile {
   const judge = createJudge();
-  // A plugin's schemas come back when it is checked, set to work and configured.
+  // The same schemas are compiled when a plugin is checked, started and configured.
   const known = new WeakMap<JsonObject, Check>();
   const compile: Compile = (pluginId, toolId, part, { $schema, ...schema }) => {
     const unusable = (why: string, cause?: Error) => invalid(pluginId, toolId, part, why, cause);
@@ -67,7 +67,7 @@ function isPlain({ dialect, estimated: { needsExact, size, parts, patterns } }: 
   return !needsExact && dialect !== 'draft-04' && Math.max(size, parts) <= MOST_PARTS && patterns < Infinity;
 }
 
-/** Compiles at once where the loop can spare the time, else when it first can; what is too much for it goes to the thread. */
+/** Compiles at once if the budget of the event loop allows it, otherwise at the first check when it does. The thread does what exceeds the limits. */
 function checkInLoop({ estimated }: Source, make: () => Evaluate, inThread: Check): Check {
   let evaluate = shared.budget.spend(estimated.parts) ? make() : undefined;
   const check = (value: Json) => {

@@ -13,13 +13,13 @@ const IDS: Record<Dialect, string> = {
   '2020-12': 'https://json-schema.org/draft/2020-12/schema',
 };
 
-/** The schemas of the drafts themselves, which any schema may refer to. That of draft 4 has another keyword for its name, and cannot be registered. */
+/** The meta-schemas of the drafts, which any schema may refer to. The one of draft 4 has `id` instead of `$id` and cannot be registered. */
 const remotes = documents.filter(({ $id }) => typeof $id === 'string');
 
 /**
- * Compiles a schema with the engine that follows the drafts to the letter, dynamic references and unevaluated parts included. It takes about ten times as long to
- * evaluate as what Ajv makes.
- * @throws an Error for a reference that leads out of the schema
+ * Compiles a schema with an engine that follows the drafts exactly, including dynamic references and unevaluated parts. Its checks take about ten times as
+ * long as those of Ajv.
+ * @throws an Error for a reference to something outside of the schema
  */
 export function compileExactly(schema: JsonObject | boolean, dialect: Dialect): Evaluate {
   const given = typeof schema === 'boolean' ? schema : { ...schema, $schema: IDS[dialect] };
@@ -31,7 +31,7 @@ export function compileExactly(schema: JsonObject | boolean, dialect: Dialect): 
   };
 }
 
-/** In the words that problems of the other engine have, as far as both tell the same. */
+/** Uses the wording of the problems that Ajv finds, as far as both engines report the same. */
 function describeError({ code, message, data }: JsonError): string {
   const { pointer, value, key, expected, received, values } = data as Record<string, unknown>;
   const path = typeof pointer === 'string' ? pointer.replace(/^#/, '') : '';

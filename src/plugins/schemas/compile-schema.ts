@@ -13,7 +13,7 @@ export interface ToCompile {
 }
 
 /**
- * Makes a compiler of any schema, however long that takes and its checks may take: for the thread that may be ended.
+ * Makes a compiler for any schema. Compiling and checking have no time limit here, so this is for a thread that can be terminated.
  * The compiler throws an Error that says why a schema cannot be used.
  */
 export function createAnyCompiler(): (given: ToCompile) => (value: Json) => string[] {
@@ -25,7 +25,7 @@ export function createAnyCompiler(): (given: ToCompile) => (value: Json) => stri
   };
 }
 
-/** The first problems of a value, each told once. */
+/** The first problems of a value, without duplicates. */
 export function problemsOf(evaluate: Evaluate, value: Json): string[] {
   const weight = weigh(value);
   return 'hostile' in weight ? [weight.hostile] : firstOf(evaluate(value));

@@ -6,18 +6,18 @@ import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { Dialect } from './dialect.ts';
 import { preview, previewList } from './preview.ts';
 
-/** Gives the problems of a value, each naming its path; without any the value is good. */
+/** Gives the problems of a value, each with its path; none if the value is valid. */
 export type Evaluate = (value: Json) => Iterable<string>;
 
 /**
- * `ownProperties`: an inherited property never satisfies a schema. `strict` is off since schemas of other systems carry keywords of their own. Making the code of
- * a check shorter takes about a third of the time of making it, and calls do not feel it.
+ * `ownProperties`: an inherited property never satisfies a schema. `strict` is off because schemas of other systems have their own keywords. `optimize` is off
+ * because it takes about a third of the compile time and does not make checks noticeably faster.
  */
 const OPTIONS: Options = { ownProperties: true, allErrors: true, strict: false, verbose: true, logger: false, code: { optimize: false } };
 
 /**
- * Compiles a schema with a validator of its own: those of two tools may have the same `$id`, and what was compiled goes with its last user.
- * @throws an Error for what the draft does not allow, and for a reference that leads out of the schema
+ * Compiles a schema with an Ajv instance of its own: schemas of two tools may have the same `$id`, and the compiled code is freed with its last user.
+ * @throws an Error for what Ajv cannot compile, such as a reference to something outside of the schema
  */
 export function compileWithAjv(schema: JsonObject | boolean, dialect: Dialect): Evaluate {
   const ajv = makeAjv(dialect, { validateSchema: false });
@@ -28,7 +28,7 @@ export function compileWithAjv(schema: JsonObject | boolean, dialect: Dialect): 
   };
 }
 
-/** Judges schemas by the schema of their draft. Made once for many, since that one takes long to compile. */
+/** Makes a function that throws if a schema does not fit the meta-schema of its draft. Meta-schemas take long to compile, so use it for many schemas. */
 export function createJudge(): (schema: JsonObject | boolean, dialect: Dialect) => void {
   const judges = new Map<Dialect, Ajv>();
   return (schema, dialect) => {
@@ -40,7 +40,7 @@ export function createJudge(): (schema: JsonObject | boolean, dialect: Dialect) 
 
 function makeAjv(dialect: Dialect, options: Options): Ajv {
   const all = { ...OPTIONS, ...options };
-  // Draft 7 and before ignore what stands beside a reference.
+  // Draft 7 and older drafts ignore keywords beside `$ref`.
   const ajv = dialect === '2020-12' ? new Ajv2020(all) : dialect === '2019-09' ? new Ajv2019(all) : new Ajv({ ...all, ignoreKeywordsWithRef: true });
   formats.default(ajv);
   return ajv;

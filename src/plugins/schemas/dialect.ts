@@ -1,13 +1,13 @@
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 
-/** The drafts of JSON Schema that are told apart. */
+/** The drafts of JSON Schema that are distinguished. */
 export type Dialect = 'draft-04' | 'draft-06' | 'draft-07' | '2019-09' | '2020-12';
 
 const NAMED = /draft-0?(4|6|7)\b|\b(2019-09|2020-12)\b/;
 
 /**
- * Which draft a schema is written in: the one that its `$schema` names, else 2020-12. `items` as a list means something in older drafts only, so a schema without
- * `$schema` that has it is read as draft 7.
+ * The draft of a schema: the one that its `$schema` names, else 2020-12. A list as `items` has a meaning only in older drafts, so a schema that has one and no
+ * `$schema` is read as draft 7.
  */
 export function dialectOf(schema: JsonObject, hasTuples: boolean): Dialect {
   const { $schema } = schema;

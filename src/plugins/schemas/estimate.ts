@@ -2,34 +2,34 @@ import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import { isTuple } from './dialect.ts';
 import { degreeOf } from './pattern-degree.ts';
 
-/** What evaluating a schema can take, each counted as often as references lead to it. */
+/** What the evaluation of a schema can cost. A part counts as often as references lead to it. */
 export interface Cost {
-  /** Parts of the schema; infinite where references go in a circle. */
+  /** Parts of the schema; infinite if a reference is circular or cannot be followed. */
   parts: number;
-  /** Regular expressions and formats, whose time grows with the square of a text at most. */
+  /** Regular expressions and formats whose time grows at most with the square of a text's length; infinite if there are others. */
   patterns: number;
-  /** Demands that all items differ, whose time grows with the square of their number. */
+  /** `uniqueItems`, whose time grows with the square of the number of items. */
   pairs: number;
 }
 
 export interface Estimate extends Cost {
-  /** Parts of the schema as it is written. */
+  /** Parts of the schema, without following references. */
   size: number;
   hasTuples: boolean;
-  /** It has what only the exact engine evaluates as the drafts say. */
+  /** Only the exact engine evaluates it as the drafts require. */
   needsExact: boolean;
 }
 
-/** Of a schema; deeper ones overflow the stack of whatever works on them. */
+/** Levels of a schema. A deeper one overflows the stack of the code that works on it. */
 const DEEPEST = 200;
 const LARGEST = 1024 * 1024;
-/** Of a regular expression: compiling a longer one can end the whole process (V8 has too little stack for it), or hold up a thread that cannot be ended meanwhile. */
+/** Characters of a regular expression. To compile a longer one can crash the process (V8 overflows its stack), or block a thread that cannot be ended then. */
 const LONGEST_PATTERN = 10_000;
 const DYNAMIC = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems', 'unevaluatedProperties', '$vocabulary'];
 
 /**
- * Estimates what a schema costs, without evaluating any of it, in one walk.
- * @throws an Error for a schema that is too deep or too large to be worked on at all
+ * Estimates the cost of a schema without evaluating it.
+ * @throws an Error for a schema that is too deep or too large, or that has too long a regular expression
  */
 export function estimate(schema: JsonObject): Estimate {
   const found = survey(schema);
@@ -45,7 +45,7 @@ function survey(schema: JsonObject): Survey {
   const look = (part: JsonObject): void => {
     checkPatterns(part);
     seen.tuples ||= isTuple(part);
-    // Where it is no object of another meaning, such as a property of that name.
+    // Only texts: an object here is the schema of a property with that name.
     seen.id ||= typeof part['$id'] === 'string';
     seen.reference ||= typeof part['$ref'] === 'string';
     seen.dynamic ||= DYNAMIC.some((keyword) => Object.hasOwn(part, keyword)) || (Array.isArray(part['enum']) && part['enum'].length === 0);
@@ -76,12 +76,12 @@ function checkPatterns({ pattern, patternProperties }: JsonObject): void {
 
 const ENDLESS: Cost = { parts: Infinity, patterns: Infinity, pairs: Infinity };
 
-/** Keywords and properties of their names are not told apart, which errs to the side of a higher cost. */
+/** Counts properties that are named like keywords as keywords. This can only make the cost higher. */
 function costOf(root: JsonObject, part: Json, known: Map<Json, Cost>): Cost {
   if (part === null || typeof part !== 'object') return { parts: 1, patterns: 0, pairs: 0 };
   const before = known.get(part);
   if (before) return before;
-  // Met again before it is known, it refers to itself.
+  // A part that is met again before its cost is known refers to itself.
   known.set(part, ENDLESS);
   const total = { parts: 1, patterns: 0, pairs: 0 };
   for (const inner of Object.values(part)) {
@@ -119,7 +119,7 @@ function costOfReference(root: JsonObject, reference: string, known: Map<Json, C
   return costOf(root, target, known);
 }
 
-/** What a value is made of, as far as it was counted. */
+/** The size of a value, as far as it was counted. */
 export interface Weight {
   nodes: number;
   characters: number;
@@ -129,8 +129,8 @@ const DEEPEST_VALUE = 100;
 const LONGEST_PATH = 80;
 
 /**
- * Looks for what no schema should have to think of: keys that change a prototype when copied, and depth that overflows a stack.
- * @param most nodes after which it stops to look, so that it takes no time to speak of
+ * Counts a value and finds what is dangerous with any schema: a key that changes the prototype when it is copied, and depth that overflows the stack.
+ * @param most nodes after which it stops, which bounds its time
  */
 export function weigh(value: Json, most = Infinity): Weight | { hostile: string } {
   const weight: Weight = { nodes: 0, characters: 0 };
@@ -139,8 +139,8 @@ export function weigh(value: Json, most = Infinity): Weight | { hostile: string 
     if (typeof part === 'string') weight.characters += part.length;
     if (part === null || typeof part !== 'object') return undefined;
     if (depth > DEEPEST_VALUE) return `${path.slice(0, LONGEST_PATH)}…: nested deeper than ${DEEPEST_VALUE} levels`;
-    // A list is walked by its indices, since a large one has too many keys to be made before the first is looked at.
-    // oxlint-disable-next-line typescript/no-for-in-array -- as above; what is inherited is left out
+    // Not with Object.keys, which first makes a list of all keys of a large array.
+    // oxlint-disable-next-line typescript/no-for-in-array -- as above; inherited keys are skipped
     for (const key in part) {
       if (weight.nodes > most) return undefined;
       if (!Object.hasOwn(part, key)) continue;

@@ -10,7 +10,7 @@ export interface Task {
   value?: Json;
 }
 
-/** How a task ended; `tookMs` is the thread's own time, by which it held up others. */
+/** How a task ended. `tookMs` is the time that the thread needed for it. */
 export type Ending = { problems: string[]; tookMs: number } | { unusable: string; tookMs: number } | { overrun: string; pattern?: string };
 
 export interface Limits {
@@ -30,7 +30,7 @@ interface Thread {
   ready: Promise<unknown>;
 }
 
-/** One thread at a time, which does one task at a time, and is ended when that takes too long. */
+/** One thread for one task at a time. The thread is terminated when a task takes too long. */
 export class Lane {
   private readonly program: () => Promise<string>;
   private readonly limits: Limits;
@@ -71,7 +71,7 @@ export class Lane {
     const shared = makeShared();
     const resourceLimits = { maxOldGenerationSizeMb: this.limits.memoryMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
     const worker = new Worker(await this.program(), { eval: true, env: {}, execArgv: [], workerData: shared, resourceLimits, name: 'longshore-validator' });
-    // An error ends the thread, and whoever waits for an answer learns of its end.
+    // An error ends the thread. A caller that waits for an answer has its own listeners.
     worker.on('error', () => undefined);
     return { worker, shared, known: new Set(), ready: new Promise((resolve) => worker.once('online', resolve).once('exit', resolve)) };
   }
@@ -106,7 +106,7 @@ export class Lane {
         const pattern = patternOf(shared);
         settle({ overrun: `needs more than ${limitMs} ms`, ...(pattern !== undefined && { pattern }) });
       };
-      // A loop that was busy itself looks for an answer before it takes it for late.
+      // If this event loop was busy, the answer may have arrived already and is read first.
       const timer = setTimeout(() => setImmediate(giveUp), limitMs);
       worker.on('message', onMessage).on('error', onError).on('exit', onExit);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has none

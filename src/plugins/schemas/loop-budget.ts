@@ -1,8 +1,8 @@
-/** How much compiling the event loop may do at once, in parts of schemas, and how much it gains in a second. */
+/** Parts of schemas that the event loop may compile at once, and those that are added to this budget in a second. */
 const MOST = 2_500;
 const IN_A_SECOND = 2_500;
 
-/** Bounds the share of the event loop that compiling takes, however many schemas come at once. */
+/** Bounds the share of the event loop's time that compiling takes, for any number of schemas. */
 export function createLoopBudget(now: () => number = () => performance.now()): { spend(parts: number): boolean } {
   let left = MOST;
   let at = now();

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
 
-/** Where a schema has a regular expression, as a JSON pointer. An expression's own text escapes slashes, and may have been cut. */
+/** The JSON pointer to a regular expression in a schema. `source` escapes slashes and may be cut. */
 export function pathOfPattern(schema: JsonObject, source: string): string | undefined {
   const plain = source.replaceAll('\\/', '/');
   const isIt = (text: Json | undefined) => typeof text === 'string' && text.replaceAll('\\/', '/').startsWith(plain);

@@ -3,7 +3,7 @@ import type { Json } from '../../contracts/json.ts';
 const LONGEST = 80;
 const LONGEST_LIST = 1_000;
 
-/** The beginning of a value as JSON, made without writing out all of it. */
+/** The beginning of a value as JSON. It does not write the whole value first. */
 export function preview(value: unknown, longest = LONGEST): string {
   if (value === undefined) return 'nothing';
   let text = '';
@@ -35,7 +35,7 @@ export function preview(value: unknown, longest = LONGEST): string {
   return text.length <= longest ? text : `${text.slice(0, longest)}…`;
 }
 
-/** Values that are possible; of very many the first. */
+/** A list of possible values; a long list is cut. */
 export function previewList(values: readonly Json[] | readonly string[], show: (value: Json) => string = (value) => preview(value)): string {
   let text = '';
   for (const [index, value] of values.entries()) {

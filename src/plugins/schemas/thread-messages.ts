@@ -1,18 +1,17 @@
 import type { Json } from '../../contracts/json.ts';
 import type { ToCompile } from './compile-schema.ts';
 
-/** What a validator thread is asked. */
+/** A message to a validator thread. */
 export interface Question {
-  /** Of the schema. */
+  /** Key of the schema. */
   key: number;
-  /** Comes before any value. */
+  /** Sent before the first value for this schema. */
   toCompile?: ToCompile;
   value?: Json;
-  /** All schemas from before are given up. */
+  /** Drops all schemas that were compiled before. */
   forget?: true;
 }
 
-/** What it answers. */
 export type Answer = ({ problems: string[] } | { unusable: string }) & { tookMs: number };
 
 /** Memory that the thread and the worker share: the regular expression that is being matched. */

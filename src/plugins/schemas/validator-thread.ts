@@ -1,4 +1,4 @@
-/** Runs in a thread of its own, which is ended when it takes too long: compiles schemas and checks values by them. */
+/** Compiles schemas and checks values against them, in a separate thread that is terminated if it takes too long. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAnyCompiler } from './compile-schema.ts';
 import type { Answer, Question, Shared } from './thread-messages.ts';
@@ -22,12 +22,12 @@ function answer({ key, toCompile, value, forget }: Question): Answer {
   }
 }
 
-/** Writes which regular expression is being matched to where the worker can read it while this thread answers nothing. */
+/** Writes the regular expression that is being matched to shared memory, where the worker can read it while this thread is busy. */
 function tellPatterns({ length, text }: Shared): void {
   // oxlint-disable-next-line typescript/unbound-method -- it is called with its own `this`
   const { test } = RegExp.prototype;
   let last = '';
-  // oxlint-disable-next-line no-extend-native -- two engines of others make the expressions; this realm has nothing else in it
+  // oxlint-disable-next-line no-extend-native -- two libraries make the expressions, and nothing else runs in this realm
   RegExp.prototype.test = function testAndTell(this: RegExp, tested: string): boolean {
     const { source } = this;
     if (source !== last) for (let index = 0; index < text.length && index < source.length; index += 1) text[index] = source.charCodeAt(index);

@@ -1,15 +1,15 @@
 import { Lane, type Ending, type Limits, type Task } from './lane.ts';
 import { makeThreadProgram } from './thread-program.ts';
 
-/** Threads that compile schemas and check values, so that no schema decides how long the worker's own loop is held. */
+/** Threads that compile schemas and check values, so that no schema can block the worker's event loop. */
 export interface Validators {
-  /** @param owner whose schema it is: at most one task of an owner runs at a time, and one whose tasks take long does not hold up the others */
+  /** @param owner owner of the schema: at most one task of an owner runs at a time, and an owner whose tasks take long does not delay the others */
   run(owner: string, task: Task): Promise<Ending>;
 }
 
 const LIMITS: Limits = { checkMs: 2_000, compileMs: 5_000, memoryMb: 256, idleMs: 60_000 };
 const FAST_LANES = 2;
-/** A task that took longer has its owner wait for others like it from then on. */
+/** After a task that took longer, the tasks of its owner run in the slow lane for a time. */
 const LONG_MS = 250;
 const SLOW_FOR_MS = 60_000;
 const SLOW_AFTER_OVERRUN_MS = 600_000;
@@ -60,7 +60,7 @@ export function createValidators(given: Partial<Limits> = {}): Validators {
     try {
       remember(owner, await ending);
     } catch {
-      // Told to the one who asked.
+      // The caller of `run` gets the error.
     } finally {
       place.isBusy = false;
       running.delete(owner);

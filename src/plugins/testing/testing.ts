@@ -16,25 +16,25 @@ import { createRegistry } from '../registry/registry.ts';
 import type { SandboxedRun } from '../api/tool-context.ts';
 
 export interface OpenOptions {
-  /** Which plugin, where the directory holds several. Default: the first. */
+  /** Which plugin, if the directory has several. Default: the first. */
   id?: string;
   /** Checked as a worker checks it; `${env.NAME}` is filled in from `env`. */
   config?: JsonObject;
   env?: Record<string, string>;
-  /** What the context of its calls has instead of the parts given here. */
+  /** Parts of the context of its calls. They replace the default parts. */
   context?: Partial<ToolContext>;
 }
 
-/** A plugin under test, loaded as workers load it: bundled, in a fenced process. */
+/** A plugin under test, loaded as workers load it: bundled, in an isolated process. */
 export interface OpenedPlugin extends AsyncDisposable {
   plugin: Plugin;
-  /** Calls a tool by its id within the plugin. Arguments and results are checked as in a conversation. */
+  /** Calls a tool by its id within the plugin. Arguments are checked as in a conversation, results are not checked. */
   call(tool: string, input?: JsonObject, context?: Partial<ToolContext>): Promise<ToolResult>;
   /** What its calls have sent to the user. */
   sent: (string | ContentPart)[];
-  /** What they have told the model beside their results. */
+  /** What its calls have noted for the model besides their results. */
   notes: string[];
-  /** Ends it; the same as disposing it. */
+  /** The same as disposal. */
   close(): Promise<void>;
 }
 
@@ -48,16 +48,16 @@ const openOptions = z.strictObject({
 });
 
 /**
- * Opens the plugin of a directory for a test. Its store is a memory that ends with it, `fetch` reaches nothing unless the test gives its own, and there is no sandbox:
- * what has `isolation: 'container'` runs in the process of the test.
- * @throws PLUGIN_INVALID as a worker would tell it
+ * Opens the plugin of a directory for a test. Its store is in memory, `fetch` fails unless the test gives its own, and there is no sandbox: code with
+ * `isolation: 'container'` runs in the process of the test.
+ * @throws PLUGIN_INVALID as in a worker
  */
 export async function openPlugin(directory: string, options: OpenOptions = {}): Promise<OpenedPlugin> {
   read('openPlugin.directory', textOf(4_000), directory);
   read('options of openPlugin', openOptions, options);
   const { id, config = {}, env = {}, context: given = {} } = options;
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
-  // Whoever tests a plugin has written it.
+  // The caller trusts the plugin: it is the code under test.
   const isolates = await openIsolates({ log, weaklyFenced: 'all' });
   const environment = (name: string) => env[name];
   try {
@@ -127,7 +127,7 @@ function contextOf({ sent, notes, ...parts }: Parts, { sandbox, ...given }: Part
   return context;
 }
 
-/** In a test, what runs in the sandbox elsewhere runs in the process of the test. */
+/** The process of the test runs the code that a worker runs in the sandbox. */
 async function runHere({ request: { name, code, call }, onTold, ask }: SandboxedRun, { send, note, sandbox, signal }: ToolContext): Promise<CommandResult> {
   const module: { exports: { run?: (call: JsonObject, line: object, signal: AbortSignal) => Promise<object> } } = { exports: {} };
   compileFunction(code, ['module', 'exports', 'require'], { filename: `${name}.js` })(module, module.exports, createRequire(import.meta.url));
@@ -143,7 +143,7 @@ async function runHere({ request: { name, code, call }, onTold, ask }: Sandboxed
   return { execId: name, status: 'exited', exitCode: 0, stdout: nothing, stderr: nothing, durationMs: 0 };
 }
 
-/** The scopes are told apart; times to live are not kept. */
+/** Keeps the scopes separate; ignores `ttlMs`. */
 function storeInMemory(): PluginStore {
   const entries = new Map<string, { value: Json; version: number }>();
   let writes = 0;

@@ -2,8 +2,8 @@ import { failure } from '../../contracts/errors.ts';
 import type { Store } from '../../store/store.ts';
 
 /**
- * Takes a sandbox that is there already, for a conversation or for use without one. Nobody learns of the sandboxes of another tenant.
- * @throws SANDBOX_NOT_FOUND; SANDBOX_IN_USE while another conversation that is open has it
+ * Makes a conversation the owner of an existing sandbox; without `conversationId`, no conversation owns it.
+ * @throws SANDBOX_NOT_FOUND, also for a sandbox of another tenant; SANDBOX_IN_USE while another open conversation owns it
  */
 export async function adoptSandbox(
   rows: Store['sandboxes'],

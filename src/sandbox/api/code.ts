@@ -2,16 +2,16 @@ import type { Json } from '../../contracts/json.ts';
 import type { AsStarted, RunOptions } from './commands.ts';
 
 export type CodeLanguage = 'python' | 'javascript' | 'typescript' | 'bash';
-/** Short names that are taken for a language. */
+/** Short names that are accepted for a language. */
 export type CodeLanguageAlias = 'py' | 'js' | 'ts' | 'sh';
 export interface CodeContext {
   language: CodeLanguage;
   /** Up to 40 letters, digits, `_`, `.` and `-`. JavaScript and TypeScript share their contexts. */
   contextId: string;
-  /** Default `user`. Each has contexts of its own. */
+  /** Default `user`. Each user has separate contexts. */
   user?: string;
 }
-/** A context that runs. JavaScript and TypeScript share theirs. */
+/** A running context. JavaScript and TypeScript share theirs: both are `javascript` here. */
 export interface CodeContextInfo extends CodeContext {
   language: 'python' | 'javascript';
   startedAt: string;
@@ -20,36 +20,45 @@ export interface RunCodeOptions extends Pick<RunOptions, 'execId' | 'cwd' | 'use
   language: CodeLanguage;
   contextId?: string;
   /**
-   * What aborting the `signal` does. `interrupt`, the default: the code is ended as by `interruptCode`, which frees its context for the next piece, and the call rejects with
-   * `INTERRUPTED`. `detach`: the code runs on, and the call rejects with `DETACHED`.
+   * What happens when `signal` is aborted. `interrupt`, the default: the code is interrupted, and the call rejects with `INTERRUPTED`. Code that does not
+   * stop is killed, and its context with it. `detach`: the code continues, and the call rejects with `DETACHED`.
    */
   onAbort?: 'interrupt' | 'detach';
-  /** Called for what the code prints, as it comes. */
+  /** Called with each part of the code's output as soon as it arrives. */
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
-  /** Called for each value, as it comes. */
+  /** Called with each value as soon as it arrives. */
   onResult?: (value: CodeValue) => void;
 }
-/** One value in all the forms in which it can be shown, by media type: texts, base 64 for images, JSON as it is. */
+/** One value in all the forms in which it can be shown, by media type. Texts are strings, images are base 64, JSON is not encoded. */
 export type CodeValue = Record<string, Json>;
 export interface CodeResult {
   execId: string;
   contextId?: string;
-  /** `gone`: its process ended in the middle of it (killed, out of memory), and with it the context. */
+  /**
+   * `gone`: the process of the code ended during the run (killed, out of memory), and its context ended with it. `concluded`: it was ended at a call that it
+   * made of a tool.
+   */
   status: 'finished' | 'failed' | 'interrupted' | 'timeout' | 'gone' | 'concluded';
-  /** Number of the call of a tool that ended it; goes with `concluded`. */
+  /** Number of the tool call that ended the code. Only with `concluded`. */
   concludedBy?: number;
   stdout: string;
   stderr: string;
-  /** True when `stdout`, `stderr` or `values` are not all there was: 32 768 characters of each end, 100 values, 20 MB of them together. Write more to a file. */
+  /**
+   * True when `stdout`, `stderr` or `values` are incomplete. Limits: the first and the last 32 768 characters of a stream; 100 values, 20 MB together.
+   * Write larger results to a file.
+   */
   truncated: boolean;
-  /** What is neither in `stdout` and `stderr` nor in `values`, and kept nowhere; what is left out within a text is said there. Absent for nothing. */
-  leftOut?: { values: number; /** Of output and values that the interpreter did not pass on. */ bytes: number };
-  /** Of bash: where the whole of a stream is, inside the sandbox, when it was cut. */
+  /**
+   * What is in none of `stdout`, `stderr` and `values`, and is not stored anywhere. Does not count what is left out within `stdout` or `stderr`: a note
+   * in the text marks it. Absent when nothing is missing.
+   */
+  leftOut?: { values: number; /** Bytes of output and values that the interpreter did not send, or that could not be read. */ bytes: number };
+  /** Only for bash, when the stream was cut: path inside the sandbox of the whole stream. */
   stdoutPath?: string;
   stderrPath?: string;
   values: CodeValue[];
   error?: { type: string; message: string; traceback: string };
-  /** 1 for the first piece of a context: nothing of earlier pieces is there. */
+  /** Number of this piece of code in its context. 1 means that the context is new: no variables of earlier pieces exist. */
   executionCount?: number;
   durationMs: number;
 }
@@ -57,17 +66,17 @@ export interface CodeResult {
 /** Runs pieces of code, in contexts that keep their variables. */
 export interface SandboxCode {
   /**
-   * Runs a piece of code. With `contextId` its variables live on for the next piece (python, javascript, typescript); without, it has a
-   * process of its own. The same `execId` twice is one run. Failing code is a value, not an error.
+   * Runs a piece of code. With `contextId`, the next piece can use its variables (python, javascript, typescript). Without it, the code runs in a separate
+   * process. Two calls with the same `execId` are one run. Code that fails gives a result; the call does not reject.
    */
   runCode(code: string, options: Omit<RunCodeOptions, 'language'> & { language: CodeLanguage | CodeLanguageAlias }): Promise<CodeResult>;
   /**
-   * Interrupts what a context runs now, as Ctrl-C does; its variables stay. JavaScript heeds it only where it waits: restart it, or give it a
-   * time limit. False when there is no such context.
+   * Interrupts the code that a context runs now, as Ctrl-C does; its variables stay. JavaScript reacts only while it waits for something; to end a busy
+   * loop, restart the context or run the code with `timeoutMs`. Returns false when the context does not exist.
    */
   interruptCode(context: CodeContext): Promise<boolean>;
-  /** The contexts that run, of all users. */
+  /** Lists the running contexts of all users. */
   codeContexts(): Promise<CodeContextInfo[]>;
-  /** Ends a context with all its variables; the next piece of code begins a new one. */
+  /** Ends a context; its variables are lost. The next piece of code starts a new one. */
   restartCode(context: CodeContext): Promise<void>;
 }

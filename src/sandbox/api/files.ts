@@ -6,10 +6,10 @@ export interface FileInfo {
   mode: number;
   modifiedAt: string;
   accessedAt: string;
-  /** When content, mode or owner were last changed. */
+  /** When content, mode or owner last changed. */
   changedAt: string;
   linkTarget?: string;
-  /** `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, `windows-1252`, or `binary`; guessed from the beginning. Only in `fileInfo`, only for readable files. */
+  /** `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, `windows-1252` or `binary`; guessed from the first 64 KiB. Only in `fileInfo`, only for readable files. */
   encoding?: string;
 }
 
@@ -21,34 +21,34 @@ export interface FileToWrite extends WriteFileOptions {
 }
 export interface WriteFileOptions {
   mode?: number;
-  /** Of text. Default `utf-8`. */
+  /** Encoding of a text; ignored for bytes. Default `utf-8`. */
   encoding?: string;
   createDirectories?: boolean;
 }
 export interface FileEdit {
   change: 'created' | 'updated' | 'removed';
-  /** Where, counted from 1. */
+  /** Line of the change, counted from 1. */
   line: number;
 }
 export interface TransferProgress {
-  /** Told the size of each piece that goes by; of directories, as packed. What has to be sent again is told again. */
+  /** Called with the size of each piece that is transferred; for directories, the size as packed. A piece that is sent again is reported again. */
   onBytes?: (bytes: number) => void;
 }
 export interface TransferReport {
   files: number;
   bytes: number;
-  /** The first 100 at most; `failed` counts all. */
+  /** The first 100 failures; `failed` counts all. */
   failures: { path: string; problem: string }[];
   failed: number;
 }
 
-/** `overflow`: changes came faster than they could be told, or the connection broke; look at the whole again. */
+/** `overflow`: events were lost, because there were too many or the connection broke. List the watched directory again. */
 export interface FileEvent {
   type: 'created' | 'changed' | 'removed' | 'overflow';
   path: string;
 }
 export interface FileWatch extends AsyncIterable<FileEvent>, AsyncDisposable {
-  /** Resolves when the watch is over. */
+  /** Resolves when the watch has ended. */
   readonly closed: Promise<void>;
   close(): void;
 }
@@ -56,44 +56,44 @@ export interface FileWatch extends AsyncIterable<FileEvent>, AsyncDisposable {
 /** Reads, writes, moves and watches files. Relative paths start at `/home/user`. */
 export interface SandboxFiles {
   readFile(path: string, options?: { maxBytes?: number }): Promise<Buffer>;
-  /** As text; `auto` takes the encoding that the file seems to have. Bytes that the encoding does not know are an error. */
+  /** Reads a text. The encoding `auto` is guessed from the bytes. Bytes that are not valid in the encoding are an error. */
   readFile(path: string, options: { encoding: string; maxBytes?: number }): Promise<string>;
-  /** A file of any size, piece by piece; a file that is changed meanwhile is an error. */
+  /** Reads a file of any size in pieces. A file that changes during the read is an error. */
   readFileStream(path: string, options?: { offset?: number; maxBytes?: number }): AsyncIterable<Buffer>;
-  /** Atomic (written beside, then renamed), streams too. Missing directories are made unless `createDirectories` is false. */
+  /** Writes a file atomically, also from a stream: writes a temporary file and renames it. Creates missing directories unless `createDirectories` is false. */
   writeFile(path: string, data: FileContent, options?: WriteFileOptions): Promise<void>;
-  /** Writes several, some at a time, each as `writeFile` does. When one cannot be written the others are still, and the first error is thrown. */
+  /** Writes several files, some at the same time, each as `writeFile` does. When one fails, the others are still written, and the first error is thrown. */
   writeFiles(files: FileToWrite[]): Promise<void>;
   /**
-   * Replaces text that must be there exactly once; the file keeps its encoding and line ends. An empty `oldText` creates a file where there is
-   * none, an empty `newText` takes the text out.
+   * Replaces a text that must occur exactly once in the file. The file keeps its encoding and line ends. An empty `oldText` creates a new file; an empty
+   * `newText` removes the text.
    */
   editFile(path: string, edit: { oldText: string; newText: string }): Promise<FileEdit>;
   /**
-   * With `pattern`: only names that fit, or paths below `path` where the pattern has a `/`. More than 10 000 are an error; with `maxEntries`, up to 100 000,
-   * the list ends there.
+   * With `pattern`, lists only matching names; a pattern with a `/` is matched with the paths below `path`. More than 10 000 entries are an error.
+   * With `maxEntries` (at most 100 000), the list is cut at that number instead.
    */
   listFiles(path: string, options?: { recursive?: boolean; pattern?: string; maxEntries?: number }): Promise<FileInfo[]>;
   /**
-   * Paths that fit a pattern: `*` and `?` within a name, `[a-z]`, `{a,b}`, `**` for any number of directories. Relative patterns start at
-   * `cwd` (default `/home/user`) and give relative paths. Names that begin with a dot need a pattern that says so, or `hidden`.
-   * More than `maxEntries` (default 10 000) are an error.
+   * Finds paths that match a pattern: `*` and `?` within a name, `[a-z]`, `{a,b}`, `**` for any number of directories. Relative patterns start at
+   * `cwd` (default `/home/user`) and give relative paths. A name that begins with a dot is matched only by a pattern with that dot, or with `hidden`.
+   * More than `maxEntries` paths (default 10 000, at most 100 000) are an error.
    */
   glob(pattern: string, options?: { cwd?: string; hidden?: boolean; maxEntries?: number }): Promise<string[]>;
   fileExists(path: string): Promise<boolean>;
-  /** About a link itself, not what it leads to. */
+  /** Undefined when the path does not exist. For a link, describes the link itself, not its target. */
   fileInfo(path: string): Promise<FileInfo | undefined>;
   removeFile(path: string, options?: { recursive?: boolean }): Promise<void>;
-  /** No error where there is one already. `parents` (default true) also makes what is missing above. */
+  /** Succeeds when the directory exists already. With `parents` (default true), also creates missing parent directories. */
   createDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   uploadFile(localPath: string, path: string, options?: TransferProgress & { mode?: number }): Promise<void>;
-  /** Written beside `localPath`, then renamed. */
+  /** Atomic: writes a temporary file beside `localPath` and renames it. */
   downloadFile(path: string, localPath: string, options?: TransferProgress): Promise<void>;
-  /** Merges into `path` and deletes nothing. Links and special files are not copied; they and what fails are reported. */
+  /** Merges a local directory into `path` and deletes nothing. Links and special files are not copied; they are reported as failures. */
   uploadDirectory(localPath: string, path: string, options?: TransferProgress): Promise<TransferReport>;
-  /** The same in the other direction. `maxBytes` (default 16 GiB) bounds what the guest can make this machine store. */
+  /** The same from the sandbox to this machine. `maxBytes` (default 16 GiB) limits how much the guest can make this machine store. */
   downloadDirectory(path: string, localPath: string, options?: TransferProgress & { maxBytes?: number }): Promise<TransferReport>;
-  /** Resolves when the watch is in place. Ends when what is watched is removed. */
+  /** Resolves when the watch is active. The watch ends when the watched path is removed. */
   watch(path: string, options?: { recursive?: boolean }): Promise<FileWatch>;
 }

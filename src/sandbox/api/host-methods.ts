@@ -2,33 +2,33 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { AsStarted, CommandResult, RunOptions } from './commands.ts';
 import type { MethodAnswer, MethodCall } from './methods.ts';
 
-/** What guest/run_tool.cjs is given. */
+/** Input of the guest program `run_tool.cjs`. */
 export interface ToolRequest {
-  /** The tool's id, by which the exec is listed. */
+  /** The tool's id. It is shown as the command of the exec. */
   name: string;
   /** A CommonJS module that exports `run`. */
   code: string;
-  /** For `run`. */
+  /** First argument of `run`. */
   call: JsonObject;
 }
 export interface RunToolOptions extends Pick<RunOptions, 'signal' | 'isBegun'>, AsStarted {
   execId: string;
   timeoutMs: number;
-  /** Given what it tells the worker, lines of JSON, from the beginning. */
+  /** Called with what the tool reports to the worker: lines of JSON, from the first one on. */
   onTold: (chunk: Buffer) => void;
   onPrint: (chunk: Buffer) => void;
-  /** Told what it asks of the worker. */
+  /** Called with each request of the tool to the worker. */
   onMethodCall: (call: MethodCall) => void;
 }
 
-/** A program that speaks the Model Context Protocol over its stdin and stdout. */
+/** An MCP server: a program that speaks the Model Context Protocol over its stdin and stdout. */
 export interface SandboxServer {
-  /** A sandbox has one of each name. */
+  /** Unique in the sandbox. */
   name: string;
   command: string;
   args: string[];
   env: Record<string, string>;
-  /** Relative ones start at `/home/user`, the default. */
+  /** Relative paths start at `/home/user`, which is the default. */
   directory?: string;
 }
 export interface ServerRequest {
@@ -37,36 +37,42 @@ export interface ServerRequest {
 }
 export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeoutMs' | 'signal'>, AsStarted {
   onProgress?: (line: string) => void;
-  /** Told when the server was started anew, with the reason: what it had in its memory is gone. */
+  /** Called with the reason when the server is started again. What the earlier server had in its memory is lost. */
   onRestart?: (why: string) => Promise<void>;
 }
-/** `refused`: an error of the server. `absent`: there was no server, and nothing was asked. `gone`: it ended in the midst of it. A server is told of a request that runs out of time or is killed. */
+/**
+ * `refused`: the server answered with an error. `absent`: there was no server, and the request was not made. `gone`: the server ended during the request.
+ * `timeout` and `killed`: the request was cancelled, and the server is notified.
+ */
 export type ServerAnswer =
   | { outcome: 'answered'; result: JsonObject; server: { name: string; version: string } }
   | { outcome: 'refused'; code: number; message: string }
   | { outcome: 'absent' | 'gone'; why: string }
   | { outcome: 'timeout' | 'killed' };
 
-/** What only a worker does with a sandbox: it answers code that calls tools, and runs tools and MCP servers in it. */
+/** Operations that only a worker needs: it answers code that calls tools, and runs tools and MCP servers in the sandbox. */
 export interface HostMethods {
-  /** Answers a call that an exec's code made of a tool; only the first answer counts. */
+  /** Answers a tool call that an exec's code made. Only the first answer counts. */
   answerMethod(execId: string, number: number, answer: MethodAnswer): Promise<void>;
-  /** Stops the time limit of an exec until the call is answered; returns how many calls of the exec have been held, in the order of their first time. */
+  /**
+   * Suspends the time limit of an exec until the call is answered. Returns the position of the call among the held calls of the exec, in the order in which
+   * they were first held: 1 for the first. For a call that does not wait any more, returns how many were held.
+   */
   holdMethod(execId: string, number: number): Promise<number>;
-  /** Ends an exec at a call that its code made: no code of it runs after that. */
+  /** Ends an exec at a tool call that its code made. None of its code runs after that call. */
   concludeAt(execId: string, number: number): Promise<void>;
   /**
-   * Makes a request of an MCP server that lives in the sandbox, and starts the server where it does not run. The same `execId` twice is one request:
-   * the second is given the answer of the first.
+   * Sends a request to an MCP server in the sandbox, and starts the server when it does not run. Two calls with the same `execId` are one request: the second
+   * gets the answer of the first.
    */
   callServer(server: SandboxServer, request: ServerRequest, options?: ServerRequestOptions): Promise<ServerAnswer>;
-  /** Runs a call of a plugin's tool, whose code comes with it, in a Node of the sandbox. The same `execId` twice is one run. */
+  /** Runs one call of a plugin's tool with Node.js in the sandbox. The request contains the tool's code. Two calls with the same `execId` are one run. */
   runTool(request: ToolRequest, options: RunToolOptions): Promise<CommandResult>;
   /**
-   * A text that is another one as soon as the tools of an MCP server in the sandbox may be others; empty while they are those that it began with.
-   * Undefined where it does not run.
+   * A text that changes when the tools of an MCP server in the sandbox may have changed. Empty when they have not changed since the server started. Undefined
+   * when the server does not run.
    */
   serverMark(name: string): Promise<string | undefined>;
-  /** Ends the MCP servers in the sandbox, with what they have started, but for those of these names. Returns the names of those it ended. */
+  /** Ends the MCP servers in the sandbox and the processes that they started, except the servers named in `except`. Returns the names of the ended ones. */
   endServers(except: string[]): Promise<string[]>;
 }

@@ -1,8 +1,8 @@
 import { fillInEnvironment } from '../../common/fill-in-environment.ts';
 
 /**
- * Puts the worker's environment in place of `${env.NAME}`, at the moment of use: rows, options and labels hold the references only, so that the
- * values are kept nowhere. `missing` names a variable that is not set.
+ * Replaces `${env.NAME}` with the value from the worker's environment, at the moment of use. Rows, options and labels contain only the references, so that
+ * the values are not stored anywhere. `missing` names a variable that is not set.
  */
 export function resolveReferences(
   texts: Record<string, string>,

@@ -9,66 +9,67 @@ import type { SandboxSnapshots } from './snapshots.ts';
 import type { SandboxTerminals } from './terminals.ts';
 
 /**
- * One running sandbox. Every method wakes a frozen or stopped sandbox first.
- * All errors are `LongshoreError`s; `SANDBOX_LOST` says that the container died.
+ * One sandbox. Every method first wakes it from any tier of rest.
+ * All errors are `LongshoreError`s. `SANDBOX_LOST` means that the container died.
  */
 export interface SandboxHandle extends SandboxCommands, SandboxFiles, SandboxCode, SandboxTerminals {
   readonly sandboxId: string;
 }
 
-/** The same as a worker has it. */
+/** The handle of a worker. */
 export interface WorkerHandle extends SandboxHandle, HostMethods {}
 
 /** The sandboxes of one worker's engine. Lifecycle operations are idempotent and safe against other workers. */
 export interface Sandboxes extends SandboxSnapshots {
-  /** Creates the conversation's sandbox or wakes the one it has; a lost one is rebuilt on its old files. */
+  /** Creates the owner's sandbox, or wakes it when it exists. A lost sandbox is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
-  /** Returns the tier it really has: `running` where work in progress keeps it awake. */
+  /** Returns the tier of the sandbox afterwards: `running` when work in progress keeps it awake. */
   freeze(sandboxId: string, options?: FreezeOptions): Promise<SandboxTier>;
   /**
-   * Puts a sandbox to disk with its processes, which go on when it wakes. Where the host or the container cannot, it is stopped, or left as it is
-   * with `otherwise: 'stay'`; returns the tier it really has.
+   * Saves a sandbox with its processes to disk; the processes continue when it wakes. When the host or the container does not support this, the sandbox is
+   * stopped, or left unchanged with `otherwise: 'stay'`. Returns the tier of the sandbox afterwards.
    */
   hibernate(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
-  /** Brings it to `running` from any tier of rest. */
+  /** Wakes the sandbox from any tier of rest. */
   wake(sandboxId: string): Promise<SandboxTier>;
-  /** Ends the container, keeps the files. */
+  /** Ends the container and keeps the files. */
   stop(sandboxId: string): Promise<SandboxTier>;
   /**
-   * Packs a sandbox into the blob store and removes it from this host; any access brings it back, on whichever host that is. Processes come along where
-   * they can be put to disk and copied; else they end, or the sandbox stays with `otherwise: 'stay'`. Returns the tier it really has.
+   * Packs a sandbox into the blob store and removes it from this host. The next access restores it, on the host of that access. Its processes are packed too
+   * when they can be saved to disk and copied. Otherwise they end, or with `otherwise: 'stay'` the sandbox is not archived. Returns the tier afterwards.
    */
   archive(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
-  /** Removes container, volume and archive. Snapshots with a name stay. */
+  /** Removes container, volume and archive. Named snapshots stay. */
   destroy(sandboxId: string): Promise<void>;
-  /** Tier by the row, checked against the engine. */
+  /** Tier from the sandbox's row, checked against the engine. */
   tier(sandboxId: string): Promise<SandboxTier>;
-  /** What this host's engine can do, found out by trying it; the first call takes some seconds where there is gVisor. */
+  /** What this host's engine can do, found by a trial. With gVisor, the first call takes some seconds. */
   capabilities(): Promise<SandboxCapabilities>;
   /**
-   * Keeps sandboxes ready that conversations take over in a few milliseconds; in the background, until it is disposed. Then those that nobody else keeps
-   * are removed. Absent in backends that make every sandbox when it is asked for.
+   * Keeps warm sandboxes ready in the background; a conversation takes one over in a few milliseconds. On disposal, removes those that no other process keeps.
+   * Absent in backends that create every sandbox on request.
    */
   keepWarm?(pools: WarmPool[]): AsyncDisposable;
-  /** Removes containers, volumes, blobs and outdated snapshots of this host that no row owns, and marks rows whose container is gone as lost. */
+  /** Removes orphans (containers, volumes and blobs of this host that no row owns) and expired snapshots. Marks rows whose container is gone as `lost`. */
   reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
   /**
-   * What the running sandboxes of this host use, or one of them; with `disk`, which costs the engine more, their files too, and what hibernated and stopped ones have on disk.
-   * Absent in backends that cannot tell.
+   * Resource usage of the running sandboxes of this host, or of one of them. `disk` adds the size of their files, and the hibernated and stopped sandboxes;
+   * it costs the engine more. Absent in backends that cannot measure.
    */
   measure?(options: { disk: boolean; sandboxId?: string }): Promise<SandboxSample[]>;
   /**
-   * Replaces the rules about the hosts that a sandbox may reach. They hold at once for connections of this process, and for another one when it connects to
-   * the sandbox again. Absent in backends without such rules.
+   * Replaces the rules about the hosts that a sandbox may reach. They apply at once in this process. Another process that has the sandbox open applies them
+   * from the guest's next connection on, or, when there were no rules before, within seconds of its next use. Open connections of the guest are closed.
+   * Absent in backends without such rules.
    */
   setEgress?(sandboxId: string, rules: NonNullable<SandboxOptions['egress']>): Promise<void>;
-  /** Lets go of all connections; sandboxes run on. */
+  /** Closes all connections. The sandboxes continue to run. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 export interface FreezeOptions {
   /**
-   * What happens to operations in progress: commands that somebody follows, code, transfers. `idle`, the default: they come first, and keep the sandbox
-   * awake or thaw it again. `pause`: they stand still with it, and their callers wait until it is woken.
+   * What happens to operations in progress: followed commands, code, transfers. `idle`, the default: they keep the sandbox awake, or thaw it again.
+   * `pause`: they are frozen with the sandbox, and their callers wait until it is woken.
    */
   mode?: 'idle' | 'pause';
 }
@@ -77,13 +78,13 @@ export interface SandboxOwner {
   sandboxId: string;
   conversationId?: string;
   tenantId: string;
-  /** Milliseconds until a new sandbox expires: somebody's reaper destroys it then. Never when absent. */
+  /** Milliseconds until a new sandbox expires; the reaper of a worker, or the next `openSandbox` on its host, then does what `onTtl` says. Absent: never. */
   ttlMs?: number;
-  /** Whether one with another id will do as well, such as one that is kept warm. A conversation finds its sandbox under any id. */
+  /** Permits a sandbox with another id, such as a warm one. Default: true with a `conversationId`, since a conversation finds its sandbox under any id. */
   anyId?: boolean;
 }
 export interface OpenedSandbox {
   handle: WorkerHandle;
-  /** What an earlier life of this sandbox lost, to be told to the model; absent when nothing was. */
+  /** What an earlier run of this sandbox lost, as a text for the model. Absent when nothing was lost. */
   lost?: string;
 }

@@ -2,30 +2,33 @@ import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
 
 export interface SnapshotInfo {
   snapshotId: string;
-  /** The sandbox it is of; a snapshot with a name outlives it. */
+  /** The copied sandbox. A named snapshot remains when the sandbox is destroyed. */
   sandboxId: string;
   tenantId: string;
   name?: string;
-  /** Whether its processes were taken along, and go on in what is restored from it. */
+  /** Whether it contains the processes, which then continue in the restored sandbox. */
   memory: boolean;
   hostId: string;
   /** ISO 8601. */
   createdAt: string;
 }
 
-/** Copies of sandboxes. They stay on the host they were made on; the bytes are copied inside its engine. */
+/** Copies of sandboxes. A copy stays on the host of its sandbox; the bytes are copied inside the engine. */
 export interface SandboxSnapshots {
   /**
-   * Copies a sandbox as it is at one moment, during which it stands still: its files, and its processes where the host can. It goes on afterwards.
-   * One without a name is removed when it is too old or one too many; for one with a name there is `SNAPSHOT_LIMIT`.
+   * Copies a sandbox as it is at one moment: its files, and its processes when the host supports it. The sandbox is frozen during the copy.
+   * Snapshots without a name are removed when they are too old or too many. Named ones are never removed: at the limit, the call fails with `SNAPSHOT_LIMIT`.
    */
   snapshot(sandboxId: string, options?: { name?: string }): Promise<SnapshotInfo>;
-  /** The oldest first, of all hosts. */
+  /** Snapshots of all hosts, the oldest first. */
   snapshots(filter?: { sandboxId?: string; tenantId?: string }): Promise<SnapshotInfo[]>;
-  /** Makes a sandbox of a snapshot and opens it. `lost` tells which commands did not come along. The owner's id has to be new. */
+  /** Creates a sandbox from a snapshot and opens it. `lost` names the commands that the snapshot does not contain. The owner's id must be new. */
   restore(snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox>;
-  /** Done as well when there is none. */
+  /** Succeeds when the snapshot does not exist. */
   removeSnapshot(snapshotId: string): Promise<void>;
-  /** Makes `count` sandboxes that begin as this one is now; it goes on. They expire after `ttlMs`, or never. Open them by the ids returned; they belong to the same tenant. */
+  /**
+   * Creates `count` copies of this sandbox as it is now; the sandbox itself continues. They belong to the same tenant and expire after `ttlMs`, or never.
+   * Returns their ids; open them with these.
+   */
   fork(sandboxId: string, count: number, options?: { ttlMs?: number }): Promise<string[]>;
 }

@@ -1,9 +1,9 @@
 import type { CommandResult } from './commands.ts';
 
 export interface PtyOptions {
-  /** Its name, also the id of its exec. Made up when absent. */
+  /** Id of the terminal and of its exec. Default: a new id. */
   ptyId?: string;
-  /** A bash command. Default a login shell. */
+  /** A bash command. Default: a login shell. */
   command?: string;
   cwd?: string;
   user?: string;
@@ -13,25 +13,25 @@ export interface PtyOptions {
   rows?: number;
 }
 export interface PtyFollow {
-  /** A promise holds back the output. */
+  /** Output is held back while a returned promise is pending: at most 512 KiB more are delivered until it is settled. */
   onData: (chunk: Buffer) => void | Promise<void>;
 }
 export interface Pty {
   readonly ptyId: string;
-  /** Bytes of output delivered so far: where another attachment goes on. */
+  /** Bytes of output delivered so far. Give it as `from` to `attachPty` to continue there. */
   readonly offset: number;
   write(data: string | Uint8Array): Promise<void>;
   resize(size: { columns: number; rows: number }): Promise<void>;
   kill(): Promise<void>;
-  /** Lets go; the program runs on, and `ended` rejects with `DETACHED`. */
+  /** Detaches: the program continues to run, and `ended` rejects with `DETACHED`. */
   detach(): void;
   readonly ended: Promise<{ status: CommandResult['status']; exitCode?: number; signal?: string }>;
 }
 
-/** Programs in terminals of their own. */
+/** Runs programs in terminals. */
 export interface SandboxTerminals {
-  /** Starts a program in a terminal of its own. It lives on when nobody is attached. */
+  /** Starts a program in a new terminal. It continues to run when no client is attached. */
   openPty(options: PtyOptions & PtyFollow): Promise<Pty>;
-  /** Attaches to a terminal that was opened before, here or by another process. */
+  /** Attaches to a terminal that this or another process opened. Output is delivered from the byte offset `from`, default 0. */
   attachPty(ptyId: string, options: PtyFollow & { from?: number }): Promise<Pty>;
 }

@@ -4,12 +4,12 @@ import type { SandboxAsset } from '../../contracts/agent.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxHandle } from './sandbox.ts';
 
-/** Lies among the files of the sandbox, and so is gone when they are. */
+/** A file of the sandbox, so that it disappears together with the assets. */
 const MARKER = '.longshore-assets';
 
 /**
- * Uploads the assets unless this sandbox has them: once after it was made, and again after it was rebuilt without its files.
- * @throws ASSETS_FAILED when one is not there or not all of it could be uploaded; the next attempt begins anew.
+ * Uploads the assets unless this sandbox has them: once after it was created, and again after it was rebuilt without its files.
+ * @throws ASSETS_FAILED when an asset is missing or could not be uploaded completely. The next attempt uploads all assets again.
  */
 export async function uploadAssets(handle: SandboxHandle, assets: SandboxAsset[]): Promise<void> {
   const digest = createHash('sha256').update(JSON.stringify(assets)).digest('hex');

@@ -13,20 +13,20 @@ export interface EgressOptions {
   policy: AddressPolicy;
   authority: Authority;
   readEnvironment: (name: string) => string | undefined;
-  /** Told what was decided, from time to time. */
+  /** Called from time to time with a summary of the decisions. */
   tell: (summary: EgressSummary) => Promise<void>;
   log: Logger;
-  /** Certificates that hosts are trusted by in place of the usual ones. */
+  /** Certificate authorities that are trusted instead of the default ones. */
   trust?: Pick<SecureContextOptions, 'ca'>;
   patience?: Partial<Patience>;
 }
-/** How long the guest's connections may take, so that slow ones cannot hold all that there are. */
+/** Time limits for the guest's connections, so that slow ones cannot use up all connections. */
 export interface Patience {
-  /** Without any byte before a request, and between two. */
+  /** Time without any byte before a request, and between two requests. */
   idleMs: number;
   /** From the first byte of a request to the end of its head. */
   headMs: number;
-  /** From the answer to a CONNECT to the end of what tells TLS and HTTP apart. */
+  /** From the answer to a CONNECT until TLS or HTTP is recognized. */
   helloMs: number;
 }
 export interface EgressParts extends EgressOptions {
@@ -35,7 +35,7 @@ export interface EgressParts extends EgressOptions {
 }
 type Admitted = { refusal: Refusal } | { target: Target; rule: EgressRule; addresses: string[]; tally: Tally };
 
-/** Judges a connection, and notes what came of it. `written` is what the guest asked for. */
+/** Decides about a connection and records the decision. `written` is the target as the guest wrote it. */
 export async function admit({ egress, policy, decisions }: EgressParts, target: ReturnType<typeof parseTarget>, written: string): Promise<Admitted> {
   if ('refusal' in target) {
     decisions.note(written, target.refusal);

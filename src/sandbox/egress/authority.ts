@@ -7,19 +7,19 @@ import { failure } from '../../contracts/errors.ts';
 import { ensureOwnDirectory, readOwnSecret } from '../../platform/own-path.ts';
 import { certifyHost, createAuthority, type Certified } from './certificates.ts';
 
-/** Vouches for hosts to sandboxes whose connections are opened on the way, to add credentials. */
+/** A certificate authority. It signs certificates of hosts whose TLS the worker terminates, in order to add credentials. */
 export interface Authority {
-  /** What sandboxes trust, as PEM; its key stays with the worker. */
+  /** The certificate that sandboxes trust, as PEM. Its key stays with the worker. */
   certificate(): Promise<string>;
   contextFor(host: string): Promise<SecureContext>;
 }
 
 const FILE = 'egress-authority.pem';
 const MAX_HELD = 200;
-/** Well before a host's certificate runs out. */
+/** Well before a host's certificate expires. */
 const RENEW_AFTER_MS = 7 * 86_400_000;
 
-/** Keeps one authority per directory, made at first need and readable for its owner alone, so that all workers of a machine use the same. */
+/** Stores one authority in the directory, readable only by its owner, so that all workers of a machine use the same. It is created on first use. */
 export function createHeldAuthority(directory: string): Authority {
   let loading: Promise<Certified> | undefined;
   const contexts = new RecentMap<string, { made: number; context: SecureContext }>(MAX_HELD);
@@ -54,7 +54,7 @@ async function loadAuthority(directory: string): Promise<Certified> {
   const beside = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     await writeFile(beside, made.key + made.certificate, { mode: 0o600, flag: 'wx' });
-    // The first one counts; a worker that loses the race takes what is there.
+    // The first authority counts; a worker that loses the race uses the existing one.
     await link(beside, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });

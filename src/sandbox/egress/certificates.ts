@@ -23,15 +23,15 @@ const OID = {
 const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3650;
 const HOST_DAYS = 30;
-/** Clocks of sandboxes that slept may be behind. */
+/** The clock of a sandbox that was at rest may be slow. */
 const BACKDATED_DAYS = 2;
 const AUTHORITY_NAME = 'Longshore egress';
 const KEY_USAGE = { digitalSignature: bitString(Buffer.of(0x80), 7), signing: bitString(Buffer.of(0x06), 1) };
 
-/** A new authority; it may sign for hosts only, not make other authorities. */
+/** A new authority. It may sign certificates of hosts, but not of other authorities. */
 export function createAuthority(now: Date): Certified {
   const { publicKey, privateKey } = newKeys();
-  // The name is this one's own, so that a client that knows several picks the right one.
+  // The name is unique, so that a client that knows several authorities picks the right one.
   const name = `${AUTHORITY_NAME} ${randomBytes(4).toString('hex')}`;
   const extensions = [
     extension(OID.basicConstraints, sequence(boolean(true), integer(Buffer.of(0))), true),
@@ -59,7 +59,7 @@ export function certifyHost(host: string, authority: Certified, now: Date): Cert
 }
 
 interface Issue {
-  /** Hosts are named by an extension, since a common name has room for 64 characters only. */
+  /** Undefined for hosts: an extension names them, since a common name has at most 64 characters. */
   name: string | undefined;
   issuer: string;
   publicKey: KeyObject;

@@ -5,15 +5,15 @@ import type { Target } from './rules.ts';
 export interface Destination {
   target: Target;
   secure: boolean;
-  /** Checked; only these are connected to. */
+  /** The addresses that were checked. Connections go only to these. */
   addresses: string[];
-  /** Certificates that are trusted in place of the usual ones. */
+  /** Certificate authorities that are trusted instead of the default ones. */
   trust: Pick<SecureContextOptions, 'ca'>;
 }
 
 const CONNECT_TIMEOUT_MS = 15_000;
 
-/** Connects to a checked address. With `secure`, the host has to prove its name by a certificate, whatever the environment of the worker says about that. */
+/** Connects to a checked address. With `secure`, the host's certificate is always verified, even if the worker's environment disables that. */
 export function connectRemote({ target: { host, port }, secure, addresses, trust }: Destination, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const base = { host, port, lookup: pinned(addresses), allowHalfOpen: true };
@@ -33,7 +33,7 @@ export function connectRemote({ target: { host, port }, secure, addresses, trust
     });
     remote.once(secure ? 'secureConnect' : 'connect', () => {
       settle();
-      // A later error is also the end of the stream, which its reader sees.
+      // A later error also ends the stream, which its reader notices.
       remote.on('error', () => undefined);
       if (signal.aborted) remote.destroy();
       resolve(remote);
@@ -41,7 +41,7 @@ export function connectRemote({ target: { host, port }, secure, addresses, trust
   });
 }
 
-/** A lookup that knows one answer. */
+/** A lookup that always returns the given addresses. */
 function pinned(addresses: string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all }, answer) => (all === true ? answer(null, found) : answer(null, found[0]?.address ?? '', found[0]?.family ?? 0));

@@ -5,17 +5,17 @@ import { ByteReader } from './http/byte-reader.ts';
 import { openTunnel } from './open-tunnel.ts';
 import { serveRequests } from './serve-requests.ts';
 
-/** The way out of one sandbox, as far as its list goes. */
+/** The egress of one sandbox: connections to the hosts on its list. */
 export interface Egress {
-  /** Takes a connection of the guest, on which it speaks as to an HTTP proxy. */
+  /** Serves a connection of the guest, which uses it like a connection to an HTTP proxy. */
   accept(connection: Duplex): void;
-  /** Breaks all connections. */
+  /** Destroys all connections, and reports the decisions that are not reported yet. */
   close(): Promise<void>;
 }
 
 const PATIENCE: Patience = { idleMs: 120_000, headMs: 20_000, helloMs: 20_000 };
 
-/** A proxy that lets through what the list names, and fails closed. */
+/** A proxy that permits only what the list names. When a check fails, the connection is refused. */
 export function createEgress(options: EgressOptions): Egress {
   const parts: EgressParts = { ...options, patience: { ...PATIENCE, ...options.patience }, decisions: createDecisions(options.tell) };
   for (const rule of options.egress)

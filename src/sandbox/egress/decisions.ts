@@ -11,21 +11,21 @@ export interface Tally {
 }
 
 export interface Decisions {
-  /** Notes a decision; `why` tells of a refusal. */
+  /** Records a decision. `why` is the reason of a refusal; absent when the connection is allowed. */
   note(target: Target | string, why?: string): Tally;
-  /** Tells what was not told yet, and no more on its own. */
+  /** Reports what was not reported yet, and stops reporting. */
   close(): Promise<void>;
 }
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Lines of one summary; what goes beyond is counted. */
+/** The most lines of one summary; further connections are only counted. */
 const MAX_LINES = 50;
 const MAX_HOST_LENGTH = 255;
 
 /**
- * Sums decisions up, so that no flood of connections is a flood of events: same ones are one line with a count, and while they go on coming the
- * summaries become rarer, down to one a minute.
+ * Sums decisions up, so that many connections do not cause many events. Equal decisions are one line with a count. While decisions continue, the summaries
+ * become rarer, down to one a minute.
  */
 export function createDecisions(tell: (summary: EgressSummary) => Promise<void>): Decisions {
   let lines = new Map<string, Line>();
@@ -51,7 +51,7 @@ export function createDecisions(tell: (summary: EgressSummary) => Promise<void>)
   const schedule = (): void => {
     if (!closed) timer ??= setTimeout(flush, pauseMs).unref();
   };
-  /** The line of these words in the summary that is gathered now. */
+  /** The line with these words in the current summary; undefined when the summary is full. */
   const lineOf = (words: Pick<Line, 'host' | 'port' | 'decision' | 'why'>): Line | undefined => {
     const key = JSON.stringify(words);
     const found = lines.get(key);
@@ -86,7 +86,7 @@ export function createDecisions(tell: (summary: EgressSummary) => Promise<void>)
   };
 }
 
-/** What a guest wrote, fit for a log. */
+/** A text of the guest, made safe for a log. */
 function printable(text: string): string {
   return text.slice(0, MAX_HOST_LENGTH).replaceAll(/[^\x20-\x7e]/g, '\ufffd');
 }

@@ -1,4 +1,4 @@
-/** Writes the few forms of DER that certificates are made of. */
+/** Writes the parts of DER that certificates need. */
 
 export type Der = Buffer;
 
@@ -33,7 +33,7 @@ export function boolean(value: boolean): Der {
   return element(0x01, Buffer.of(value ? 0xff : 0));
 }
 
-/** Bits from the first on; `unused` are left over in the last byte. */
+/** Bits, the first one first. `unused` bits at the end of the last byte do not belong to it. */
 export function bitString(bytes: Uint8Array, unused = 0): Der {
   return element(CLASS.bitString, Buffer.concat([Buffer.of(unused), bytes]));
 }
@@ -52,13 +52,13 @@ export function oid(dotted: string): Der {
   return element(CLASS.oid, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** A moment, to the second. Certificates have to write years before 2050 with two digits. */
+/** A time in seconds. Certificates must write years before 2050 with two digits. */
 export function time(moment: Date): Der {
   const text = moment.toISOString().replaceAll(/[-:T]|\.\d+/g, '');
   return moment.getUTCFullYear() < 2050 ? element(CLASS.utcTime, Buffer.from(text.slice(2))) : element(CLASS.generalizedTime, Buffer.from(text));
 }
 
-/** A field with a number of its own; `constructed` when it holds other elements. */
+/** A context-specific field with its number. `constructed`: it contains other elements. */
 export function context(number: number, content: Uint8Array, { constructed = false } = {}): Der {
   return element(0x80 | (constructed ? 0x20 : 0) | number, content);
 }

@@ -15,11 +15,11 @@ export interface Order {
   /** In origin form. */
   path: string;
   to: Destination;
-  /** Set on the request in place of the guest's own. */
+  /** Set on the request; they replace the guest's headers of the same name. */
   headers: Record<string, string>;
   tally: Tally;
 }
-/** What becomes of the guest's connection; a refusal is still to be written. */
+/** What happens with the guest's connection. A refusal is not written yet. */
 export type Outcome = 'kept' | 'ended' | 'handedOver' | { refusal: Refusal };
 
 interface Sending {
@@ -31,9 +31,9 @@ const WEBSOCKET_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const MAX_INTERIM_ANSWERS = 20;
 
 /**
- * Sends a guest's request on and its answer back, on a connection of its own. Redirects are the guest's to follow: each is a request of its own, judged
- * like any other.
- * @throws BadMessage when the request is ambiguous and nothing of it was sent.
+ * Forwards a guest's request over a new connection to the host, and sends the answer back. Redirects are not followed: the guest sends another request, which
+ * is judged like any other.
+ * @throws BadMessage when the request is ambiguous; nothing of it was sent then.
  */
 export async function exchange(guest: Side, order: Order): Promise<Outcome> {
   const framing = framingOfRequest(order.request);
@@ -70,7 +70,7 @@ interface Way {
   upgrade: boolean;
 }
 
-/** Does not wait for the end of the body: a host may answer before it. */
+/** Does not wait until the body is sent: a host may answer earlier. */
 function send({ connection, reader }: Side, order: Order, { remote, framing, sending, upgrade }: Way): void {
   const { request, tally } = order;
   remote.write(headOf(order, framing, upgrade));
@@ -78,7 +78,7 @@ function send({ connection, reader }: Side, order: Order, { remote, framing, sen
   sendBody(remote, bodyOf(reader, framing, 'the request'), framing.kind === 'chunked', tally.sent).then(
     () => (sending.done = true),
     (error: unknown) => {
-      // The host must not take the part that it has for the whole. When it closed by itself, its answer may still be there to be read.
+      // The host must not take a part of the body for the whole. When the host itself closed the connection, its answer may still be readable.
       if (!(error instanceof BadMessage)) return;
       sending.fault = error;
       remote.destroy(error);
@@ -87,7 +87,7 @@ function send({ connection, reader }: Side, order: Order, { remote, framing, sen
 }
 
 function headOf({ request, path, to, headers }: Order, framing: Framing, upgrade: boolean): Buffer {
-  // Servers that hand headers to programs as variables take "-" and "_" for the same.
+  // Servers that pass headers to programs as variables do not distinguish "-" and "_".
   const alike = (name: string): string => name.toLowerCase().replaceAll('_', '-');
   const set = new Set(Object.keys(headers).map(alike));
   return writeHead(`${request.method} ${path} HTTP/1.1`, [
@@ -109,7 +109,7 @@ function framed(framing: Framing): Field[] {
   return framing.kind === 'chunked' ? [['Transfer-Encoding', 'chunked']] : [];
 }
 
-/** The key of a request that wants to become a WebSocket; other upgrades are not offered to the host. */
+/** The key of a request for a WebSocket. Other upgrades are not forwarded to the host. */
 function wantedWebsocket({ method, minor, fields }: RequestHead): string | undefined {
   const wants = method === 'GET' && minor === 1 && wordsOf(fields, 'connection').includes('upgrade') && wordsOf(fields, 'upgrade').join() === 'websocket';
   return wants ? valuesOf(fields, 'sec-websocket-key')[0] : undefined;
@@ -124,7 +124,7 @@ async function readAnswer(reader: ByteReader, websocketKey: string | undefined):
   throw new BadMessage('it gave interim answers only');
 }
 
-/** Only who understood the handshake knows this value: a host that merely repeats what it was sent does not become a tunnel. */
+/** Only a host that understood the handshake can compute this value: one that only repeats what it received does not get a tunnel. */
 function isWebsocket({ fields }: ResponseHead, key: string | undefined): boolean {
   if (key === undefined) return false;
   const proof = createHash('sha1')
@@ -146,7 +146,7 @@ interface Answered {
 
 async function sendAnswer({ connection }: Side, { request, tally }: Order, { answer, reader, keep }: Answered): Promise<Outcome> {
   const framing = framingOfResponse(answer, request.method);
-  // HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
+  // HTTP/1.0 has no chunks: there, the end of the connection is the end of the body.
   const unknown = framing.kind === 'chunked' || framing.kind === 'untilEnd';
   const ours: Framing = unknown ? { kind: request.minor === 1 ? 'chunked' : 'untilEnd' } : framing;
   const kept = keep && ours.kind !== 'untilEnd';
@@ -161,13 +161,13 @@ async function sendAnswer({ connection }: Side, { request, tally }: Order, { ans
     await sendBody(connection, bodyOf(reader, framing, 'its answer'), ours.kind === 'chunked', tally.received);
     return kept ? 'kept' : 'ended';
   } catch {
-    // A broken answer breaks the guest's connection: it must not take a part for the whole.
+    // After a broken answer, the guest's connection is destroyed: the guest must not take a part for the whole.
     connection.destroy();
     return 'ended';
   }
 }
 
-/** An answer to HEAD says how long the body would have been. */
+/** The content-length of an answer without a body, such as one to HEAD: the length that the body would have. */
 function lengthOfNone({ status, fields }: ResponseHead): Field[] {
   return status === 204 ? [] : valuesOf(fields, 'content-length').map((length): Field => ['Content-Length', length]);
 }

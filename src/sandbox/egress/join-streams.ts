@@ -2,15 +2,15 @@ import type { Duplex, Transform } from 'node:stream';
 import type { Tally } from './decisions.ts';
 import type { ByteReader } from './http/byte-reader.ts';
 
-/** A stream, and who read it up to now. */
+/** A stream, and the reader that has read it up to now. */
 export interface Side {
   connection: Duplex;
   reader: ByteReader;
 }
 
 /**
- * Carries bytes both ways until both sides have said all. When one breaks, so does the other: none takes a part for the whole.
- * @param checks what is passed through on the way out and on the way back, if anything.
+ * Carries bytes in both directions until both sides have ended. When one side breaks, the other is destroyed, so that neither takes a part for the whole.
+ * The last parameter has optional transforms for the outward and the inward direction.
  */
 export function joinStreams(guest: Side, remote: Side, tally: Tally, [outward, inward]: Transform[] = []): void {
   const streams = [guest.connection, remote.connection, outward, inward].filter((stream) => stream !== undefined);
@@ -20,11 +20,11 @@ export function joinStreams(guest: Side, remote: Side, tally: Tally, [outward, i
   for (const stream of streams) {
     stream.on('error', breakAll);
     stream.on('close', () => {
-      // One that closed in order has handed over everything, and what it gave may still be on its way.
+      // A stream that closed in order has passed on all its data, which may still be on its way through the others.
       if (!stream.readableEnded || !stream.writableFinished) breakAll();
     });
   }
-  // One may have closed before this was called.
+  // A connection may have closed before this call.
   if (guest.connection.destroyed || remote.connection.destroyed) return breakAll();
   carry(guest, remote.connection, tally.sent, outward);
   return carry(remote, guest.connection, tally.received, inward);
@@ -35,7 +35,7 @@ function carry({ connection, reader }: Side, to: Duplex, count: (bytes: number) 
   const held = reader.take(reader.held.length);
   count(held.length);
   if (held.length > 0) first.write(held);
-  // Its end may have been seen while what came before it was still held.
+  // The reader may have reached the end of the stream while it still held earlier bytes.
   if (connection.readableEnded) return void first.end();
   connection.on('data', (chunk: Buffer) => count(chunk.length));
   connection.pipe(first);

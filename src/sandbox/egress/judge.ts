@@ -4,12 +4,12 @@ import { isFailure } from '../../contracts/errors.ts';
 import type { AddressPolicy } from '../../network/address-policy.ts';
 import { findRule, type Target } from './rules.ts';
 
-/** `addresses` were checked, and only they may be connected to. `status` is what a proxy answers. */
+/** `addresses` are checked; connections may go only to these. `status` is the proxy's answer. */
 export type Verdict = { allowed: true; rule: EgressRule; addresses: string[] } | { allowed: false; status: 403 | 502; why: string };
 
 const RESOLVE_TIMEOUT_MS = 10_000;
 
-/** Decides about one connection. The list comes first: names that are not on it are not even asked for. */
+/** Decides about one connection. The list is checked first: names that are not on it are not resolved. */
 export async function judge(egress: NonNullable<SandboxOptions['egress']>, target: Target, policy: AddressPolicy): Promise<Verdict> {
   const match = findRule(egress, target);
   if ('refusal' in match) return { allowed: false, status: 403, why: match.refusal };

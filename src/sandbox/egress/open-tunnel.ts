@@ -28,7 +28,7 @@ const LATE = new Error('nothing was said in time');
 /** TLS 1.0, alert, fatal, unrecognized_name. */
 const NAME_ALERT = Buffer.from('15030100020270', 'hex');
 
-/** Answers a CONNECT, and sees to it that what is then spoken is what the rule allows, with the host that it allows. */
+/** Answers a CONNECT, and ensures that the tunnel is used only for the protocol and the host that the rule allows. */
 export async function openTunnel(parts: EgressParts, { target: asked, fields }: RequestHead, guest: Side): Promise<void> {
   if (valuesOf(fields, 'content-length').length + valuesOf(fields, 'transfer-encoding').length > 0) throw new BadMessage('a CONNECT has no body');
   const admitted = await admit(parts, parseTarget(asked), asked);
@@ -42,7 +42,7 @@ export async function openTunnel(parts: EgressParts, { target: asked, fields }: 
   return found?.kind === 'http' ? serveRequests(parts, guest, { target, secure: false }) : undefined;
 }
 
-/** Bytes are carried as they are: what is encrypted stays so from end to end. */
+/** Carries bytes unchanged: TLS stays encrypted from end to end. */
 async function passThrough(parts: EgressParts, tunnel: Tunnel): Promise<void> {
   const { guest, target, rule, to, tally } = tunnel;
   const over = new AbortController();
@@ -52,7 +52,7 @@ async function passThrough(parts: EgressParts, tunnel: Tunnel): Promise<void> {
   try {
     remote = await connectRemote(to, over.signal);
     guest.connection.write(ESTABLISHED);
-    // A host that speaks first, or something else than TLS and HTTP, is for rules that say so.
+    // Only a rule with `raw` permits protocols other than TLS and HTTP, and hosts that send first.
     const found = rule.raw === true ? ({ kind: 'raw' } as const) : await look(parts, tunnel);
     if (found?.kind === 'http') return await serveRequests(parts, guest, { target, secure: false });
     if (!found || guest.connection.destroyed) return undefined;
@@ -68,7 +68,7 @@ async function passThrough(parts: EgressParts, tunnel: Tunnel): Promise<void> {
   return undefined;
 }
 
-/** What is spoken in a tunnel; undefined when it was refused. */
+/** Recognizes the protocol in a tunnel; undefined when it was refused. */
 async function look({ decisions, patience }: EgressParts, { guest, target }: Tunnel): Promise<Exclude<Recognized, { kind: 'refused' }> | undefined> {
   const late = { kind: 'refused', tls: false, why: `nothing that is TLS or HTTP was said within ${patience.helloMs / 1000} s` } as const;
   const found = await inTime(recognize(guest.reader, target.host), patience.helloMs, () => LATE).catch((error: Error) => {
@@ -88,7 +88,7 @@ function checkRecords({ decisions }: EgressParts, target: Target): ReturnType<ty
   return [tlsRecords(onFault), tlsRecords(onFault)];
 }
 
-/** Only for hosts with headers to add: the worker ends the guest's encryption here, and encrypts anew towards the host, whose certificate it checks. */
+/** Only for rules that add headers: the worker terminates the guest's TLS, and opens a new TLS connection to the host, whose certificate it verifies. */
 async function intercept(parts: EgressParts, { guest, target }: Tunnel): Promise<void> {
   let opened: Duplex;
   try {

@@ -3,12 +3,12 @@ import type { ByteReader } from './http/byte-reader.ts';
 import { MAX_HEAD_BYTES } from './http/message-head.ts';
 import { HANDSHAKE, peekClientHello } from './tls/client-hello.ts';
 
-/** What a guest speaks in a tunnel. `tls`: whether it would understand an alert of TLS. */
+/** The protocol that a guest uses in a tunnel. `tls`: whether it understands a TLS alert. */
 export type Recognized = { kind: 'tls' } | { kind: 'http' } | { kind: 'refused'; tls: boolean; why: string };
 
 const NEITHER: Recognized = { kind: 'refused', tls: false, why: 'this is neither TLS nor HTTP' };
 
-/** Looks at the beginning and leaves it in the reader. TLS has to ask for the host of the tunnel; the requests of HTTP are judged when they are read. */
+/** Looks at the first bytes and leaves them in the reader. TLS must name the host of the tunnel; HTTP requests are judged when they are read. */
 export async function recognize(reader: ByteReader, host: string): Promise<Recognized> {
   if (!(await reader.atLeast(1))) return NEITHER;
   if (reader.held[0] === HANDSHAKE) return recognizeTls(reader, host);
@@ -27,7 +27,7 @@ async function recognizeTls(reader: ByteReader, host: string): Promise<Recognize
   if ('problem' in hello) return { kind: 'refused', tls: true, why: `${hello.problem}, so that the name it is for cannot be checked` };
   const { serverName } = hello;
   if (serverName?.toLowerCase() === host) return { kind: 'tls' };
-  // Addresses are no names, so clients ask for none.
+  // Clients send no name when they connect to an address.
   if (serverName === undefined && isIP(host) !== 0) return { kind: 'tls' };
   const asked = serverName === undefined ? 'no name (SNI)' : `the name ${JSON.stringify(serverName.slice(0, 255))}`;
   return { kind: 'refused', tls: true, why: `the connection is to ${host}, and its TLS asks for ${asked}` };

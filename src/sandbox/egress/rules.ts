@@ -3,7 +3,7 @@ import type { EgressRule, SandboxOptions } from '../../contracts/agent.ts';
 import { oddityOfHost } from '../../network/address-policy.ts';
 
 const WEB_PORTS = [80, 443];
-/** Where a credential is added: without TLS it is not sent, unless a rule says so. */
+/** Default ports of rules that add credentials: without TLS these are not sent, unless the rule says so. */
 const SECURE_PORTS = [443];
 
 export interface Target {
@@ -11,10 +11,10 @@ export interface Target {
   port: number;
 }
 
-/** The rule that lets a connection out, or why none does, in words. */
+/** The rule that permits a connection, or the reason why none does. */
 export type Match = { rule: EgressRule } | { refusal: string };
 
-/** The first rule that names the host, exactly or as `*.domain` for all below it. Among several, one that has the port. */
+/** The first rule that has the port and names the host, exactly or as `*.domain` for all names below it. */
 export function findRule(egress: NonNullable<SandboxOptions['egress']>, { host, port }: Target): Match {
   const named = egress.map((rule) => (typeof rule === 'string' ? { host: rule } : rule)).filter((rule) => names(rule.host, host));
   const rule = named.find((candidate) => portsOf(candidate).includes(port));
@@ -36,7 +36,7 @@ export function addsHeaders({ headers = {} }: EgressRule): boolean {
   return Object.keys(headers).length > 0;
 }
 
-/** `host:port` as a proxy is asked for it; or what is odd about it. Nothing is rewritten, so that nobody else can read it in another way. */
+/** Parses `host:port`, the target of a proxy request. A text that another parser could read in another way is refused, not corrected. */
 export function parseTarget(text: string, defaultPort?: number): Target | { refusal: string } {
   const parts = /^(?:\[([0-9a-f:.]+)\]|([^[\]:@/?#\s]+))(?::(\d{1,5}))?$/i.exec(text);
   const host = (parts?.[1] ?? parts?.[2] ?? '').toLowerCase();

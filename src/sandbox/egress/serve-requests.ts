@@ -11,15 +11,15 @@ import type { Side } from './join-streams.ts';
 import { endConnection, refuseConnection, type Refusal } from './http/refuse.ts';
 import { addsHeaders, parseTarget, type Target } from './rules.ts';
 
-/** Who the guest speaks to: the host at the end of a tunnel (`secure`: in TLS, which ends here), or a proxy, which can be told to open one. */
+/** The other end for the guest: the host of a tunnel (`secure`: over TLS, which is terminated here), or the proxy, which can open a tunnel. */
 export type Place = { target: Target; secure: boolean } | { openTunnel: (request: RequestHead) => Promise<void> };
 
 type Inner = Extract<Place, { target: Target }>;
 
-/** Headers by which some servers choose another host than `Host` says. */
+/** Headers with which some servers choose another host than that of `Host`. */
 const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-host', 'x-original-host', 'x-http-host-override', 'x-real-host', 'forwarded'];
 
-/** Reads the requests of a connection one after the other and answers them. Every request is judged on its own. */
+/** Reads the requests of a connection one after the other and answers them. Every request is judged separately. */
 export async function serveRequests(parts: EgressParts, guest: Side, place: Place): Promise<void> {
   const { connection } = guest;
   try {
@@ -39,7 +39,7 @@ export async function serveRequests(parts: EgressParts, guest: Side, place: Plac
   }
 }
 
-/** Undefined when none comes any more. A head that comes slowly would hold the connection, of which a sandbox has few. */
+/** Undefined when no further request comes. The time limits exist because a sandbox has few connections, and a slow head would occupy one. */
 async function nextRequest({ patience }: EgressParts, reader: ByteReader): Promise<RequestHead | undefined> {
   if (!(await inTime(reader.atLeast(1), patience.idleMs, () => new Error('idle')))) return undefined;
   return inTime(readRequestHead(reader), patience.headMs, () => new BadMessage(`the head of the request took more than ${patience.headMs / 1000} s`, 408));
@@ -53,7 +53,7 @@ async function answerPlain(parts: EgressParts, guest: Side, request: RequestHead
   return answer(parts, guest, { target, written: authority, secure: false, path, request });
 }
 
-/** In a tunnel only the origin form is taken: another one names a host of its own, which servers believe more than `Host`. */
+/** In a tunnel, only the origin form is accepted: other forms name a host, which servers prefer to that of `Host`. */
 async function answerInner(parts: EgressParts, { target, secure }: Inner, guest: Side, request: RequestHead): Promise<Outcome> {
   if (!/^\/[^#]*$/.test(request.target)) throw new BadMessage('in a tunnel, the target of a request has to be a path that begins with "/"');
   return answer(parts, guest, { target, written: authorityOf(target, secure), secure, path: request.target, request });
@@ -78,7 +78,7 @@ async function answer(parts: EgressParts, guest: Side, { target: asked, written,
   const admitted = await admit(parts, asked, written);
   if ('refusal' in admitted) return admitted;
   const { target, rule, addresses, tally } = admitted;
-  // It would answer with the headers that were added.
+  // TRACE would return the added headers to the guest.
   if (request.method === 'TRACE' || request.method === 'CONNECT') return refused(405, `${request.method} is not passed on`);
   if (valuesOf(request.fields, 'expect').some((value) => value.toLowerCase() !== '100-continue'))
     return refused(417, 'of expectations, only 100-continue is known');
@@ -87,7 +87,7 @@ async function answer(parts: EgressParts, guest: Side, { target: asked, written,
   return exchange(guest, { request, path, to: { target, secure, addresses, trust: parts.trust ?? {} }, headers: credentials.headers, tally });
 }
 
-/** The headers that are added, if they may be sent on such a connection. */
+/** The headers to add, or a refusal when they may not be sent on this connection. */
 function credentialsFor(
   { decisions, readEnvironment }: EgressParts,
   { target, rule, secure }: { target: Target; rule: EgressRule; secure: boolean },

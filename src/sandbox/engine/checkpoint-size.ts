@@ -1,12 +1,12 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What `stat` counts in, whatever the file system does. */
+/** The unit of `stat`'s block count on every file system. */
 const BLOCK_BYTES = 512;
 
 /**
- * Bytes that the checkpoints of a container take up in the engine's directory, their pages included. Undefined where this process may not look there, as one
- * that is not root, or on another machine than the engine's: no call of an engine tells it, and a container to look at it would need a mount of the host.
+ * Bytes that the checkpoints of a container and their pages use in the engine's directory. Undefined when this process cannot read the directory: it is not
+ * root, or the engine is on another machine. No call of an engine returns this size, and a container that reads it would need a mount of the host.
  */
 export async function checkpointSize(dataDirectory: string, containerId: string): Promise<number | undefined> {
   return sizeOf(join(dataDirectory, 'containers', containerId, 'checkpoints')).catch(() => undefined);

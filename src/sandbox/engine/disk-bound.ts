@@ -2,8 +2,8 @@ import { failure } from '../../contracts/errors.ts';
 import type { Engine } from './engine.ts';
 
 /**
- * What keeps the files of sandboxes within `diskMb` on an engine. `volume`: its storage holds them to a size. `watch`: nothing takes up room faster than it is
- * written, and the supervisor looks at what is. `none`: fallocate takes gigabytes before anything could look.
+ * What keeps the files of sandboxes within `diskMb` on an engine. `volume`: the storage limits their size. `watch`: the supervisor measures the files, and
+ * seccomp refuses fallocate, so files grow only by writes. `none`: fallocate can allocate gigabytes before the supervisor measures.
  */
 export type DiskBound = 'volume' | 'watch' | 'none';
 
@@ -12,7 +12,7 @@ export async function diskBound(engine: Pick<Engine, 'hasQuotas' | 'facts'>): Pr
   return (await engine.facts()).seccomp ? 'watch' : 'none';
 }
 
-/** Makes the check that refuses, in production, a host on which nothing holds. It asks the engine until the answer is a good one. */
+/** Makes the check that refuses, in production, a host whose disk bound is `none`. A good answer is cached; a bad one is asked for again. */
 export function createBoundCheck(engine: Pick<Engine, 'hasQuotas' | 'facts'>, environment: string | undefined): () => Promise<void> {
   let isGood = environment !== 'production';
   return async () => {

@@ -1,140 +1,140 @@
 import type { Duplex, Readable } from 'node:stream';
 
-/** Everything about a sandbox's container that may differ from one to the next. */
+/** All properties of a container that differ between sandboxes. */
 export interface ContainerSpec {
   name: string;
   image: string;
   volumeName: string;
-  /** What the storage keeps the volume to, in MB; absent where it cannot or need not. */
+  /** The limit of the volume's size that the storage enforces, in MB; absent when it cannot or there is no limit. */
   volumeMb?: number;
-  /** The largest file that anything in the container may write, in MB; absent for no limit. */
+  /** The largest file that a process in the container may write, in MB; absent for no limit. */
   fileMb?: number;
   labels: Record<string, string>;
   memoryMb: number;
   cpus: number;
   pids: number;
   readOnlyRoot: boolean;
-  /** `holder`: id of the container whose network namespace, which has no network, a gVisor container joins. Without one no engine of today restores it. */
+  /** `holder`: id of the container whose network namespace a gVisor container joins. It has no network. Current engines cannot restore without it. */
   runtime: { name: 'runc' } | { name: 'runsc'; holder: string };
 }
 
 export interface ContainerState {
   id: string;
-  /** `hibernated`: it does not run and has a checkpoint. `ended` covers everything else that has run and runs no more. */
+  /** `hibernated`: it does not run and has a checkpoint. `ended`: it has run, does not run now, and has no checkpoint. */
   status: 'created' | 'running' | 'paused' | 'hibernated' | 'ended';
   /** The newest checkpoint of a hibernated container. */
   checkpoint?: string;
-  /** Absent where nobody saw its end. */
+  /** Absent when the engine does not know it. */
   exitCode?: number;
   outOfMemory: boolean;
   labels: Record<string, string>;
   runtime: 'runc' | 'runsc';
   /** Id of the container whose network namespace it joins. */
   holder?: string;
-  /** Commands that the engine itself runs in it: bridges. */
+  /** Number of commands that the engine runs in it with `docker exec`: bridges. */
   execs: number;
 }
 export interface OwnedThing {
   name: string;
-  /** Of a container. */
+  /** Id of a container; absent for a volume. */
   id?: string;
   sandboxId: string;
-  /** Of a volume that belongs to a snapshot. */
+  /** Set for a volume that belongs to a snapshot. */
   snapshotId?: string;
   isRunning?: boolean;
   /** Whether it joins the network namespace of another. */
   joins?: boolean;
-  /** Of what is no sandbox, or was made by a copy. */
+  /** Set when it does not belong to a sandbox, or was made by a copy. */
   role?: string;
   createdAtMs: number;
 }
 
-/** What Longshore asks of a Docker engine. All methods may be repeated: a state that is there already is success. Errors are of the table. */
+/** What Longshore needs from a container engine. All methods are idempotent: a state that exists already is success. Errors are those of the table. */
 export interface Engine {
-  /** Makes the container, or takes over the one that an earlier attempt made. Returns its id. */
+  /** Makes the container, or finds the one that an earlier attempt made. Returns its id. */
   create(spec: ContainerSpec): Promise<string>;
   /**
-   * The same for one that is about to be started, with the first stream to its supervisor, which is answered once it runs. Only who has made the container
-   * gets that stream: two could not share it.
+   * The same, and opens the first stream to the supervisor before the container starts. The supervisor answers on it once it runs. Only the caller that made
+   * the container gets the stream, because two callers cannot share it.
    */
   createAttached(spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }>;
-  /** The same for a container of one of our other purposes. */
+  /** The same for a container that is not a sandbox. */
   createHelper(spec: HelperSpec): Promise<string>;
   inspect(container: string): Promise<ContainerState | undefined>;
-  /** These three return false when the container is not there or has ended. */
+  /** Returns false when the container does not exist. So do `pause` and `unpause`, which also return false when the container does not run. */
   start(container: string): Promise<boolean>;
   pause(container: string): Promise<boolean>;
   unpause(container: string): Promise<boolean>;
-  /** TERM, then KILL after two seconds; done when it has ended or is not there. */
+  /** Sends TERM, then KILL after two seconds. Succeeds when the container has ended or does not exist. */
   stop(container: string): Promise<void>;
   removeContainer(container: string): Promise<void>;
-  /** Removes a container unless it runs; false when it does. */
+  /** Removes a container that does not run; false when it runs. */
   removeEnded(container: string): Promise<boolean>;
   rename(container: string, name: string): Promise<void>;
-  /** Puts a running or paused container to disk; it ends by that, or goes on as it was. Takes seconds where there is much memory. */
+  /** Writes a running or paused container to disk. Then it ends (the default) or continues. Takes seconds when it has much memory. */
   checkpoint(container: string, name: string, then?: 'end' | 'go-on'): Promise<void>;
-  /** Starts an ended container from a checkpoint, which stays. */
+  /** Starts an ended container from a checkpoint. The checkpoint is not removed. */
   restore(container: string, name: string): Promise<void>;
-  /** Names of our checkpoints, the newest first. */
+  /** Names of Longshore's checkpoints, the newest first. */
   checkpointsOf(container: string): Promise<string[]>;
   removeCheckpoint(container: string, name: string): Promise<void>;
-  /** Removes memory that no checkpoint of the container needs any more. */
+  /** Removes memory pages that belong to no checkpoint of the container any more. */
   removeLoosePages(container: string): Promise<void>;
-  /** Copies of volumes and checkpoints, made by containers of an installation. */
+  /** Copies volumes and checkpoints in containers of an installation. */
   copyJobs(installation: string, image: string): CopyJobs;
-  /** Ends all bridges to the container's supervisor, of other workers too. */
+  /** Ends all bridges to the container's supervisor, also those of other workers. */
   endBridges(container: string): Promise<void>;
-  /** Done as well when it is there. */
+  /** Succeeds when the volume exists. */
   createVolume(volume: string, labels: Record<string, string>, limitMb?: number): Promise<void>;
-  /** Whether its storage keeps volumes to a size. */
+  /** Whether the storage can limit the size of volumes. */
   hasQuotas(): Promise<boolean>;
   volumeExists(volume: string): Promise<boolean>;
   /** False when a container uses it. */
   removeVolume(volume: string): Promise<boolean>;
-  /** A fresh byte stream to the supervisor of a running container; undefined when the container does not run. */
+  /** A new byte stream to the supervisor of a running container; undefined when the container does not run. */
   openBridge(container: string): Promise<Duplex | undefined>;
   containersOf(installation: string): Promise<OwnedThing[]>;
   volumesOf(installation: string): Promise<OwnedThing[]>;
-  /** Undefined when there is no such image. */
+  /** Undefined when the image does not exist. */
   imageId(image: string): Promise<string | undefined>;
-  /** Name of the image of a template that was made last. */
+  /** Name of the newest image of a template. */
   newestTemplateImage(template: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
-  /** Undefined when it has no runtime `runsc`, or does not tell which program that is. */
+  /** Undefined when the engine has no runtime `runsc`, or does not report its program. */
   gvisorProgram(): Promise<GvisorProgram | undefined>;
-  /** Undefined when the container does not run, or the engine cannot tell. */
+  /** Undefined when the container does not run, or the engine cannot measure it. */
   usage(container: string): Promise<ContainerUsage | undefined>;
-  /** Bytes by the names of volumes; one whose size is not known is left out. */
+  /** Bytes by name of volume, without volumes whose size is not known. */
   volumeSizes(installation: string): Promise<Map<string, number>>;
 }
 
 export interface EngineFacts {
-  /** Of the engine, not of the machine. */
+  /** Id of the engine, not of the machine. */
   id: string;
   runtimes: string[];
   dataDirectory: string;
-  /** Whether it filters system calls. */
+  /** Whether the engine can filter system calls. */
   seccomp: boolean;
 }
 export type HelperSpec = Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>;
 
-/** Where bytes are on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
+/** A place on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
 export type Place = { volume: string } | { container: string; checkpoint: string };
 
 export interface CopyJobs {
-  /** Copies everything between two places, as it is; the bytes never leave the engine. */
+  /** Copies all files between two places, unchanged. The bytes do not leave the engine. */
   copy(from: Place, to: Place): Promise<void>;
-  /** A gzipped tar stream of a place. It ends only when all is packed, and fails otherwise; whoever stops reading ends the job. */
+  /** A gzipped tar stream of a place. It ends when all is packed, and fails otherwise. When the reader stops early, the job is ended. */
   pack(from: Place): Readable;
   /** Unpacks such a stream. */
   unpack(content: Readable, to: Place): Promise<void>;
 }
 
 export interface ContainerUsage {
-  /** Since it was started, in milliseconds of one processor. */
+  /** Processor time since the container was started, in milliseconds of one processor. */
   cpuMs: number;
-  /** Without what the kernel only keeps because there is room. */
+  /** Without the inactive file cache, which the kernel can free. */
   memoryBytes: number;
   /** Threads count as well. */
   processes: number;
@@ -143,8 +143,8 @@ export interface ContainerUsage {
 /** The program that an engine starts as the runtime `runsc`. */
 export interface GvisorProgram {
   path: string;
-  /** Absent where it cannot be asked, as on another machine, or does not know. */
+  /** Absent when the program is on another machine or does not report it. */
   version?: string;
-  /** Whether it is the one that `longshore setup --gvisor` registers. */
+  /** Whether it is the script that `longshore setup --gvisor` registers. */
   isOurs: boolean;
 }

@@ -1,12 +1,12 @@
-/** Labels on containers and volumes; the reaper goes by them. */
+/** Labels on containers, volumes and images. The reaper finds containers and volumes by them. */
 export const LABEL = {
   installation: 'longshore.installation',
   sandbox: 'longshore.sandbox',
   conversation: 'longshore.conversation',
   snapshot: 'longshore.snapshot',
-  /** Of containers that are no sandbox: `network-holder`, `probe`, `copy`. Volumes and containers that a copy has made for a sandbox have `copy`, too. */
+  /** Of containers that are not sandboxes: `network-holder`, `probe`, `copy`. Volumes and containers that a copy made for a sandbox also have `copy`. */
   role: 'longshore.role',
-  /** Of images: the template that they were built for. */
+  /** On images: the template that they were built for. */
   template: 'longshore.template',
 } as const;
 
@@ -18,7 +18,7 @@ export function sandboxLabels(installation: string, sandboxId: string, conversat
   };
 }
 
-/** Labels that a template gives its sandboxes: in a space of their own, where they cannot be taken for ours. */
+/** Labels that a template gives its sandboxes. The prefix keeps them apart from Longshore's own labels. */
 export function templateLabels(labels: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).map(([name, value]) => [`longshore.label.${name}`, value]));
 }
@@ -31,12 +31,12 @@ export function memoryVolumeOf(installation: string, snapshotId: string): string
   return `memory.${installation}-${snapshotId}`;
 }
 
-/** Names are made from the sandbox's id, so that a retried create meets what the first one made. */
+/** The name depends only on the sandbox's id, so that a retried create finds the container of the first attempt. */
 export function containerNameOf(installation: string, sandboxId: string): string {
   return `${installation}-${sandboxId}`;
 }
 
-/** Where a checkpoint is tried in another container; no name of a sandbox's container begins like that. */
+/** The name of the new container in which a checkpoint is tried. No sandbox's container has a name with this prefix. */
 export function spareNameOf(containerName: string): string {
   return `spare.${containerName}`;
 }
@@ -45,7 +45,7 @@ export function volumeNameOf(installation: string, sandboxId: string): string {
   return `${installation}-${sandboxId}`;
 }
 
-/** Checkpoints are numbered by the generation of the row that asked for them, so none is ever taken for another. */
+/** The name contains the generation of the row that the checkpoint is made for, so each checkpoint has its own name. */
 export function checkpointName(generation: number): string {
   return `rest-${generation}`;
 }

@@ -23,7 +23,7 @@ const DEFAULT_PREVIEW_BYTES = 16 * 1024;
 
 type Input = NonNullable<RunOptions['stdin']>;
 
-/** Makes a sandbox handle of a connection. It wakes nothing: whoever owns the container does that before. */
+/** Makes a sandbox handle of a connection. The handle does not wake the sandbox; the connection has to do that. */
 export function createHandle(direct: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): WorkerHandle {
   const connection = whenThereIsRoom(direct);
   const previewBytes = options.previewBytes ?? DEFAULT_PREVIEW_BYTES;
@@ -84,7 +84,7 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
   };
 }
 
-/** The input, and whether its source threw: the error alone does not tell, as a source may be another sandbox. */
+/** The input, and whether its source threw. The error alone does not show this, since the source may be another sandbox. */
 function observed(stdin: Input): { stdin: Input; failed: () => boolean } {
   if (typeof stdin === 'string' || stdin instanceof Uint8Array) return { stdin, failed: () => false };
   let failed = false;
@@ -99,7 +99,7 @@ function observed(stdin: Input): { stdin: Input; failed: () => boolean } {
   return { stdin: pieces(stdin), failed: () => failed };
 }
 
-/** The command may end without reading all of its input, and a follower that lets go stops feeding too. */
+/** Stops waiting for the input when the command ends before it has read all of it, or when the caller detaches. */
 async function giveInput(connection: WorkingConnection, execId: string, stdin: Input, ended: Promise<ExecEnd>): Promise<void> {
   const given = feed(connection, execId, stdin);
   const outcome = await Promise.race([
@@ -112,14 +112,14 @@ async function giveInput(connection: WorkingConnection, execId: string, stdin: I
   if (outcome === 'ended') given.catch(() => undefined);
 }
 
-/** The pipe of a command that has ended takes everything and gives it to nobody, so its end is asked for. */
+/** The supervisor accepts and drops input of a command that has ended, so the state of the command is checked afterwards. */
 async function writeStdin(connection: WorkingConnection, execId: string, bytes: Uint8Array, end: boolean): Promise<void> {
   await connection.input(execId, bytes, { end });
   if (bytes.byteLength === 0 || end || (await connection.info(execId)).state === 'running') return;
   throw failure('STDIN_CLOSED', { execId });
 }
 
-/** The command runs on meanwhile. One whose input cannot be given whole must not take what it has for all of it, so it is ended. */
+/** Sends input while the command runs. When the input cannot be sent completely, the command is killed: it must not take a part for the whole. */
 function feedInBackground(connection: WorkingConnection, execId: string, stdin: Input, onError: StartOptions['onStdinError']): void {
   feed(connection, execId, stdin).catch(async (error: unknown) => {
     await connection.signal(execId, 'SIGKILL').catch(() => undefined);
@@ -147,7 +147,7 @@ function toSpec(command: string, run: RunOptions): ExecSpec {
   };
 }
 
-/** What a caller's function returns is waited for, and of no use otherwise. */
+/** The return value of a caller's function is awaited and otherwise ignored. */
 type Sink = NonNullable<FollowOptions['onStdout']>;
 
 function toFollow(run: Pick<RunOptions, 'onStdout' | 'onStderr' | 'signal'>, previewBytes: number): FollowOptions {

@@ -1,25 +1,25 @@
 const STAR = 0x2a;
-/** Shorter values would be found everywhere. */
+/** Shorter values would match unrelated text. */
 const SHORTEST = 4;
-/** What is left of a value at an edge, and still tells of it. */
+/** The shortest part of a secret at an edge that is masked. */
 const SHORTEST_PART = 3;
 
-/** Puts stars in place of secrets, byte for byte, so that sizes and offsets stay what they are. */
+/** Replaces secrets with stars, byte for byte, so that sizes and offsets do not change. */
 export interface Mask {
   all(bytes: Buffer): Buffer;
   text(text: string): string;
-  /** Two texts between which something was left out; a secret may have been cut there. */
+  /** Masks the head and the tail of a text whose middle was left out; a secret may have been cut there. */
   edges(head: string, tail: string): { head: string; tail: string };
   stream(): MaskedStream;
 }
-/** Holds back what may be the beginning of a secret until more comes. */
+/** Holds back what may be the beginning of a secret until more output arrives. */
 export interface MaskedStream {
   push(chunk: Buffer): Buffer;
-  /** Gives what was held back. */
+  /** Returns what was held back. */
   end(): Buffer;
 }
 
-/** Secrets of less than four characters are not masked. Each is known as it is, as it looks in JSON, and by its longer lines. */
+/** Secrets of less than four characters are not masked. A secret is found as it is, in its JSON form, and by its lines of at least eight characters. */
 export function createMask(secrets: string[]): Mask {
   const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), ...secret.split('\n').filter((line) => line.length >= 2 * SHORTEST)]);
   const patterns = [...new Set(forms)].filter((form) => form.length >= SHORTEST).map((form) => Buffer.from(form));
@@ -47,7 +47,7 @@ function createStream(patterns: Buffer[]): MaskedStream {
     push(chunk) {
       const raw = Buffer.concat([held.raw, chunk]);
       const shown = Buffer.from(maskAll(raw, patterns));
-      // What was part of a secret stays masked, even if it could also have begun another.
+      // Bytes that were masked as part of one secret stay masked while they are held back as the possible beginning of another.
       for (const [index, byte] of held.shown.entries()) if (byte !== held.raw[index]) shown[index] = STAR;
       const kept = raw.length - longestPart(patterns, (part, of) => part < of.length && endsWith(raw, of.subarray(0, part)));
       held = { raw: raw.subarray(kept), shown: shown.subarray(kept) };

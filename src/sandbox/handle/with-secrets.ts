@@ -1,12 +1,12 @@
 import { createMask, type Mask } from './mask.ts';
 import type { ExecEnd, ExecPreview, FollowOptions, WorkingConnection } from '../protocol/supervisor-connection.ts';
 
-/** Where the guest can read what its commands have written. */
+/** The guest can read the output of its commands here. */
 const JOURNAL = '/home/.longshore/';
 
 /**
- * Gives secrets to every command as its environment, and takes them out of all that comes back of its output. They travel with the command and are
- * kept nowhere: the journal has a digest of a command, not its environment.
+ * Adds secrets to the environment of every command and masks them in all output that comes back. They are sent with the command and are not stored anywhere:
+ * the journal contains a digest of a command, not its environment.
  */
 export function withSecrets(connection: WorkingConnection, secrets: Record<string, string>): WorkingConnection {
   if (Object.keys(secrets).length === 0) return connection;
@@ -28,7 +28,7 @@ async function followMasked(mask: Mask, follow: FollowOptions, ask: (masked: Fol
   const sinks = [onStdout, onStderr].map((sink) => ({ sink, stream: mask.stream() }));
   const [stdout, stderr] = sinks.map(({ sink, stream }) => sink && ((chunk: Buffer) => give(sink, stream.push(chunk))));
   const end = await ask({ ...rest, ...(stdout && { onStdout: stdout }), ...(stderr && { onStderr: stderr }) });
-  // Only at the end: whoever lets go earlier asks for it again.
+  // The held-back bytes are given only at the end: a caller that detaches earlier requests them again when it attaches.
   for (const { sink, stream } of sinks) if (sink) await give(sink, stream.end());
   return { ...end, stdout: maskPreview(mask, end.stdout), stderr: maskPreview(mask, end.stderr) };
 }

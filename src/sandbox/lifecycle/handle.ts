@@ -5,7 +5,7 @@ import { withSecrets } from '../handle/with-secrets.ts';
 import type { WorkerHandle } from '../api/sandbox.ts';
 import type { DockerContext } from './base/context.ts';
 
-/** How often the row is told that the sandbox is in use, and asked for other rules about hosts. Milliseconds. */
+/** The shortest interval at which use of the sandbox is noted in its row, and its egress rules are read again. Milliseconds. */
 const TOUCH_MS = 5000;
 
 /** A handle that wakes its sandbox on access. */
@@ -32,7 +32,7 @@ export function createWakingHandle(
 
 type Awake = <T>(operation: (connection: SupervisorConnection) => Promise<T>, kind?: 'perform' | 'observe') => Promise<T>;
 
-/** Each operation is made to find a sandbox that is awake; those that are made up of several find it so each time. */
+/** Wakes the sandbox for each operation. An operation that consists of several calls wakes it for each of them. */
 function createWakingConnection(awake: Awake): WorkingConnection {
   return {
     run: (...args) => awake((connection) => connection.run(...args)),

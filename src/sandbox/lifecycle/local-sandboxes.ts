@@ -14,7 +14,7 @@ export const LOCAL_WARNING =
 
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 
-/** Sandboxes without containers. Says at every start what that means; refuses production unless forced. */
+/** Sandboxes without containers. Logs a warning at every start. Refused in production unless LONGSHORE_LOCAL_IN_PRODUCTION is `yes`. */
 export function createLocalSandboxes({ config, log, ...options }: LocalSandboxesOptions): Sandboxes {
   if (config.NODE_ENV === 'production' && config.LONGSHORE_LOCAL_IN_PRODUCTION !== 'yes') {
     throw failure('CONFIG_INVALID', {
@@ -30,7 +30,7 @@ export function createLocalSandboxes({ config, log, ...options }: LocalSandboxes
     log,
     engine: createLocalEngine({ root, searchPath: readEnvironment('PATH') ?? DEFAULT_PATH }),
     terms: { watchDisk: false },
-    // Rows tell a host by its id, and an engine must not judge the sandboxes of another.
+    // Rows identify a host by its id. The Docker engine of the same host must not treat local sandboxes as its own, nor the reverse.
     config: { ...config, LONGSHORE_HOST_ID: localHostId(config.LONGSHORE_HOST_ID) },
   });
 }

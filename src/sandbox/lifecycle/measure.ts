@@ -3,10 +3,10 @@ import type { SandboxSample } from '../../contracts/host-facts.ts';
 import { checkpointSize } from '../engine/checkpoint-size.ts';
 import type { DockerContext } from './base/context.ts';
 
-/** How many of a host's sandboxes are asked at once: the engine has other things to do. */
+/** How many sandboxes of a host are measured at the same time; the limit keeps the engine free for other calls. */
 const AT_ONCE = 8;
 
-/** What the running sandboxes of this host use; with `disk` also their files, and what those leave on disk that rest without memory. */
+/** What the running sandboxes of this host use. With `disk`, also the size of their files, and what hibernated and stopped sandboxes use on disk. */
 export async function measure(context: DockerContext, { disk, sandboxId }: { disk: boolean; sandboxId?: string }): Promise<SandboxSample[]> {
   const { engine, rows, hostId, installation, log } = context;
   const all = await rows.list({ hostId, states: disk ? ['running', 'hibernated', 'stopped'] : ['running'] });
@@ -15,7 +15,7 @@ export async function measure(context: DockerContext, { disk, sandboxId }: { dis
   const samples: SandboxSample[] = [];
   const waiting = found.values();
   const work = async () => {
-    // Shared by all: each takes the next.
+    // All runs of `work` share this iterator; each takes the next row.
     for (const row of waiting) {
       try {
         const sample =

@@ -56,7 +56,7 @@ export interface DockerSandboxesOptions {
     TermsOfOptions['config'];
   store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events'>;
   log: Logger;
-  /** Age in milliseconds below which the reaper leaves containers and volumes alone that no row owns. Default 60 000. */
+  /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
   /** Default: the engine of `DOCKER_HOST`. */
   engine?: Engine;
@@ -68,7 +68,7 @@ const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** The sandboxes of a Docker engine. Touches the engine only when asked to; dispose it to close its connections. */
+/** The sandboxes of a Docker engine. Does not call the engine before a method is called. Dispose it to close its connections. */
 export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxes {
   const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {} } = options;
   const engine = options.engine ?? createEngine(config.DOCKER_HOST);
@@ -139,7 +139,7 @@ async function restoreAndOpen(context: DockerContext, snapshotId: string, owner:
 
 async function destroyAs(role: 'worker' | 'visitor', context: DockerContext, sandboxId: string): Promise<void> {
   await context.inTurn(sandboxId, () => destroy(context, sandboxId));
-  // A worker looks when it ends, and its reaper from time to time; a visitor may have removed the last sandbox that needs the holder.
+  // A worker removes an idle holder when it ends and in its reaper. A visitor does so here: it may have removed the last sandbox that needs the holder.
   if (role === 'visitor') await removeIdleHolder(context);
 }
 
@@ -149,7 +149,7 @@ async function dispose(context: DockerContext, role: 'worker' | 'visitor'): Prom
 }
 
 async function open(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox> {
-  // Before anything is made: a secret that is missing is found without a container.
+  // First, so that a missing secret fails before anything is made.
   secretsOf(options);
   return untilSettled(owner.sandboxId, async () => {
     const warm = await claimWarm(context, owner, options);
@@ -158,7 +158,7 @@ async function open(context: DockerContext, owner: SandboxOwner, options: Sandbo
   });
 }
 
-/** Undefined when another caller has withdrawn the row, since its own open was refused: then this one begins anew. */
+/** Undefined when another caller has withdrawn the row because its own open failed; then this open starts again. */
 async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<OpenedSandbox | undefined> {
   const opener = context.openers.enter(row.sandboxId);
   try {
@@ -174,10 +174,10 @@ async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<
   }
 }
 
-/** @param cause why it has no processes, when that is known already */
+/** @param cause why it has no processes, if that is known */
 async function openKnown(context: DockerContext, { sandboxId, options }: Pick<SandboxRow, 'sandboxId' | 'options'>, cause?: string): Promise<OpenedSandbox> {
   const { lost } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'open', cause));
-  // Outside the turn: a sandbox that somebody freezes right now answers late, and may be destroyed meanwhile.
+  // Not within the turn: a sandbox that another caller freezes now answers late, and it must be possible to destroy it meanwhile.
   const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
   await context.work.perform(target, (connection) => connection.ping());
   return { handle: handleFor(context, target, options), ...(lost !== undefined && { lost }) };
@@ -192,7 +192,7 @@ function checkId(sandboxId: string): void {
   throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
 }
 
-/** The sandbox's row: that of the owner, or of the sandbox that the conversation has already. */
+/** The sandbox's row: a new or existing one with the owner's id, or the row of the sandbox that the conversation already has. */
 async function ensureRow(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow> {
   const { rows, installation, hostId } = context;
   const { sandboxId, conversationId, tenantId, ttlMs } = owner;
@@ -216,7 +216,7 @@ async function ensureRow(context: DockerContext, owner: SandboxOwner, options: S
   }
 }
 
-/** The values for the names of a sandbox's secrets; its row has references to this process's environment only. */
+/** The values of a sandbox's secrets by name. Its row contains only references to the environment of the process. */
 function secretsOf({ secrets = {} }: SandboxOptions): Record<string, string> {
   const resolved = resolveReferences(secrets, readEnvironment);
   if ('values' in resolved) return resolved.values;

@@ -17,19 +17,19 @@ export interface TermsOfOptions {
   config: Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_EGRESS_ADDRESSES'>;
   store: Pick<Store, 'sandboxes' | 'events'>;
   log: Logger;
-  /** Only a worker serves a way out. */
+  /** Only a worker serves egress. */
   role: 'worker' | 'visitor';
-  /** Looks names up; the system's way when absent. */
+  /** Looks up host names. Default: the system's resolver. */
   resolve?: Resolve;
-  /** Whether files are kept within their limit. Default true; not where a sandbox shares its user with other programs. */
+  /** Whether the disk limit is enforced. Default true; false when a sandbox shares its user with other programs. */
   watchDisk?: boolean;
-  /** Certificates that hosts are trusted by beside the usual ones, where credentials are added. */
+  /** Certificates to trust in addition to the default ones, for hosts whose requests get credentials. */
   trust?: Pick<SecureContextOptions, 'ca'>;
 }
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Reads what holds for a sandbox from its row, so that it is the same for all workers. What its way out decides is told in the conversation's events. */
+/** Reads the terms of a sandbox from its row, so that all workers apply the same. Egress decisions are reported as events of the conversation. */
 export function createTermsOf({ config, store, log, role, resolve, trust, watchDisk = true }: TermsOfOptions): TermsOf {
   const authority = createHeldAuthority(config.LONGSHORE_HOME);
   const allowAddresses = readAddresses('LONGSHORE_EGRESS_ADDRESSES', config.LONGSHORE_EGRESS_ADDRESSES);
@@ -44,7 +44,7 @@ export function createTermsOf({ config, store, log, role, resolve, trust, watchD
       const now = (await store.sandboxes.get(sandboxId))?.options as SandboxOptions | undefined;
       return now === undefined || isDeepStrictEqual(now.egress, egress);
     };
-    // An empty list is served as well: programs that were shown the way out learn that nothing is on the list, not that no worker is there.
+    // An empty list is served as well: programs that use egress then get the error that the host is not listed, not that no worker serves them.
     if (egress === undefined) return { terms, isCurrent };
     const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
     const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
@@ -53,7 +53,7 @@ export function createTermsOf({ config, store, log, role, resolve, trust, watchD
   };
 }
 
-/** What cannot be stored is in the log at least. */
+/** Stores egress decisions as an event. Without a conversation, or when that fails, they are logged. */
 async function tellOf({ events }: Pick<Store, 'events'>, log: Logger, { sandboxId, conversationId }: SandboxRow, summary: EgressSummary): Promise<void> {
   try {
     if (conversationId !== undefined) await events.append(conversationId, [{ type: 'sandbox.egress', data: { ...summary } }]);

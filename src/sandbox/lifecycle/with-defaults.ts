@@ -8,7 +8,7 @@ interface Place {
   env?: Record<string, string>;
 }
 
-/** The same sandbox, in which commands, code and terminals have its environment, and those of its own user begin in its directory, unless they say otherwise. */
+/** Adds the sandbox's environment to commands, code and terminals, and its work directory to those of its default user. Options of a call win. */
 export function withDefaults(handle: WorkerHandle, { workDirectory, env }: Pick<SandboxOptions, 'workDirectory' | 'env'>): WorkerHandle {
   if (workDirectory === undefined && env === undefined) return handle;
   const fill = <T extends Place>(options: T): T => ({

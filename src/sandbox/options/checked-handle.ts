@@ -12,17 +12,17 @@ type AnyMethod = (...parameters: unknown[]) => unknown;
 
 const PARAMETERS: Record<Method, Parameters> = { ...COMMANDS, ...FILES, ...CODE, ...TERMINALS, ...HOST_ONLY };
 
-/** Its callers get an iterable at once, and its refusal as well. */
+/** Methods that return an iterable, and so also throw synchronously. */
 const SYNCHRONOUS = new Set<string>(['readFileStream']);
 const CHECKED = new WeakSet<WorkerHandle>();
 
-/** The handle without what only a worker does with a sandbox. */
+/** The handle without the methods that only a worker needs. */
 export function withoutHostMethods(handle: WorkerHandle): SandboxHandle {
   const own: object = Object.fromEntries(Object.entries(handle).filter(([name]) => !Object.hasOwn(HOST_ONLY, name)));
   return own as SandboxHandle;
 }
 
-/** The same handle, which parses what it is given before anything else happens. */
+/** The same handle; it parses its arguments before it does anything else. */
 export function checkedHandle(handle: WorkerHandle): WorkerHandle {
   if (CHECKED.has(handle)) return handle;
   const methods = Object.entries(PARAMETERS).map(([name, parameters]) => [name, checkedMethod(handle, name as Method, parameters)]);

@@ -7,14 +7,14 @@ import { abortSignal, bytes, callback, environment, execId, flag, oneOf, path, t
 
 const { timeoutMs: timeout, maxOutputBytes: output } = PROTOCOL.records.exec;
 
-/** Longer ones do not fit into a request. */
+/** A longer command does not fit into a request. */
 const MAX_COMMAND_CHARACTERS = 900_000;
 const SIGNALS = PROTOCOL.operations.signal.request.signal.values;
 
 export const command = text({ kind: 'a command', maxLength: MAX_COMMAND_CHARACTERS, minLength: 0 });
 export const timeoutMs = whole({ ...timeout, unit: 'milliseconds', fix: `Give whole milliseconds, ${timeout.max} (31 days) at most; 0 sets no limit` });
 
-/** What commands, code and terminals have in common. */
+/** Options that commands, code and terminals have in common. */
 export const placeShape = { cwd: path.optional(), env: environment.optional(), user: user.optional() };
 
 const follow = { onStdout: callback.optional(), onStderr: callback.optional(), signal: abortSignal.optional() };

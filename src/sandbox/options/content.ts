@@ -5,10 +5,10 @@ import { isWellFormed, notWellFormed } from './values.ts';
 
 const KIND = 'a text, bytes (Uint8Array, ArrayBuffer, Blob) or a stream of bytes';
 
-/** What operations take. */
+/** The parsed forms of content. */
 export type Content = string | Uint8Array | AsyncIterable<Uint8Array>;
 
-/** Content of a file or an input, in all the forms in which JavaScript has bytes. */
+/** Content of a file or an input, in all forms that JavaScript has for bytes. */
 export const content: z.ZodType<Content> = value<unknown>((given) => {
   if (typeof given === 'string') return isWellFormed(given) ? undefined : notWellFormed(given);
   return isBytes(given) || isBlob(given) || isStream(given) ? undefined : isNot(given, KIND);
@@ -27,7 +27,7 @@ function toContent(given: unknown): Content {
   return checkedPieces(given as AsyncIterable<unknown>);
 }
 
-/** By its tag, since that of another realm is of another class. */
+/** Checks the tag, since an ArrayBuffer of another realm has another class. */
 function isBytes(given: unknown): given is ArrayBuffer | ArrayBufferView {
   return ArrayBuffer.isView(given) || ['[object ArrayBuffer]', '[object SharedArrayBuffer]'].includes(Object.prototype.toString.call(given));
 }

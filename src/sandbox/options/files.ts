@@ -8,7 +8,7 @@ const { max: maxEntries } = PROTOCOL.operations.listFiles.request.maxEntries;
 
 const MAX_FILES = 10_000;
 const encoding = text({ kind: 'an encoding', maxLength: 40 });
-/** Of a file, which may hold any character. */
+/** A text of a file. It may contain NUL. */
 const fileText = value<string>((given) => {
   if (typeof given !== 'string') return isNot(given, 'a text');
   return isWellFormed(given) ? undefined : notWellFormed(given);

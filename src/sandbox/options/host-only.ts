@@ -21,7 +21,7 @@ const server = options({
   directory: path.optional(),
 } satisfies Record<keyof SandboxServer, z.ZodType>);
 
-/** What only the worker that serves a conversation has a use for. */
+/** Methods that only the worker of a conversation needs. */
 export const HOST_ONLY: Record<keyof HostMethods, Parameters> = {
   answerMethod: { execId, number, answer: json },
   holdMethod: { execId, number },

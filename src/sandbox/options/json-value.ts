@@ -6,7 +6,7 @@ import { faultOfCharacters } from './values.ts';
 const MAX_DEPTH = 20;
 const MAX_CHARACTERS = 65_536;
 
-/** An object that comes back from Postgres as it was given. */
+/** An object that Postgres returns unchanged. */
 export const metadata = value<JsonObject>((given) => {
   if (!isData(given)) return isNot(given, 'an object');
   const fault = faultOfJson(given, '', 0);
@@ -35,7 +35,7 @@ function named(fault: Fault | undefined, at: string): Fault | undefined {
   return fault && at !== '' ? { ...fault, problem: `${fault.problem}, in ${showValue(at)}` } : fault;
 }
 
-/** One whose parts are data: no class that JSON would turn into something else. */
+/** A plain object. JSON would change one with `toJSON`. */
 function isData(given: unknown): given is object {
   return isPlainObject(given) && typeof (given as { toJSON?: unknown }).toJSON !== 'function';
 }

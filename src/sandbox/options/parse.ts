@@ -10,17 +10,17 @@ export interface Fault {
   fix: string;
 }
 
-/** The parameters of a method by name, in their order. Those called `options` are named by their fields alone. */
+/** The parameters of a method by name, in their order. Errors name a field of `options` without the word `options`. */
 export type Parameters = Record<string, z.ZodType>;
 
-/** Longer words are not compared with the names of options: that takes time that grows with the square of the length. */
+/** Longer words are not compared with the names of options: the time of a comparison grows with the square of the length. */
 const COMPARED_CHARACTERS = 40;
 const NAMED_KEYS = 3;
 
 /**
- * Parses one argument at the edge of the interface, whatever it is: callers may be plain JavaScript.
- * @param what the argument as its user knows it, such as `run.command`
- * @throws INVALID_ARGUMENT that names the option, the value, and what to give instead
+ * Parses one argument of a public method. It may be any value, since callers may be plain JavaScript.
+ * @param what name of the argument for messages, such as `run.command`
+ * @throws INVALID_ARGUMENT, which names the option, the value, and what to give instead
  */
 export function parseArgument<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   let parsed: ReturnType<typeof schema.safeParse>;
@@ -35,7 +35,7 @@ export function parseArgument<T>(schema: z.ZodType<T>, value: unknown, what: str
   throw failure('INVALID_ARGUMENT', { what: name, ...faultOf(issue) });
 }
 
-/** Arguments beyond the parameters are dropped, as JavaScript does. */
+/** Surplus arguments are ignored, as in JavaScript. */
 export function parseArguments(method: string, parameters: Parameters, given: unknown[]): unknown[] {
   return Object.entries(parameters).map(([name, schema], index) => parseArgument(schema, given[index], name === 'options' ? method : `${method}.${name}`));
 }
@@ -45,12 +45,12 @@ function faultOf(issue: z.core.$ZodIssue | undefined): Fault {
   return { problem: `${showValue(issue?.input)} is not valid (${issue?.message})`, fix: 'Correct it' };
 }
 
-/** A getter or a proxy of the caller threw. */
+/** The fault of a value whose getter or proxy threw. */
 function unreadable(error: unknown): Fault {
   return { problem: `it cannot be read (${showValue(error instanceof Error ? error.message : error)})`, fix: 'Give a plain value' };
 }
 
-/** As `find` says; a value whose own code throws is at fault as well. */
+/** The fault that `find` returns. A value whose own code throws is a fault as well. */
 function faultBy(find: (value: unknown) => Fault | undefined, given: unknown): Fault | undefined {
   try {
     return find(given);
@@ -59,7 +59,7 @@ function faultBy(find: (value: unknown) => Fault | undefined, given: unknown): F
   }
 }
 
-/** A value that `find` finds no fault with. */
+/** A schema for values in which `find` finds no fault. */
 export function value<T>(find: (value: unknown) => Fault | undefined): z.ZodType<T> {
   return z
     .unknown()
@@ -70,12 +70,12 @@ export function value<T>(find: (value: unknown) => Fault | undefined): z.ZodType
     .transform((given) => given as T);
 }
 
-/** The usual fault of a value: that it is of another kind. */
+/** The most common fault: the value is of another kind. */
 export function isNot(given: unknown, kind: string, fix = `Give ${kind}`): Fault {
   return { problem: `${showValue(given)} is not ${kind}`, fix };
 }
 
-/** An object of options. Those that are undefined count as left out; unknown ones are refused by name. */
+/** An object of options. Undefined options count as absent; unknown options are refused by name. */
 export function options(shape: Record<string, z.ZodType>, example?: (given: unknown) => string): z.ZodType<object> {
   const known = Object.keys(shape);
   return z
@@ -89,7 +89,7 @@ export function options(shape: Record<string, z.ZodType>, example?: (given: unkn
     .pipe(z.object(shape)) as z.ZodType<object>;
 }
 
-/** By its tag, since that of another realm is of another class. No array, map, date and so on. */
+/** Checks the tag, since an object of another realm has another class. False for arrays, maps, dates and so on. */
 export function isPlainObject(given: unknown): given is object {
   return typeof given === 'object' && given !== null && Object.prototype.toString.call(given) === '[object Object]';
 }
@@ -107,7 +107,7 @@ function unknownKeys(given: object, known: string[]): Fault | undefined {
   };
 }
 
-/** A name that begins like the word, such as `timeoutMs` for `timeout`, or differs little from it. */
+/** The option that was probably meant: one that begins with the word, such as `timeoutMs` for `timeout`, or that differs little from it. */
 function meantBy(word: string, known: string[]): string | undefined {
   return known.find((name) => name.toLowerCase().startsWith(word.toLowerCase())) ?? nearest(word, known);
 }

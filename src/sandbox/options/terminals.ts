@@ -24,7 +24,7 @@ export const TERMINALS: Record<keyof SandboxTerminals, Parameters> = {
 
 const resizeTo = options({ columns: size, rows: size });
 
-/** A terminal whose arguments are parsed as well. */
+/** The same terminal; it parses the arguments of its methods. */
 export function checkedPty(pty: Pty): Pty {
   return {
     ptyId: pty.ptyId,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isNot, isPlainObject, value, type Fault } from './parse.ts';
 import { showValue } from '../../common/show-value.ts';
 
-/** Longest that anything may take here: the type that Postgres and JavaScript keep times in holds any date that it leads to. */
+/** The longest lifetime. Postgres and JavaScript can represent every date that it leads to. */
 const CENTURY_MS = 100 * 365.25 * 86_400_000;
 const MAX_PATH_CHARACTERS = 4096;
 const MAX_NAME_CHARACTERS = 200;
@@ -10,14 +10,14 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 
 interface TextLimits {
-  /** What it is, as in "is not …". */
+  /** Completes "is not …". */
   kind: string;
   maxLength: number;
   /** Default 1. */
   minLength?: number;
 }
 
-/** A text without NUL, which ends texts in the kernel and is unknown to Postgres, and without halves of surrogate pairs, which are no characters. */
+/** A text without NUL, which ends texts in the kernel and is refused by Postgres, and without halves of surrogate pairs, which are not characters. */
 export function text({ kind, maxLength, minLength = 1 }: TextLimits): z.ZodType<string> {
   return value((given) => {
     if (typeof given !== 'string') return isNot(given, kind);
@@ -33,7 +33,7 @@ export function faultOfCharacters(given: string): Fault | undefined {
   return isWellFormed(given) ? undefined : notWellFormed(given);
 }
 
-/** `String.prototype.isWellFormed` is not in the library that we compile against. */
+/** The type library that we compile with does not have `String.prototype.isWellFormed`. */
 export function isWellFormed(given: string): boolean {
   return (given as string & { isWellFormed(): boolean }).isWellFormed();
 }
@@ -44,7 +44,7 @@ export function notWellFormed(given: string): Fault {
 
 export const path = text({ kind: 'a path', maxLength: MAX_PATH_CHARACTERS });
 export const pattern = text({ kind: 'a pattern', maxLength: MAX_PATH_CHARACTERS });
-/** Of this machine. */
+/** A path of this machine. */
 export const localPath = text({ kind: 'a path of this machine', maxLength: MAX_PATH_CHARACTERS });
 export const user = text({ kind: 'the name of a user', maxLength: 32 });
 export const name = text({ kind: 'a name', maxLength: MAX_NAME_CHARACTERS });
@@ -70,7 +70,7 @@ export const snapshotName = value<string>((given) => {
 interface Range {
   min: number;
   max: number;
-  /** What it counts, in the plural. */
+  /** The unit of the number, in the plural. */
   unit?: string;
   fix?: string;
 }
@@ -87,7 +87,7 @@ export function number({ min, max }: Range): z.ZodType<number> {
 
 export const bytes = whole({ min: 0, max: Number.MAX_SAFE_INTEGER, unit: 'bytes' });
 export const mode = whole({ min: 0, max: 0o7777, fix: 'Give permission bits, such as 0o644' });
-/** How long something is to live from now on. */
+/** A lifetime that begins now. */
 export const lifetime = whole({ min: 1, max: CENTURY_MS, unit: 'milliseconds' });
 
 export const flag = value<boolean>((given) => (typeof given === 'boolean' ? undefined : isNot(given, 'true or false')));
@@ -104,7 +104,7 @@ export const abortSignal = value<AbortSignal>((given) => {
   return isSignal ? undefined : isNot(given, 'an AbortSignal', 'Give the signal of an AbortController, or AbortSignal.timeout(milliseconds)');
 });
 
-/** An array of what `item` takes. */
+/** An array whose elements fit `item`. */
 export function list<T>({ item, kind, maxItems }: { item: z.ZodType<T>; kind: string; maxItems: number }): z.ZodType<T[]> {
   const array = value<unknown[]>((given) => {
     if (!Array.isArray(given)) return isNot(given, `an array of ${kind}`);
@@ -124,7 +124,7 @@ export function texts({ kind, maxItems, faultOf }: { kind: string; maxItems: num
       if (fault) return fault;
     }
     return undefined;
-    // A copy, so that a getter or a proxy is read once.
+    // Copied, so that later code does not run a getter or a proxy of the caller.
   }).transform((given) => Object.fromEntries(Object.entries(given)));
 }
 
@@ -133,7 +133,7 @@ const MAX_VARIABLE_CHARACTERS = 131_071;
 
 export const environment = texts({ kind: 'variables', maxItems: MAX_VARIABLES, faultOf: faultOfVariable });
 
-/** What the kernel does not take as a variable of the environment. */
+/** Why the kernel does not accept a variable of the environment; undefined when it does. */
 function faultOfVariable(key: string, text: unknown): Fault | undefined {
   if (key === '' || key.includes('=')) return { problem: `${showValue(key)} is not the name of a variable`, fix: 'Use a name without "="' };
   if (typeof text !== 'string') return { problem: `${showValue(text)} is not a text, in ${showValue(key)}`, fix: 'Give every variable a text' };

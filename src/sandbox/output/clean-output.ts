@@ -1,8 +1,8 @@
 const ESC = '\u001B';
 const BEL = '\u0007';
-/** Runs of at least so many lines that differ in their digits only become one. */
+/** The shortest run of lines that is collapsed. Lines of a run differ only in their digits. */
 const MIN_RUN = 4;
-/** Colours and cursor movements, titles, character sets and single-letter commands of terminals. */
+/** Escape sequences of terminals: colours, cursor movements, titles, character sets and single-letter commands. */
 const ANSI = new RegExp(
   `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)|${ESC}[PX^_][^${ESC}]*${ESC}\\\\|${ESC}[ -/]+[0-~]|${ESC}[0-~]`,
   'g',
@@ -10,8 +10,8 @@ const ANSI = new RegExp(
 const CONTROL = new RegExp(`[${String.fromCharCode(0)}-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]`, 'g');
 
 /**
- * Output of a command as it is worth reading: without terminal codes, each line as it looked at last (progress bars rewrite theirs), and runs of
- * similar lines collapsed to the first, a note, and the last.
+ * Makes the output of a command readable: removes terminal codes, keeps only the last state of each line (progress bars rewrite their line), and collapses runs
+ * of similar lines to the first one, a note, and the last one.
  */
 export function cleanOutput(text: string): string {
   if (text === '') return text;
@@ -19,9 +19,9 @@ export function cleanOutput(text: string): string {
   return collapse(lines).join('\n');
 }
 
-/** What a line shows after its carriage returns and backspaces. */
+/** The text that a line shows after its carriage returns and backspaces. */
 function lastState(line: string): string {
-  // From the last that was written: of what is below it, only what is longer still shows.
+  // Begins with the part that was written last. Of an earlier part, only the characters beyond the end of the later ones are still visible.
   let shown = '';
   for (const part of line.split('\r').toReversed()) {
     const written = applyBackspaces(part);
@@ -47,7 +47,7 @@ function collapse(lines: string[]): string[] {
     let end = start + 1;
     while (end < lines.length && shapeOf(lines[end] ?? '') === shape) end += 1;
     const run = lines.slice(start, end);
-    // Empty lines and bare numbers are no noise.
+    // Empty lines and lines of numbers are kept.
     if (run.length < MIN_RUN || !/\p{L}/u.test(shape)) shown.push(run);
     else shown.push([run[0] ?? '', `[… ${run.length - 2} similar lines …]`, run.at(-1) ?? '']);
     start = end;

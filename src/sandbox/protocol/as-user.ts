@@ -1,9 +1,9 @@
 import type { ExecSpec } from './supervisor-connection.ts';
 
-/** Whom the supervisor runs a command as when it is not told. */
+/** The user of a command whose request names none. */
 export const OWN_USER = 'user';
 
-/** The usual one goes without saying: supervisors that know of no other may be running still. */
+/** Omits the default user: older supervisors do not know the field. */
 export function asUser(user: string | undefined): Pick<ExecSpec, 'user'> {
   return user === undefined || user === OWN_USER ? {} : { user };
 }

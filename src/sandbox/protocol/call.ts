@@ -4,50 +4,50 @@ import type { Operation, RequestOf } from './protocol-types.ts';
 
 export type StreamName = 'stdout' | 'stderr';
 
-/** One operation asked of the supervisor. It outlives the streams it travels on: when one breaks, it is sent again on the next. */
+/** One operation of the supervisor. It outlives the stream: when the stream breaks, the call is sent again on the next one. */
 export interface Call<O extends Operation> extends AnyCall {
   operation: O;
-  /** The request's fields as they are now; a repeated request asks for what is still missing. */
+  /** The current fields of the request. A repeated request asks only for what is still missing. */
   fields(): RequestOf<O>;
 }
 
 export interface AnyCall {
   operation: Operation;
   fields(): JsonObject;
-  /** Bytes that follow the request, once the supervisor has said how many it has already; a source is opened anew for each request. */
+  /** Bytes that are sent after the supervisor has replied how many of them it has. A function is called again for each request. */
   upload?: Uint8Array | (() => AsyncIterable<Uint8Array>);
-  /** Bytes are sent right behind the request when it is sent for the first time, for operations that take them at once. */
+  /** Sends the bytes right after the first request, without waiting for the reply. Only for operations that accept this. */
   isUploadAhead?: boolean;
-  /** Takes output or file data; a promise holds back the supervisor until it is kept. */
+  /** Takes output or file data. While a returned promise is pending, the supervisor gets no further credit. */
   onData?(chunk: Buffer, stream: StreamName): void | Promise<void>;
-  /** Not sent again when the stream breaks: it rejects with `SANDBOX_UNREACHABLE`. */
+  /** The call is not sent again when the stream breaks; it rejects with `SANDBOX_UNREACHABLE`. */
   once?: boolean;
   /** Called before the request is sent again. */
   onRepeat?(): void;
-  /** Lets go of the operation: it rejects with what `letGo` makes. */
+  /** Aborting it detaches from the operation: the call rejects with the error of `letGo`. */
   signal?: AbortSignal;
-  /** The error for a call that is let go of, by its signal or because the connection is closed. */
+  /** Makes the error for a call that is detached, by its signal or because the connection is closed. */
   letGo?(): Error;
 }
 
 /** A call in progress. */
 export interface OpenCall {
   call: AnyCall;
-  /** Takes the operation's end; throws a `ProtocolBreach`, and leaves the call open, when it is none. */
+  /** Takes the end of the operation. Throws a `ProtocolBreach`, and leaves the call open, when the message is not a valid end. */
   finish(end: Buffer): void;
   fail(error: unknown): void;
-  /** Id of the supervisor it was sent to first. */
+  /** Id of the supervisor to which the call was sent first. */
   sentTo?: string;
-  /** Times it was sent without an answer since the last progress. */
+  /** Number of streams that ended without an answer since the last frame for this call. */
   attempts: number;
-  /** Bytes delivered for which no credit was given back yet. */
+  /** Bytes that were delivered and for which no credit was returned yet. */
   owed: number;
   /** Bytes that the supervisor may still send. */
   window: number;
-  /** Sends the upload when it is a source. */
+  /** Sends the upload when it is a function. */
   feed?: Feed;
-  /** Next byte of the upload; -1 until the supervisor has said where to begin. */
+  /** Next byte of the upload; -1 until the supervisor has replied where to begin. */
   position: number;
-  /** Bytes that we may still send. */
+  /** Bytes that may still be sent to the supervisor. */
   credit: number;
 }

@@ -10,45 +10,45 @@ import { parseMessage } from './validate.ts';
 
 export interface CallerOptions {
   /**
-   * Opens a stream to the supervisor's socket; called again whenever the last one broke. May wait while the sandbox is frozen (until
-   * `signal` is aborted: nobody waits any more) and may throw an error of the table, which is passed on unless it is retryable.
+   * Opens a stream to the supervisor's socket. Called again after a stream broke. May wait while the sandbox is frozen; `signal` is aborted when no call
+   * waits any more. May throw an error of the table: it is passed on at once when it is not retryable, otherwise after the last attempt.
    */
   openStream(signal: AbortSignal): Promise<Duplex>;
   sandboxId: string;
-  /** What the supervisor is told at the beginning of each stream; asked for when one is open. */
+  /** Terms that are sent to the supervisor at the beginning of each stream. Called when the stream is open. */
   terms?: () => SandboxTerms;
   log: Logger;
-  /** Milliseconds of silence after which a ping is sent, and again until the stream counts as dead. Default 10 000. */
+  /** Milliseconds of silence after which a ping is sent, and then until the stream is closed as dead. Default 10 000. */
   silenceMs?: number;
 }
 
-/** What holds for a sandbox as a whole. */
+/** Terms of a sandbox as a whole. */
 export interface SandboxTerms {
-  /** Bytes that its files may take up; commands that go beyond are ended. 0, the default, leaves it to the storage. */
+  /** The most bytes that its files may take up; commands that exceed it are ended. 0, the default: only the storage limits them. */
   diskBytes?: number;
 }
 
-/** Milliseconds before each further try to reach a supervisor that was not there. */
+/** Milliseconds before each further attempt to reach the supervisor. */
 const RETRY_DELAYS = [10, 30, 100, 200, 400, 800, 1600];
-/** A call that was sent so often without any answer breaks whatever it reaches. */
+/** A call that was sent more often without an answer fails: it probably breaks each stream. */
 const MAX_ATTEMPTS = 5;
 
-/** Sends calls to one supervisor over a stream that may break at any time, which its users never notice. */
+/** Sends calls to one supervisor. The stream may break at any time; calls in progress then continue on a new one. */
 export class Caller {
   private readonly options: CallerOptions;
   private readonly silenceMs: number;
   private link: Link | undefined;
-  /** Who is at the other end of the link: another one has not seen what was sent to this one. */
+  /** Id of the supervisor at the other end of the link. Another supervisor has not received what was sent to this one. */
   private supervisorId = '';
   private waiting: OpenCall[] = [];
   private opening: AbortController | undefined;
   private watch: NodeJS.Timeout | undefined;
   private pingedAt = 0;
-  /** The ping that only listens for a sign of life. */
+  /** The ping that checks whether the stream is alive. */
   private probe: OpenCall | undefined;
-  /** Why there will be no further stream. */
+  /** Set when no further stream is opened: the error of all later calls. */
   private over: Error | undefined;
-  /** The error with which it was closed. */
+  /** The error that `close` was called with. */
   private why: Error | undefined;
 
   constructor(options: CallerOptions) {
@@ -56,7 +56,7 @@ export class Caller {
     this.silenceMs = options.silenceMs ?? 10_000;
   }
 
-  /** Resolves with the operation's checked end. */
+  /** Resolves with the checked end of the operation. */
   call<O extends Operation>(call: Call<O>): Promise<EndOf<O>> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => this.letGo(open);
@@ -77,24 +77,24 @@ export class Caller {
         open.feed?.stop();
       };
       if (call.signal?.aborted === true) return open.fail(this.letGoError(call));
-      // One signal may end any number of commands.
+      // One signal may serve any number of commands.
       if (call.signal) setMaxListeners(0, call.signal);
       call.signal?.addEventListener('abort', onAbort, { once: true });
       return this.send(open);
     });
   }
 
-  /** Lets go of the stream; calls in progress go on when it is opened again, which they cause by themselves. */
+  /** Closes the stream. Calls in progress open a new one and continue on it. */
   disconnect(): void {
     this.link?.close('it was let go of');
   }
 
-  /** Milliseconds since the supervisor was last heard on the stream that is open; `Infinity` without one. */
+  /** Milliseconds since `heardAt` of the open link; `Infinity` without a link. */
   silentMs(): number {
     return this.link === undefined ? Infinity : performance.now() - this.link.heardAt();
   }
 
-  /** Ends the connection for good. Calls in progress reject with `why`; without it they are let go of, and commands run on. */
+  /** Closes the connection permanently. Calls in progress reject with `why`; without it they are detached, and commands continue. */
   close(why?: Error): void {
     this.why ??= why;
     this.over ??= why ?? this.unreachable('the connection was closed');
@@ -125,7 +125,7 @@ export class Caller {
     void this.open(this.opening.signal);
   }
 
-  /** The supervisor of a new container knows by its journal what the old one had started, but not when the journal is new as well. */
+  /** A new supervisor may have a new journal, which does not show what the earlier supervisor started. So a start is never sent to a second supervisor. */
   private wouldStartAgain({ call, sentTo }: OpenCall): boolean {
     return (call.operation === 'run' || call.operation === 'start') && sentTo !== undefined && sentTo !== this.supervisorId;
   }
@@ -147,7 +147,7 @@ export class Caller {
     return this.why ?? call.letGo?.() ?? this.over ?? this.unreachable(`${call.operation} was given up`);
   }
 
-  /** Never rejects: what it meets goes to the calls that wait. */
+  /** Never rejects: errors go to the waiting calls. */
   private async open(signal: AbortSignal): Promise<void> {
     let last: unknown;
     for (const delay of [0, ...RETRY_DELAYS]) {
@@ -185,7 +185,7 @@ export class Caller {
           },
         });
         link.send(greeting(this.options.terms?.() ?? {}, resolve, reject));
-        // A container that was frozen just now does not answer either: the next stream tells.
+        // A container that was frozen just now does not answer either; opening the next stream waits for it.
         patience = setTimeout(() => reject(this.unreachable('it does not answer')), this.silenceMs);
         return undefined;
       });
@@ -252,7 +252,7 @@ export class Caller {
     }
   }
 
-  /** What a caller's function throws ends its own call and no other. */
+  /** An error of a caller's function ends only that call. */
   private repeat(open: OpenCall): void {
     try {
       open.call.onRepeat?.();

@@ -9,7 +9,7 @@ import type { EndOf, Operation, RecordOf, RequestOf } from './protocol-types.ts'
 import { serveTunnels } from './serve-tunnels.ts';
 import type { ExecEnd, ExecSpec, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
 
-/** Talks to the supervisor behind `openStream`; the first stream is opened by the first call. */
+/** A connection to the supervisor behind `openStream`. The first call opens the first stream. */
 export function connectSupervisor(options: CallerOptions): SupervisorConnection {
   const caller = new Caller(options);
   const ask = <O extends Operation>(operation: O, fields: RequestOf<O>): Promise<EndOf<O>> => caller.call({ operation, fields: () => fields });
@@ -31,7 +31,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
       try {
         await caller.call({ operation: 'forget', fields: () => ({ execId }), onRepeat: () => (repeated = true) });
       } catch (error) {
-        // The first request may have done it before the stream broke.
+        // The first request may have removed it before the stream broke.
         if (!repeated || !isFailure(error, 'EXEC_NOT_FOUND')) throw error;
       }
     },

@@ -2,7 +2,7 @@ import { failure, type LongshoreError } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { RecordOf } from './protocol-types.ts';
 
-/** Turns a refusal of the supervisor into an error of the table; `fields` are those of the request. */
+/** Translates a refusal of the supervisor into an error of the table. `fields` are those of the request. */
 export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObject, sandboxId: string): LongshoreError {
   const { code, problem } = refused;
   const execId = textOf(fields['execId']);
@@ -21,20 +21,20 @@ export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObjec
     case 'FILE_CHANGED':
       return failure('FILE_CHANGED', { path, problem });
     case 'FILE_FAILED':
-      // The word of supervisors of earlier images, which have no code of its own for it.
+      // Supervisors of earlier images send this text, because they do not know the code FILE_CHANGED.
       if (problem === 'was changed meanwhile') return failure('FILE_CHANGED', { path, problem: 'it is not as it was read' });
       return failure('FILE_FAILED', { path, problem });
     case 'INVALID_ARGUMENT':
       return refusal(problem);
     default:
       code satisfies 'INTERNAL';
-      // The word of a supervisor that ends: nothing was begun.
+      // The text of a supervisor that is being stopped: the operation was not begun.
       if (problem === 'the sandbox is being stopped') return failure('SANDBOX_LOST', { sandboxId, problem: 'it is being stopped' });
       return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
   }
 }
 
-/** What is to be done stands behind a semicolon. */
+/** The part after the semicolon says what to do. */
 function refusal(text: string): LongshoreError {
   const [, problem = text, fix = 'correct the argument'] = /^(.*?); (.*)$/s.exec(text) ?? [];
   return failure('INVALID_ARGUMENT', { what: 'The sandbox refused the request', problem, fix: fix.charAt(0).toUpperCase() + fix.slice(1) });

@@ -8,7 +8,7 @@ interface FeedHooks {
   fail(error: unknown): void;
 }
 
-/** Sends a source at the pace of the supervisor; no more than one chunk of it is held. */
+/** Sends a source at the pace of the supervisor. At most one chunk of it is in memory. */
 export class Feed {
   private readonly hooks: FeedHooks;
   private stopped = false;
@@ -19,7 +19,7 @@ export class Feed {
     void this.run(source);
   }
 
-  /** There is credit again. */
+  /** Continues after new credit. */
   advance(): void {
     this.wake?.();
   }

@@ -11,7 +11,7 @@ type FileCalls = Pick<
   'readFile' | 'writeFile' | 'listFiles' | 'glob' | 'fileInfo' | 'removeFile' | 'createDirectory' | 'rename' | 'packDirectory' | 'unpackDirectory' | 'watch'
 >;
 
-/** The operations on files; each is safe to send twice, so that a broken stream can be replaced at any moment. */
+/** The operations on files. Each may be sent twice, so that a broken stream can be replaced at any moment. */
 export function createFileCalls(caller: Caller): FileCalls {
   const fileInfo = async (path: string): Promise<FileInfo | undefined> => {
     const { info } = await caller.call({ operation: 'fileInfo', fields: () => ({ path }) });
@@ -51,7 +51,7 @@ async function writeFile(caller: Caller, path: string, bytes: Uint8Array, option
       onRepeat: () => (repeated = true),
     });
   } catch (error) {
-    // The first request may have written it, and what it replaced is not there any more.
+    // The first request may have written the file, so that the expected version no longer exists.
     if (!repeated || options.expected === undefined || !isFailure(error, 'FILE_CHANGED')) throw error;
     const present = await readFile(caller, { path, maxBytes: bytes.byteLength + 1, offset: 0 });
     if (!present.bytes.equals(bytes)) throw error;
@@ -95,7 +95,7 @@ async function readFile(
   return { bytes: Buffer.concat(chunks, size), size: end.size, version: end.version };
 }
 
-/** Each piece says where it belongs, so that it can be sent twice; a commit that was done already finds no pieces any more. */
+/** Each part has its offset, so that it may be sent twice. A repeated commit finds no parts when the first one was done. */
 export function createPartCalls(caller: Caller): Pick<SupervisorConnection, 'writePart' | 'commitParts' | 'dropParts'> {
   return {
     async writePart(path, uploadId, bytes, options) {
@@ -108,7 +108,7 @@ export function createPartCalls(caller: Caller): Pick<SupervisorConnection, 'wri
   };
 }
 
-/** When the stream broke and the second request finds nothing to do, the first may have done it; `wasDone` tells. */
+/** When a repeated request fails with FILE_NOT_FOUND, the first one may have succeeded before the stream broke; `wasDone` checks that. */
 async function repeatable<O extends 'removeFile' | 'rename' | 'commitParts'>(
   caller: Caller,
   operation: O,

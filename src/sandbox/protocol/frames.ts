@@ -14,12 +14,12 @@ export interface Frame {
   payload: Buffer;
 }
 
-/** What comes ahead of a frame's payload: length, type, channel. */
+/** The header of a frame: length, type, channel. */
 export function encodeHeader(type: number, channel: number, size: number): Buffer {
   return writeHeader(Buffer.allocUnsafe(HEADER_BYTES), { type, channel, size });
 }
 
-/** Lays out one frame: its header and its payload. */
+/** A whole frame: header and payload. */
 export function encodeFrame(type: number, channel: number, payload: Uint8Array | string): Buffer {
   const size = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.byteLength;
   const frame = writeHeader(Buffer.allocUnsafe(HEADER_BYTES + size), { type, channel, size });
@@ -35,19 +35,19 @@ function writeHeader(into: Buffer, { type, channel, size }: { type: number; chan
   return into;
 }
 
-/** Cuts a stream of bytes into frames; never holds more than one frame and one chunk. */
+/** Splits a stream of bytes into frames. Never holds more than one frame and one chunk. */
 export class FrameReader {
   private readonly onFrame: (frame: Frame) => void;
   private pending: Buffer[] = [];
   private pendingBytes = 0;
-  /** Bytes that have to be there before it is worth looking again. */
+  /** Bytes that must be pending before the next frame can be complete. */
   private needed = HEADER_BYTES;
 
   constructor(onFrame: (frame: Frame) => void) {
     this.onFrame = onFrame;
   }
 
-  /** Throws a `ProtocolBreach` on a length that the protocol does not allow. */
+  /** Throws a `ProtocolBreach` for a length that the protocol does not allow. */
   push(chunk: Buffer): void {
     this.pending.push(chunk);
     this.pendingBytes += chunk.length;

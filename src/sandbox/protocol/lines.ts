@@ -27,7 +27,7 @@ export async function parseLines<O extends LineOperation>(caller: Caller, operat
   return { lines, end };
 }
 
-/** Takes the chunks of a stream of lines without end and gives each line, checked against the operation's `lines`. */
+/** Reads the lines of an endless stream from its chunks, and passes on each line, checked against the operation's `lines`. */
 export function createLineReader<O extends LineOperation>(operation: O, onLine: (line: LineOf<O>) => void): (chunk: Buffer) => void {
   let pending: Buffer = Buffer.alloc(0);
   return (chunk) => {

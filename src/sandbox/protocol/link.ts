@@ -7,32 +7,32 @@ import { translateFailure } from './failures.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
 import { Feed } from './feed.ts';
 
-/** A copy of so many bytes takes longer than a second write. */
+/** From this size on, copying the payload takes longer than a second write. Bytes. */
 const WORTH_SPARING = 16_384;
 
-/** How a link ended: `broken` links are replaced, after a breach of the protocol there is no next one. */
+/** How a link ended. `broken`: it is replaced. `breach`: the supervisor broke the protocol, and no further link is opened. */
 export type LinkEnd = { reason: 'broken'; problem: string } | { reason: 'breach'; problem: string };
 
-/** One open stream to the supervisor with the calls that travel on it. */
+/** One open stream to the supervisor with its calls. */
 export interface Link {
   /** `isFirst`: the call was never sent before, on any link. */
   send(call: OpenCall, isFirst?: boolean): void;
-  /** Lets go of a call; what still arrives for it is ignored. */
+  /** Detaches from a call. Frames that still arrive for it are ignored. */
   cancel(call: OpenCall): void;
   close(problem: string): void;
   readonly calls: ReadonlyMap<number, OpenCall>;
-  /** Milliseconds (of `performance.now()`) when the supervisor was last heard. */
+  /** Time (of `performance.now()`) at which data last arrived, or at which a call was sent while no other was open. */
   heardAt(): number;
 }
 
 interface LinkOptions {
   stream: Duplex;
   sandboxId: string;
-  /** Called once, with the calls that are left. */
+  /** Called once, with the calls that have not ended. */
   onEnd: (end: LinkEnd, calls: OpenCall[]) => void;
 }
 
-/** Speaks the protocol over one stream, trusting nothing that comes out of it. */
+/** Speaks the protocol over one stream. What arrives is untrusted and checked. */
 export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
   const calls = new Map<number, OpenCall>();
   let nextChannel = 1;
@@ -101,7 +101,7 @@ function writeFrame(stream: Duplex, { type, channel, payload }: { type: number; 
     stream.write(encodeFrame(type, channel, payload));
     return;
   }
-  // Together, and without a copy of what may be large.
+  // Sent together, without copying a large payload.
   stream.cork();
   stream.write(encodeHeader(type, channel, Buffer.byteLength(payload)));
   stream.write(payload);
@@ -118,7 +118,7 @@ interface Taking {
 function takeFrame(frame: Frame, taking: Taking): void {
   const open = taking.calls.get(frame.channel);
   if (open === undefined) {
-    // We let go of it while the frame was on its way.
+    // The call was cancelled while the frame was on its way.
     if (frame.channel > 0 && frame.channel < taking.highest) return;
     throw new ProtocolBreach('a frame on a channel that was never opened');
   }
@@ -127,7 +127,7 @@ function takeFrame(frame: Frame, taking: Taking): void {
     dispatch(frame, open, taking);
   } catch (error) {
     if (error instanceof ProtocolBreach) throw error;
-    // A function of the caller threw: that concerns this call alone.
+    // A function of the caller threw: this ends only this call.
     abandon(frame.channel, open, error, taking);
   }
 }
@@ -191,7 +191,7 @@ function takeData(frame: Frame, open: OpenCall, stream: StreamName, taking: Taki
   else giveCredit();
 }
 
-/** Ends one call on our side, with an error that is not the supervisor's. */
+/** Cancels one call with an error that the supervisor did not send. */
 function abandon(channel: number, open: OpenCall, error: unknown, taking: Pick<Taking, 'calls' | 'write'>): void {
   if (taking.calls.delete(channel)) taking.write(FRAMES.cancel, channel, '');
   open.fail(error);
@@ -225,7 +225,7 @@ function findSizeProblem(request: string): string | undefined {
   return size > LIMITS.frameBytes ? `it is ${size} bytes long, more than ${LIMITS.frameBytes}` : undefined;
 }
 
-/** A reader that is an expression may return anything. */
+/** A caller's function may return anything. */
 function isPromise(value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value;
 }

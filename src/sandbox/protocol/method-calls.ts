@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts';
 import { createLineReader } from './lines.ts';
 import type { SupervisorConnection } from './supervisor-connection.ts';
 
-/** The calls that concern tools called by an exec's code. */
+/** The operations on tool calls of an exec's code. */
 export function createMethodCalls(caller: Caller): Pick<SupervisorConnection, 'calls' | 'hold' | 'answer' | 'conclude'> {
   return {
     async calls(execId, { onCall, signal }) {
@@ -13,7 +13,7 @@ export function createMethodCalls(caller: Caller): Pick<SupervisorConnection, 'c
         operation: 'calls',
         fields: () => ({ execId }),
         onData: (chunk) => read(chunk),
-        // What was half told is told again from its beginning.
+        // A line that arrived only in part is sent again from its beginning.
         onRepeat: () => {
           read = newReader();
         },

@@ -29,11 +29,11 @@ type OwnFields<F> = { -readonly [K in keyof F as K extends '...' ? never : F[K] 
 type AddedFields<Names> = Names extends readonly [infer R extends keyof Records, ...infer Rest] ? RecordOf<R> & AddedFields<Rest> : unknown;
 type Flat<T> = { [K in keyof T]: T[K] };
 type MessageOf<F> = Flat<OwnFields<F> & (F extends { '...': infer Names } ? AddedFields<Names> : unknown)>;
-/** Of each operation its own, not what they have in common. */
+/** Distributes over a union of operations: the result is the union of their parts, not their common fields. */
 type PartOf<O, P extends Part> = O extends keyof Operations ? (P extends keyof Operations[O] ? MessageOf<Operations[O][P]> : never) : never;
 
 export type Operation = keyof Operations;
-/** Those whose data are lines of JSON. */
+/** Operations whose data are lines of JSON. */
 export type LineOperation = { [O in Operation]: Operations[O] extends { lines: unknown } ? O : never }[Operation];
 
 export type RecordOf<R extends keyof Records> = MessageOf<Records[R]>;
@@ -41,5 +41,5 @@ export type RequestOf<O extends Operation> = PartOf<O, 'request'>;
 export type LineOf<O extends LineOperation> = PartOf<O, 'lines'>;
 export type EndOf<O extends Operation> = PartOf<O, 'end'>;
 export type Part = keyof OperationFields;
-/** What the named part of an operation is. */
+/** Type of the named part of an operation. */
 export type Message<O extends Operation, P extends Part> = PartOf<O, P>;

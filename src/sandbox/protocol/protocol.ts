@@ -1,6 +1,6 @@
 /**
- * The protocol between worker and supervisor, described once: types are inferred from it (`protocol-types.ts`), what arrives is checked against it
- * (`validate.ts`), and the supervisor reads it as protocol.json, which `scripts/generate-schemas.ts` writes.
+ * The only description of the protocol between worker and supervisor. `protocol-types.ts` infers types from it, `validate.ts` checks messages against it,
+ * and the supervisor reads it as protocol.json, which `scripts/generate-schemas.ts` writes.
  */
 export interface Field {
   readonly type: 'id' | 'text' | 'integer' | 'boolean' | 'choice' | 'texts' | 'textMap' | 'object' | 'record';
@@ -12,9 +12,9 @@ export interface Field {
   readonly values?: readonly string[];
   readonly record?: string;
 }
-/** `...` adds the fields of records. */
+/** `...` adds the fields of the named records. */
 export type Fields = Readonly<Record<string, Field | readonly string[]>>;
-/** `reply` is sent before the end, `lines` are lines of JSON in the data. */
+/** `reply` is sent before the end. `lines` are lines of JSON in the data. */
 export interface OperationFields {
   readonly request: Fields;
   readonly reply?: Fields;
@@ -36,7 +36,7 @@ const optional = <const F extends Field>(field: F) => ({ ...field, optional: tru
 const count = integer(0);
 const time = text(40);
 const path = text(4096);
-/** As the kernel gives it: a name in a directory whose own path was as long as it may be. */
+/** For paths that the sandbox reports: a name in a directory whose own path may have the maximal length. */
 const longPath = text(8192);
 const problem = text(8192);
 const mode = integerTo(0, 4095);
@@ -58,28 +58,28 @@ export const PROTOCOL = {
     openMethods: 64,
     methodCalls: 10_000,
   },
-  /** What a piece of code may give back: characters of one part, bytes of all, and what the worker keeps and passes on of that. */
+  /** Limits for the output of a piece of code: characters of one part, bytes in total, and what the worker keeps and passes on. */
   code: { partCharacters: 16_000_000, toldBytes: 40_000_000, keptCharacters: 32_768, values: 100, valuesBytes: 20_000_000 },
   frames: { request: 1, reply: 2, data: 3, errorData: 4, credit: 5, end: 6, error: 7, cancel: 8 },
   id: { marks: '_.:-', maxLength: 128 },
   records: {
     exec: {
       execId: id,
-      /** A bash command; or a program with its arguments, where `program` is one of the supervisor's own that run as the guest. */
+      /** Either a bash command, or a program with its arguments. `program` is a program of the supervisor that runs as the guest. */
       command: optional(words),
       argv: optional(texts(1000, 131_071)),
       program: optional(choice('terminal', 'python', 'javascript', 'call', 'mcp', 'mcp-call', 'tool')),
       /** Relative paths start at the user's home. */
       cwd: path,
       env: { type: 'textMap', maxItems: 500, maxLength: 131_071 },
-      /** Milliseconds not frozen; 0 never. */
+      /** Milliseconds, without the time in which the sandbox is frozen; 0: no limit. */
       timeoutMs: integerTo(0, 2_678_400_000),
       /** Per stream. */
       maxOutputBytes: integerTo(0, 1_099_511_627_776),
       stdin: choice('empty', 'open'),
-      /** Its code may call the tools of the conversation; the follower of its `calls` answers them. */
+      /** The code may call tools of the conversation. The follower of `calls` answers them. */
       methods: optional(boolean),
-      /** One that the image declares, instead of the sandbox's own. */
+      /** A user that the image declares. Default: the sandbox's own user. */
       user: optional(text(32)),
     },
     follow: { stream: boolean, stdoutOffset: count, stderrOffset: count, previewBytes: integerTo(0, 65_536) },
@@ -88,12 +88,12 @@ export const PROTOCOL = {
       /** `failed`: it could not be started. `lost`: its container died before it ended. */
       status: choice('exited', 'timeout', 'killed', 'concluded', 'failed', 'lost'),
       exitCode: optional(integerTo(0, 255)),
-      /** Number of the call at which it was ended; goes with `concluded`. */
+      /** Number of the tool call at which it was ended. Only with `concluded`. */
       concludedBy: optional(integer(1)),
       signal: optional(text(16)),
-      /** Why it could not be started; goes with `failed`. */
+      /** Why it could not be started. Only with `failed`. */
       problem: optional(problem),
-      /** The limit of the sandbox that it ran into. */
+      /** The limit of the sandbox that it reached. */
       limit: optional(choice('memory', 'disk')),
       durationMs: count,
       stdoutBytes: count,
@@ -114,7 +114,7 @@ export const PROTOCOL = {
       /** The first 1000 characters. */
       command: text(2000),
       state: choice('running', 'ended', 'lost'),
-      /** It was lost in an earlier container than the last: that loss was reported before. */
+      /** It was lost with a container before the last one. That loss was reported before. */
       past: optional(boolean),
       startedAt: time,
       stdoutBytes: count,
@@ -133,7 +133,7 @@ export const PROTOCOL = {
       changedAt: time,
       linkTarget: optional(longPath),
     },
-    /** `paths` and `problems` go together: the first of the failures. */
+    /** `paths` and `problems` describe the first failures, index by index. */
     transfer: { files: count, bytes: count, failed: count, paths: optional(texts(100, 8192)), problems: optional(texts(100, 8192)) },
     failure: {
       code: choice(
@@ -167,11 +167,11 @@ export const PROTOCOL = {
     calls: {
       request: { execId: id },
       lines: {
-        /** The n-th call of its exec, over all containers. */
+        /** Counts the calls of the exec from 1. */
         number: integer(1),
         tool: text(200),
         arguments: object,
-        /** It was reported before, to this worker or another, which may have acted on it. */
+        /** The call was reported before, to this worker or another, which may have acted on it. */
         repeated: boolean,
       },
       end: {},

@@ -5,16 +5,16 @@ import { createLineReader } from './lines.ts';
 import { TunnelStream } from './tunnel-stream.ts';
 
 export interface ServeTunnelsOptions {
-  /** Where the supervisor listens for the guest, on the container's loopback. */
+  /** Port on the container's loopback on which the supervisor listens for the guest. */
   port: number;
-  /** A PEM that the guest's programs are to trust. */
+  /** A certificate (PEM) that the guest's programs must trust. */
   certificate?: string;
   signal: AbortSignal;
-  /** Given each connection of the guest; it is reset when the stream to the supervisor breaks. */
+  /** Called with each connection of the guest. The connection is destroyed when the stream to the supervisor breaks. */
   onTunnel: (tunnel: Duplex) => void;
 }
 
-/** Takes the guest's connections until it is aborted (rejecting with `INTERRUPTED`); goes on by itself on the next stream when one breaks. */
+/** Accepts the guest's connections until `signal` is aborted; then it rejects with `INTERRUPTED`. Continues on the next stream when one breaks. */
 export async function serveTunnels(caller: Caller, { port, certificate, signal, onTunnel }: ServeTunnelsOptions): Promise<void> {
   const read = (): ((chunk: Buffer) => void) => createLineReader('tunnel.serve', ({ tunnelId }) => onTunnel(accept(caller, tunnelId)));
   let reader = read();
@@ -31,7 +31,7 @@ export async function serveTunnels(caller: Caller, { port, certificate, signal, 
 
 function accept(caller: Caller, tunnelId: string): TunnelStream {
   const tunnel = new TunnelStream();
-  // Errors are told to whoever uses it; one without a user must not end the process.
+  // The user of the tunnel handles its errors. A tunnel without a user must not end the process.
   tunnel.on('error', () => undefined);
   caller
     .call({

@@ -11,14 +11,14 @@ export interface ExecSpec extends Omit<Exec, 'command' | 'argv' | 'program'> {
 }
 
 export interface FollowOptions {
-  /** Bytes that are known already; output is delivered from here on. */
+  /** Byte offsets from which output is delivered. */
   from?: { stdout: number; stderr: number };
-  /** A promise holds back the output until it is kept. Without either, only the previews travel. */
+  /** While a returned promise is pending, no further output is requested. Without `onStdout` and `onStderr`, only the previews are sent. */
   onStdout?: (chunk: Buffer) => void | Promise<void>;
   onStderr?: (chunk: Buffer) => void | Promise<void>;
-  /** Bytes of head and tail together; at most 65 536. */
+  /** Bytes of head and tail together, at most 65 536. */
   previewBytes: number;
-  /** Aborting lets go: the exec runs on and the call rejects with `DETACHED`. */
+  /** Aborting it detaches: the exec continues, and the call rejects with `DETACHED`. */
   signal?: AbortSignal;
 }
 
@@ -26,12 +26,12 @@ export type ExitRecord = RecordOf<'exit'>;
 export type ExecPreview = RecordOf<'preview'>;
 export type ExecEnd = RecordOf<'ended'>;
 export type ExecRecord = RecordOf<'execInfo'>;
-/** A call of a tool by an exec's code. What it says is the guest's and not checked yet. */
+/** A tool call of an exec's code. Its tool and arguments come from the guest and are not checked yet. */
 export type MethodLine = LineOf<'calls'>;
 export type WatchLine = LineOf<'watch'>;
 export type TransferEnd = RecordOf<'transfer'>;
 
-/** A typed conversation with one sandbox's supervisor. Cuts of its stream are not felt; all errors are of the error table. */
+/** A typed connection to one sandbox's supervisor. A broken stream is replaced, and calls continue on the next one. All errors are of the error table. */
 export interface SupervisorConnection {
   /** Starts (or attaches to) an exec and follows it, in one round trip. */
   run(spec: ExecSpec, follow: FollowOptions): Promise<ExecEnd>;
@@ -43,30 +43,30 @@ export interface SupervisorConnection {
   list(): Promise<ExecRecord[]>;
   info(execId: string): Promise<ExecRecord>;
   forget(execId: string): Promise<void>;
-  /** Tells the calls of an exec's code, those without an answer first, until the exec ends or it is aborted (rejecting with `DETACHED`). */
+  /** Reports the tool calls of an exec's code, unanswered ones first, until the exec ends. Rejects with `DETACHED` when `signal` is aborted. */
   calls(execId: string, options: { onCall: (call: MethodLine) => void; signal?: AbortSignal }): Promise<void>;
-  /** Stops the exec's clock until the call is answered; returns how many of its calls have done so, counted at the first time. */
+  /** Suspends the exec's time limit until the call is answered. Returns the position of the call among the held calls of the exec: 1 for the first. */
   hold(execId: string, number: number): Promise<number>;
-  /** Gives a call its answer, an object as JSON; only the first counts. */
+  /** Answers a call with an object as JSON. Only the first answer counts. */
   answer(execId: string, number: number, answer: string): Promise<void>;
-  /** Ends the exec at a call: no code of it runs any more. */
+  /** Ends the exec at a call. None of its code runs after that. */
   conclude(execId: string, number: number): Promise<void>;
   ping(): Promise<void>;
-  /** True when it has said something within so many milliseconds, or answers now; false when `signal` is aborted before. */
+  /** Resolves to true when the stream was active within this many milliseconds, or when a ping is answered. Rejects when `signal` is aborted before. */
   isAnswering(withinMs: number, signal: AbortSignal): Promise<boolean>;
-  /** At most `maxBytes` from `offset` (default 0), the file's whole size, and a text that differs when its content may. */
+  /** Returns at most `maxBytes` from `offset` (default 0), the size of the whole file, and a version, which changes when the content may have changed. */
   readFile(path: string, maxBytes: number, offset?: number): Promise<{ bytes: Buffer; size: number; version: string }>;
-  /** With `expected` it is written only over that version (empty: where there is nothing). `parents: false` makes no directories. */
+  /** With `expected`, writes only if the file has that version (empty: if there is no file). `parents: false` creates no directories. */
   writeFile(path: string, bytes: Uint8Array, options?: { mode?: number; expected?: string; parents?: boolean }): Promise<void>;
-  /** Pieces of one file, gathered under `uploadId` beside its place until they are committed or dropped. */
+  /** Writes a part of a file. Parts are collected under `uploadId` beside the file until they are committed or dropped. */
   writePart(path: string, uploadId: string, bytes: Uint8Array, options: { offset: number; parents: boolean }): Promise<void>;
   commitParts(path: string, uploadId: string, options: { size: number; mode?: number }): Promise<void>;
   dropParts(path: string, uploadId: string): Promise<void>;
-  /** A directory as a tar; `onRepeat` says that the tar begins anew. */
+  /** Sends a directory as a tar. `onRepeat` means that the tar begins again. */
   packDirectory(path: string, sink: { onData: (chunk: Buffer) => Promise<void>; onRepeat: () => void }): Promise<TransferEnd>;
-  /** A tar into a directory; the source is opened anew when the stream broke. */
+  /** Unpacks a tar into a directory. `open` is called again after the stream broke. */
   unpackDirectory(path: string, open: () => AsyncIterable<Uint8Array>): Promise<TransferEnd>;
-  /** Runs until it is aborted (rejecting with `INTERRUPTED`) or what is watched is gone. After `onRepeat` something may have been missed. */
+  /** Runs until the watched path is removed. Rejects with `INTERRUPTED` when `signal` is aborted. `onRepeat` means that events may have been missed. */
   watch(path: string, options: { recursive: boolean; signal: AbortSignal; onEvent: (event: WatchLine) => void; onRepeat: () => void }): Promise<void>;
   listFiles(path: string, options: { recursive: boolean; maxEntries: number; pattern?: string }): Promise<{ files: FileInfo[]; truncated: boolean }>;
   glob(pattern: string, options: { path: string; hidden: boolean; maxEntries: number }): Promise<{ paths: string[]; truncated: boolean }>;
@@ -74,13 +74,16 @@ export interface SupervisorConnection {
   removeFile(path: string, options: { recursive: boolean }): Promise<void>;
   createDirectory(path: string, options: { parents: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Takes the guest's connections to the way out until it is aborted; see there. */
+  /** Accepts the guest's connections for egress until it is aborted; see serve-tunnels.ts. */
   serveTunnels(options: ServeTunnelsOptions): Promise<void>;
-  /** Closes the stream but not the connection: the next call, and those in progress, open another. */
+  /** Closes the stream but not the connection: calls in progress, and the next call, open another stream. */
   disconnect(): void;
-  /** Ends the connection. All calls in progress reject with `why`; without it execs run on, followers reject with `DETACHED` and everything else with `SANDBOX_UNREACHABLE`. */
+  /**
+   * Closes the connection. Calls in progress reject with `why`. Without it, execs continue, calls that follow one reject with `DETACHED`, and other calls
+   * reject with the error of their abort or with `SANDBOX_UNREACHABLE`.
+   */
   close(why?: Error): void;
 }
 
-/** What operations need of a connection: all but its end. */
+/** What operations need of a connection. Only the owner of the connection closes it. */
 export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close' | 'serveTunnels' | 'isAnswering'>;

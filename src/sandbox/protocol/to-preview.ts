@@ -1,7 +1,7 @@
 import type { OutputPreview } from '../api/commands.ts';
 import type { ExecPreview } from './supervisor-connection.ts';
 
-/** One stream of a command that has ended, with a note where something is left out. */
+/** One stream of an ended command, with a note where something is left out. */
 export function toPreview(preview: ExecPreview, totalBytes: number, keptBytes: number): OutputPreview {
   const { head, tail, leftOut, path } = preview;
   const gap = leftOut === 0 ? '' : `\n… ${leftOut} bytes left out; what was kept is in ${path} …\n`;

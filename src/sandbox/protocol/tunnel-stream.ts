@@ -2,13 +2,13 @@ import { Duplex } from 'node:stream';
 
 interface Piece {
   chunk: Uint8Array;
-  /** Called when it is on its way. */
+  /** Called when the piece was sent. */
   sent: () => void;
 }
 
 const END = new Uint8Array(0);
 
-/** One connection of the guest: what it sends is read, what is written goes to it. Both directions hold back whoever is too fast. */
+/** One connection of the guest: reading returns what the guest sends, writing sends to the guest. Both directions have back pressure. */
 export class TunnelStream extends Duplex {
   /** Aborted when the stream is destroyed. */
   readonly gone: AbortSignal;
@@ -22,14 +22,14 @@ export class TunnelStream extends Duplex {
     this.gone = this.#gone.signal;
   }
 
-  /** Takes what the guest sent; an empty piece is its end. The promise is kept when there is room for more. */
+  /** Takes what the guest sent; an empty piece is the end. A returned promise resolves when there is room for more. */
   receive(chunk: Buffer): void | Promise<void> {
     if (this.destroyed) return undefined;
     if (this.push(chunk.length === 0 ? null : chunk) || chunk.length === 0) return undefined;
     return new Promise((resolve) => this.#wanted.push(resolve));
   }
 
-  /** What is to go to the guest, piece by piece; an empty one at the end. */
+  /** The pieces to send to the guest. An empty piece is the end. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     for (;;) {
       const piece = this.#pieces.shift();

@@ -9,7 +9,7 @@ type Table = ReadonlyMap<string, Field>;
 
 const RECORDS: Record<string, Fields> = PROTOCOL.records;
 const OPERATIONS: Record<string, OperationFields> = PROTOCOL.operations;
-/** Lone surrogates, but for U+DC80 to U+DCFF. */
+/** Lone surrogates except U+DC80 to U+DCFF, with which Python represents invalid bytes of a file name. */
 const HALF_CHARACTER = /[\u{D800}-\u{DC7F}\u{DD00}-\u{DFFF}]/u;
 const ID = idPattern(PROTOCOL.id);
 const TABLES = new Map(
@@ -19,13 +19,13 @@ const TABLES = new Map(
 );
 const FAILURE = spread(PROTOCOL.records.failure);
 
-/** Says what is wrong with a message that we are about to send; undefined when nothing is. */
+/** Returns what is wrong with a message; undefined when it is valid. */
 export function findProblem(operation: Operation, part: Part, message: JsonObject): string | undefined {
   const table = TABLES.get(`${operation}.${part}`);
   return table ? check(table, message, operation) : `${operation} has no ${part}`;
 }
 
-/** Parses what the supervisor sent, trusting nothing; throws a `ProtocolBreach` that says what was wrong. */
+/** Parses an untrusted message of the supervisor. Throws a `ProtocolBreach` that says what is wrong. */
 export function parseMessage<O extends Operation, P extends Part>(operation: O, part: P, payload: Buffer): Message<O, P> {
   const message = parseJson(payload);
   let problem: string | undefined;
@@ -56,7 +56,7 @@ function parseJson(payload: Buffer): JsonObject {
   return message;
 }
 
-/** Letters and digits, and marks behind the first of them. */
+/** Letters and digits; marks too, except as the first character. */
 function idPattern({ marks, maxLength }: { marks: string; maxLength: number }): RegExp {
   const escaped = marks.replaceAll(/[\\\]^-]/g, String.raw`\$&`);
   return new RegExp(`^[A-Za-z0-9][A-Za-z0-9${escaped}]{0,${maxLength - 1}}$`);
@@ -81,7 +81,7 @@ function check(table: Table, message: JsonObject, where: string): string | undef
   return undefined;
 }
 
-/** What the protocol takes, in words. */
+/** Describes what the protocol accepts in a field. */
 function describe({ type, min = 0, max = Number.MAX_SAFE_INTEGER, maxLength = 0, maxItems = 0, values = [], record = '' }: Field): string {
   const words: Record<string, string> = {
     id: `an id: a letter or digit, then letters, digits or ${PROTOCOL.id.marks}, ${PROTOCOL.id.maxLength} characters at most`,
@@ -116,7 +116,7 @@ const CHECKS: Record<string, (value: unknown, field: Field) => boolean> = {
   record: (value, { record = '' }) => isObject(value) && check(spread(RECORDS[record] ?? {}), value, record) === undefined,
 };
 
-/** Characters are counted as Python does, and half of one is allowed where it stands for an odd byte of a file name. */
+/** Counts characters as Python does. */
 function isText(value: unknown, { maxLength = 0 }: Field): boolean {
   if (typeof value !== 'string' || value.length > 2 * maxLength || value.includes('\0') || HALF_CHARACTER.test(value)) return false;
   return value.length <= maxLength || Array.from(value).length <= maxLength;

@@ -5,7 +5,7 @@ import type { ShellWord } from './word-text.ts';
 /** Variables whose value other programs run as a command. */
 const PROGRAM_VARIABLE = /(?:PAGER|EDITOR|VISUAL|BROWSER|_COMMAND|_SSH|_RSH|ASKPASS|LESSOPEN|LESSCLOSE|^SHELL)$/;
 
-/** `EDITOR='rm x' git commit`, and the same behind `env`, `export` and the like. */
+/** `EDITOR='rm x' git commit`, and the same assignment after `env`, `export` and similar commands. */
 export function behindVariable(search: Search, assignment: string): void {
   const at = assignment.indexOf('=');
   const name = assignment.slice(0, Math.max(0, at)).replace(/\+$/, '');
@@ -17,7 +17,7 @@ export function behindExport(search: Search, words: ShellWord[]): void {
   for (const { text } of words) behindVariable(search, text);
 }
 
-/** Programs that run what the value of one of their options says, such as `tar --to-command='rm x'`, `rsync -e 'rm x'` and `make SHELL='rm x'`. */
+/** Programs that run the value of an option as a command, such as `tar --to-command='rm x'`, `rsync -e 'rm x'` and `make SHELL='rm x'`. */
 export function behindOptions(search: Search, words: ShellWord[]): void {
   for (const [index, { text }] of words.entries()) {
     if (search.isExhausted) return;
@@ -30,13 +30,13 @@ export function behindOptions(search: Search, words: ShellWord[]): void {
 const RUNS_VALUE = /^(?:-c|-x|-O|--exec|--upload-pack|--receive-pack|--open-files-in-pager)$/;
 const RUNS_OWN_VALUE = /^(?:-[cxO]|--exec=|--upload-pack=|--receive-pack=|--open-files-in-pager=)(.+)$/s;
 
-/** Aliases and settings given with it, `rebase --exec`, `bisect run` and `submodule foreach`. */
+/** Commands in aliases and settings of the command line, in `rebase --exec`, `bisect run` and `submodule foreach`. */
 export function behindGit(search: Search, words: ShellWord[]): void {
   const texts = words.map(({ text }) => text);
   for (const [index, text] of texts.entries()) {
     if (search.isExhausted) return;
     const value = RUNS_OWN_VALUE.exec(text)?.[1] ?? (RUNS_VALUE.test(texts[index - 1] ?? '') ? text : undefined);
-    // `-c alias.z='!rm x'`; an alias without ! is a command of git.
+    // `-c alias.z='!rm x'`; an alias without `!` is a git command.
     if (value !== undefined) search.text(value.replace(/^[\w.-]+=!?/, ''), true);
   }
   const runs = texts.findIndex((text, index) => (text === 'run' && texts.includes('bisect')) || (text === 'foreach' && index > 0));
@@ -45,13 +45,13 @@ export function behindGit(search: Search, words: ShellWord[]): void {
 
 const RUNS_PROGRAM = new Set(['exec', 'x', 'dlx']);
 
-/** `npm exec rm x` and its like; what `npm run` runs is in a file. */
+/** `npm exec rm x` and similar commands. `npm run` is not searched: its commands are in a file. */
 export function behindPackageManager(search: Search, words: ShellWord[]): void {
   const runs = words.findIndex(({ text }) => RUNS_PROGRAM.has(text));
   if (runs !== -1) everyTail(search, words.slice(runs + 1));
 }
 
-/** They run later what they are given, mostly on their input. */
+/** Schedulers run commands later, and read most of them from their input. */
 export function behindScheduler(search: Search, words: ShellWord[]): void {
   if (!words.some(({ text }) => text === '-l' || text === '-r')) notKnown(search, 'a scheduler');
 }

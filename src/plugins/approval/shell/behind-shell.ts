@@ -3,10 +3,10 @@ import { notKnown, type Search } from './search.ts';
 import { UNKNOWN, wordOf, type ShellWord } from './word-text.ts';
 
 const WITH_VALUE = new Set(['-o', '+o', '-O', '+O', '--rcfile', '--init-file']);
-/** Files whose content is that of the command itself, or of another process. */
+/** Files whose content comes from the command itself or from another process. */
 const STREAM = /^\/(dev|proc)\//;
 
-/** What a shell runs: the text behind `-c`, its input, or a file, which nobody sees here. */
+/** A shell runs the text after `-c`, its input, or a file. The content of a file is not known here. */
 export function behindShell(search: Search, words: ShellWord[], redirects: readonly Redirection[]): void {
   const end = endOfOptions(words);
   const options = words.slice(0, end).map(({ text }) => text);

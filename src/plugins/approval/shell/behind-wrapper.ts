@@ -5,7 +5,7 @@ import type { Wrapper } from './wrappers.ts';
 
 export const ANYTHING: ShellWord = { text: UNKNOWN, splits: true };
 
-/** The command that a wrapper runs is what its own options and operands leave. */
+/** The command that a wrapper runs follows the wrapper's own options and operands. */
 export function behindWrapper(search: Search, wrapper: Wrapper, words: ShellWord[]): Behind {
   const options = readOptions(wrapper, words);
   for (const script of [...options.scripts, ...scriptsAfter(wrapper, words.slice(options.end))]) search.text(wrapper.adds ? `${script} ""` : script);
@@ -30,12 +30,12 @@ function startOf({ operands = 0, assigns = false }: Wrapper, words: ShellWord[],
   return start + operands;
 }
 
-/** The shell may put in words here, and the command with them. */
+/** Whether the shell may insert words before the command, and with them another command. */
 function isOpen(before: ShellWord[], end: number): boolean {
   return before.some(({ splits, text }, index) => text.includes(UNKNOWN) && (splits || (index < end && text.startsWith(UNKNOWN))));
 }
 
-/** The command may begin with any of the words. */
+/** Searches a command at each of the words, because it is not known where the command begins. */
 export function everyTail(search: Search, words: ShellWord[]): void {
   if (search.tailsAreSearched) return;
   search.softly((soft) => {

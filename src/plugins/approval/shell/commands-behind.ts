@@ -23,7 +23,7 @@ const FINDERS: ReadonlyMap<string, FindCommands> = new Map<string, FindCommands>
   ...['npm', 'pnpm', 'yarn', 'bun'].map((name) => [name, behindPackageManager] as const),
   ...['at', 'batch', 'crontab'].map((name) => [name, behindScheduler] as const),
   ...['export', 'declare', 'typeset', 'readonly', 'local'].map((name) => [name, behindExport] as const),
-  // Both have later keys or names run something.
+  // Both make a key or a name run something later.
   ...['bind', 'enable'].map((name) => [name, (search: Search) => notKnown(search, `"${name}"`)] as const),
   ['fd', (search, words) => behindFind(search, words, [ANYTHING])],
   ['fdfind', (search, words) => behindFind(search, words, [ANYTHING])],
@@ -43,7 +43,7 @@ function behindTrap(search: Search, words: ShellWord[]): void {
   if (action && action.text !== '-') search.text(action.text);
 }
 
-/** What follows the alias is added to it. */
+/** The shell appends the words after an alias to the alias's text. */
 function behindAlias(search: Search, words: ShellWord[]): void {
   for (const { text } of words) {
     if (text.includes(UNKNOWN)) notKnown(search, '"alias"');
@@ -51,7 +51,7 @@ function behindAlias(search: Search, words: ShellWord[]): void {
   }
 }
 
-/** `hash -p PATH NAME` has NAME run the program at PATH from then on. */
+/** After `hash -p PATH NAME`, NAME runs the program at PATH. */
 function behindHash(search: Search, words: ShellWord[]): void {
   const at = words.findIndex(({ text }) => /^-[a-z]*p$/.test(text));
   const path = words[at + 1];
@@ -61,7 +61,7 @@ function behindHash(search: Search, words: ShellWord[]): void {
 
 const EXEC = /^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/;
 
-/** @param added what it adds to a command by itself */
+/** @param added words that the program itself appends to a command */
 function behindFind(search: Search, words: ShellWord[], added: ShellWord[]): void {
   const starts = words.flatMap(({ text }, index) => (EXEC.test(text) ? [index] : []));
   for (const start of starts) {

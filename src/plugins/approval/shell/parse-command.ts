@@ -1,26 +1,26 @@
 import { parse, type ParsedScript } from 'unbash';
 
-/** Longer texts are not parsed, since decisions are made in the worker's event loop. */
+/** Longer texts are not parsed, because parsing blocks the worker's event loop. */
 const LONGEST = 32_768;
-/** Each level of nesting has the parser look at what is inside of it once more. */
+/** With each level of nesting, the parser reads the nested text once more. */
 const DEEPEST = 10;
-/** The parser's time grows with the square of their number on one line. */
+/** The parser's time grows with the square of the number of here-documents on one line. */
 const MOST_HERE_DOCUMENTS = 50;
 const BRACKETS = /\$\(|\$\{|[<>]\(|\(|\)|\}/g;
 
-/** A shell command as bash reads it; undefined where it is too large or too deep to be parsed at once, or cannot be parsed at all. */
+/** Parses a shell command as bash does; undefined if it is too large, too deep or cannot be parsed. */
 export function parseCommand(text: string): ParsedScript | undefined {
   if (text.length > LONGEST || text.includes('\0') || text.split('<<').length - 1 > MOST_HERE_DOCUMENTS || isTooDeep(text)) return undefined;
   try {
     const script = parse(text);
     return script.errors && script.errors.length > 0 ? undefined : script;
   } catch {
-    // Where its own recursion overflows.
+    // The recursion of the parser can overflow the stack.
     return undefined;
   }
 }
 
-/** By brackets alone, whatever quotes they stand in. */
+/** Counts all brackets, also those inside quotes. */
 function isTooDeep(text: string): boolean {
   let depth = 0;
   let deepest = 0;

@@ -2,7 +2,7 @@ import type { Wrapper } from './wrappers.ts';
 import type { ShellWord } from './word-text.ts';
 
 export interface Options {
-  /** Index of the first word that is no option. */
+  /** Index of the first word that is not an option. */
   end: number;
   /** Values that a shell runs. */
   scripts: string[];
@@ -32,7 +32,7 @@ export function readOptions(wrapper: Wrapper, words: ShellWord[]): Options {
   return options;
 }
 
-/** Some take their options after their operands as well. */
+/** Some wrappers accept options after their operands too. */
 export function scriptsAfter(wrapper: Wrapper, words: ShellWord[]): string[] {
   return words.flatMap(({ text }, index) => (text.startsWith('-') && isScript(text.replace(/^-(?=[^-])/, ''), wrapper) ? [words[index + 1]?.text ?? ''] : []));
 }
@@ -52,7 +52,7 @@ function longOption(text: string, { longValues = [] }: Wrapper): Option {
   return { name, value: at === -1 ? undefined : text.slice(at + 1), takesNext, isKnown: at !== -1 || takesNext };
 }
 
-/** The first option of a cluster that takes a value, with what stands behind it. */
+/** The first option that takes a value in a cluster such as `-abVALUE`, with the rest of the cluster as its value. */
 function shortOption(text: string, { values = '' }: Wrapper): Option {
   for (let at = 1; at < text.length; at += 1) {
     const name = text.charAt(at);

@@ -3,31 +3,31 @@ import type { ShellWord } from './word-text.ts';
 
 /** One of the commands that a shell command consists of, or a file that it writes. */
 export interface ShellPart {
-  /** As rules that deny or ask see it: each way in which it could have been written plainly. */
+  /** For rules that deny or ask: each plain form in which the part could be written. */
   texts: string[];
-  /** As rules that allow see it; undefined where another part stands for it. */
+  /** For rules that allow; undefined if no rule has to allow this part, because another part represents it or because it may not run. */
   written: string | undefined;
 }
 
-/** Collects the parts of a command. Its work is bounded; what is beyond is noted as not known. */
+/** Collects the parts of a command. Its work is bounded; what exceeds the bound is recorded as unknown. */
 export interface Search {
   readonly unknown: string[];
   readonly isExhausted: boolean;
-  /** All words that follow in this command are considered as the beginning of another one already. */
+  /** Each following word of this command is already searched as the beginning of another command. */
   tailsAreSearched: boolean;
-  /** @param isSoft it is only perhaps run as a command, so what cannot be read of it is left out */
+  /** @param isSoft the text may not be a command at all, so it is ignored if it cannot be parsed */
   text(text: string, isSoft?: boolean): void;
-  /** What is assigned to a variable may be what another program runs. */
+  /** Another program may run the value that is assigned to a variable. */
   variable(assignment: string): void;
-  /** A command by its words, wherever they stood. */
+  /** A command that is given by its words. */
   words(words: ShellWord[], assignments?: string[], redirects?: readonly Redirection[]): void;
-  /** What may be run, but need not be: a rule that denies or asks sees it, and nobody has to allow it. */
+  /** For commands that may or may not run: rules that deny or ask see them, but no rule has to allow them. */
   softly(work: (soft: Search) => void): void;
 }
 
-/** What running a command comes down to. */
+/** What is known about the commands that a command runs. */
 export interface Behind {
-  /** Another part says all of it. */
+  /** Another part describes everything that the command does. */
   isTransparent: boolean;
 }
 

@@ -7,19 +7,19 @@ import { UNKNOWN, wordOf, type ShellWord } from './word-text.ts';
 
 export interface ShellParts {
   parts: ShellPart[];
-  /** Why not all that it runs is known. */
+  /** The reasons why not everything that it runs is known. */
   unknown: string[];
 }
 
 const MOST_NESTED = 5;
-/** Of all texts that are looked at, each as often as it is. */
+/** Bound for the sum of all searched texts. A text that is searched twice counts twice. */
 const MOST_CHARACTERS = 200_000;
-/** A quoted text that arithmetic or a prompt may run later. */
+/** Marks a substitution in quoted text, which arithmetic or a prompt may run later. */
 const HIDDEN = /\$\(|`/;
 const WORDS = /[\w)]\s+[A-Za-z_/]/;
 const HARMLESS = new Set(['/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty']);
 
-/** Takes a shell command apart: every command of lists, pipelines, loops, functions, substitutions and here-documents, and what these run in turn. */
+/** Splits a shell command into parts: the commands of lists, pipelines, loops, functions, substitutions and here-documents, and the commands that these run. */
 export function shellPartsOf(text: string): ShellParts {
   const search = new PartSearch(0, MOST_CHARACTERS);
   search.text(text);
@@ -102,7 +102,7 @@ class PartSearch implements Search {
     else if ('value' in node && typeof node.value === 'string' && !(node.type === 'Word' && node.parts) && HIDDEN.test(node.value)) this.text(node.value, true);
   }
 
-  /** What is no arithmetic may be one subshell in another. */
+  /** Text in `((…))` that is not arithmetic may be a subshell in a subshell. */
   private arithmetic(text: string): void {
     this.text(text, true);
     if (WORDS.test(text)) this.unknown.push('it cannot be read as a shell command');
@@ -118,7 +118,7 @@ class PartSearch implements Search {
     }
   }
 
-  /** A file that is written is a part of its own. */
+  /** A file that is written is a separate part. */
   private redirection({ operator, target: word }: Extract<Redirection, { type: 'Redirect' }>): void {
     if (operator === '<' || operator === '<&') return;
     const target = word ? wordOf(word).text : UNKNOWN;
@@ -132,7 +132,7 @@ function assignmentOf({ name, value, index, append }: Assignment): string {
   return `${name}${index ? `[${UNKNOWN}]` : ''}${append ? '+=' : '='}${given}`;
 }
 
-/** A home directory that the shell puts in may be what a rule names. */
+/** The shell replaces `~` by a home directory, and a rule may name that directory. */
 function withHomes(texts: string[]): string[] {
   const filled = texts.map((text) => (text.includes('~') ? text.replaceAll(/(^|[\s=:])~[\w.+-]*/g, `$1${UNKNOWN}`) : text));
   return [...new Set([...texts, ...filled])];

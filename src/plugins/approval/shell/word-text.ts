@@ -1,12 +1,12 @@
 import type { DoubleQuotedPart, Word, WordPart } from 'unbash';
 
-/** Stands in a text for what is known only when the command runs: any text at all, spaces included. */
+/** Placeholder for a part of a text that is known only when the command runs: any text, including spaces. */
 export const UNKNOWN = '\u{E000}';
 
-/** A word after quotes and escapes are taken away, with `UNKNOWN` in the place of what the shell puts in. */
+/** A word without its quotes and escapes, with `UNKNOWN` in place of what the shell inserts. */
 export interface ShellWord {
   text: string;
-  /** The shell may make several words, or none, of it. */
+  /** The shell may split it into several words, or into none. */
   splits: boolean;
 }
 

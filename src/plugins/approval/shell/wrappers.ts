@@ -1,27 +1,27 @@
-/** A program that runs the command that its arguments are, after its own options. */
+/** A program that runs its arguments as a command, after its own options. */
 export interface Wrapper {
   /** Letters of options that take a value. */
   values?: string;
   /** Long options that take a value as the next word. */
   longValues?: string[];
-  /** Arguments of its own before the command. */
+  /** Number of its own arguments before the command. */
   operands?: number;
   /** `NAME=value` may stand before the command. */
   assigns?: boolean;
-  /** It adds arguments that are not known. */
+  /** It appends arguments that are not known. */
   adds?: boolean;
   /** Option whose value is run by a shell. */
   script?: string;
   /** Joins its arguments and has a shell run them. */
   joins?: boolean;
-  /** It changes nothing about what is run, so that what is allowed without it is allowed with it. */
+  /** It does not change what is run: a command that is allowed without it is also allowed with it. */
   isTransparent?: boolean;
 }
 
 const SHELL_NAMES = ['bash', 'sh', 'dash', 'ash', 'zsh', 'ksh', 'mksh', 'rbash', 'fish', 'csh', 'tcsh'];
 export const SHELLS: ReadonlySet<string> = new Set(SHELL_NAMES);
 
-/** Their options are read; one that is not known has every word after it considered as the beginning of the command. */
+/** Wrappers with known options. If a use has an unknown option, each of its words is searched as the beginning of the command. */
 export const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ['command', { isTransparent: true }],
   ['builtin', { isTransparent: true }],
@@ -52,7 +52,7 @@ export const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ['complete', { values: 'oAGWFCXPS', script: 'C', adds: true }],
 ]);
 
-/** They run a command too, after options of many kinds: every word of theirs is considered as its beginning. */
+/** Other programs that run a command, after options of many kinds: each of their words is searched as the beginning of the command. */
 export const LOOSE_WRAPPERS: ReadonlySet<string> = new Set(
   (
     'busybox toybox strace ltrace gdb valgrind perf numactl prlimit setpriv capsh unshare nsenter systemd-run dbus-run-session start-stop-daemon fakeroot proot firejail bwrap ' +

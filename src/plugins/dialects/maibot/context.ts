@@ -5,9 +5,9 @@ import type { ToolContext } from '../../api/tool-context.ts';
 
 type Write = (message: string, values?: object) => void;
 
-/** What a plugin finds in `this.ctx`. All but `config` and `logger` works while one of its tools runs, and is about that call. */
+/** The value of `this.ctx` in a plugin. All fields except `config` and `logger` work only while one of its tools runs, and belong to that call. */
 export interface MaiBotContext extends Pick<ToolContext, 'env' | 'store' | 'files' | 'fetch' | 'sandbox'> {
-  /** Says something to the user at once, and answers true. The stream is that of the call; another one is refused. */
+  /** Sends something to the user at once and resolves to true. The stream must be that of the call; any other is refused. */
   send: {
     text(text: string, streamId?: string): Promise<true>;
     /** `data`: base 64. */
@@ -18,16 +18,16 @@ export interface MaiBotContext extends Pick<ToolContext, 'env' | 'store' | 'file
   logger: { debug: Write; info: Write; warning: Write; warn: Write; error: Write };
 }
 
-/** What is known about the plugin whose context it is. */
+/** State of the plugin to which a context belongs. */
 export interface PluginState {
   /** What it was loaded with. */
   host: PluginHost | undefined;
   config: JsonObject;
-  /** The call that is under way where this is asked. */
+  /** Returns the call that is under way. */
   current: () => ToolContext | undefined;
 }
 
-/** What the original's `ctx` has and this one does not, with what takes its place where something does. */
+/** Names in the original's `ctx` that do not exist here, with the replacement where there is one. */
 const ABSENT: Record<string, string> = {
   api: '',
   chat: 'stream_id and user_id, which handlers are given',
@@ -96,7 +96,7 @@ export function createContext(state: PluginState): MaiBotContext {
   return tellAbsent(context, 'ctx', ABSENT);
 }
 
-/** Using one of these names is an error that says what to use, rather than one about undefined. */
+/** Makes each use of a missing name an error that names the replacement. */
 function tellAbsent<Part extends object>(part: Part, of: string, absent: Record<string, string>): Part {
   for (const [name, instead] of Object.entries(absent)) {
     Object.defineProperty(part, name, {

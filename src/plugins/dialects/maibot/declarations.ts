@@ -2,15 +2,15 @@ import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { FencedIsolation, Permissions, ToolAnnotations, Visibility } from '../../api/define-plugin.ts';
 import type { ToolParameters } from './parameters.ts';
 
-/** What a tool says of itself besides its parameters; all of it is read, and what is not known here is kept as its metadata. */
+/** The fields of a tool besides its parameters. Fields that are not listed here are kept as the tool's metadata. */
 export interface ToolMetadata {
   /** Default `visible`. */
   visibility?: Visibility;
   /** Default 60 000. */
   timeoutMs?: number;
-  /** In which conversations it is offered. Those of Longshore have one user each, so they are private. */
+  /** The conversations in which it is offered. Conversations of Longshore have one user each, so they are private. */
   chatScope?: 'all' | 'group' | 'private';
-  /** Ids of the conversations in which it is offered; all where it is left out. */
+  /** Ids of the conversations in which it is offered. Default: all. */
   allowedSession?: string[];
   annotations?: ToolAnnotations;
   permissions?: Permissions;
@@ -23,7 +23,7 @@ export interface ToolMetadata {
 export interface ToolOptions extends ToolMetadata {
   /** Older name of `briefDescription`. */
   description?: string;
-  /** One line, by which a model judges whether it needs the tool. */
+  /** One line from which a model judges whether it needs the tool. */
   briefDescription?: string;
   detailedDescription?: string;
   parameters?: ToolParameters;
@@ -31,7 +31,7 @@ export interface ToolOptions extends ToolMetadata {
 
 export interface ActionOptions extends ToolMetadata {
   description?: string;
-  /** Descriptions by name; all of them are texts that may be left out. */
+  /** Descriptions by name. All these parameters are optional texts. */
   actionParameters?: Record<string, string>;
   activationType?: string;
   activationKeywords?: string[];
@@ -51,20 +51,20 @@ type Decorate = (handler: Handler, context: ClassMethodDecoratorContext) => void
 
 const declared = new WeakMap<object, Declaration[]>();
 
-/** What was declared for an object, by its own class and those it extends. */
+/** The declarations for an object, by its own class and its base classes. */
 export function declarationsOf(plugin: object): Declaration[] {
   return declared.get(plugin) ?? [];
 }
 
 /**
- * Makes a method of a plugin a tool. The method gets one object with the parameters by name, and what the host says: `stream_id`, `chat_id`, `group_id`,
- * `user_id`, `platform` and the `message` that set off the turn.
+ * Makes a method of a plugin a tool. The method receives one object: the parameters by name, and values of the host: `stream_id`, `chat_id`, `group_id`,
+ * `user_id`, `platform` and the `message` that started the turn.
  */
 export function tool(name: string, options: ToolOptions = {}): Decorate {
   return declare(name, options, false);
 }
 
-/** The older way to declare a tool; each use of it is told as an alert of the plugin. */
+/** The older way to declare a tool. Each use adds an alert to the plugin. */
 export function action(name: string, options: ActionOptions = {}): Decorate {
   const { actionParameters = {}, activationType, activationKeywords, ...rest } = options;
   const parameters: Record<string, JsonObject> = Object.fromEntries(
@@ -77,7 +77,7 @@ export function action(name: string, options: ActionOptions = {}): Decorate {
   return declare(name, { ...rest, ...activation, legacyAction: true, parameters }, true);
 }
 
-/** What was once a kind of component of its own. @throws always. */
+/** In the original, this was once a component of its own kind. @throws always. */
 export function workflowStep(name: string): Decorate {
   throw new Error(`@workflowStep("${name}") is not there any more; declare a tool with @tool`);
 }
@@ -89,7 +89,7 @@ function declare(name: string, options: ToolOptions, legacy: boolean): Decorate 
     if (context.static || context.private) throw new Error(`${decorator} stands before a static or private method; tools are public methods of the plugin`);
     context.addInitializer(function initialize(this: unknown) {
       const plugin = this as object;
-      // A method that overrides another one with the same declaration takes its place.
+      // A method that overrides another one with the same declaration replaces it.
       const others = declarationsOf(plugin).filter((other) => other.method !== context.name || other.name !== name);
       declared.set(plugin, [...others, { name, options, method: context.name, legacy }]);
     });

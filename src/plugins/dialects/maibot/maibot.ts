@@ -9,31 +9,31 @@ export { ToolParameterInfo, ToolParamType, type ToolParameterFields, type ToolPa
 export type { MaiBotContext } from './context.ts';
 
 /**
- * A plugin whose methods are its tools, in the style of MaiBot; the module that has it exports `createPlugin()`, which makes one. It is made anew for each
- * conversation, so what has to last belongs into `ctx.store`.
+ * A plugin in the style of MaiBot: its methods are its tools. Its module exports `createPlugin()`, which makes one. A new one is made for each
+ * conversation, so state that must last belongs in `ctx.store`.
  */
 export abstract class MaiBotPlugin {
-  /** There from `onLoad` on. */
+  /** Available from `onLoad` on. */
   ctx!: MaiBotContext;
 
-  /** As plugin ids are; the name of its package or directory where it is left out. */
+  /** A plugin id. Default: the name of its package or directory. */
   id?: string;
   version?: string;
   description?: string;
-  /** One line that stands for all its tools where they are deferred. */
+  /** One line that represents all its tools where they are deferred. */
   brief?: string;
-  /** Ids of plugins that have to be loaded before it. */
+  /** Ids of plugins that must be loaded before it. */
   dependencies?: string[];
-  /** Whether its tools ask for approval, where they do not say it themselves. */
+  /** Whether its tools ask for approval. Each tool may override it. */
   requireApproval?: boolean;
-  /** Variables that its tools are given in `ctx.env`. */
+  /** Variables that its tools receive in `ctx.env`. */
   environment?: Variable[];
   /** JSON Schema of its configuration, an object. */
   configSchema?: JsonObject;
 
   abstract onLoad(): Promise<void> | void;
   abstract onUnload(): Promise<void> | void;
-  /** `self` is its own configuration, which `ctx.config` is by then. What it throws takes the change back. */
+  /** `self` is its own configuration, which `ctx.config` has at that time already. When this throws, the change is reverted. */
   abstract onConfigUpdate(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void> | void;
 
   [AS_PLUGIN](): object {

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../../contracts/json.ts';
 
-/** The types of parameters; `FLOAT` is a `NUMBER` by another name. */
+/** The types of parameters; `FLOAT` is another name of `NUMBER`. */
 export const ToolParamType = {
   STRING: 'string',
   INTEGER: 'integer',
@@ -19,15 +19,15 @@ export interface ToolParameterFields {
   /** Default true. */
   required?: boolean;
   enumValues?: Json[];
-  /** Filled in where the model leaves the parameter out; null is a default like any other. */
+  /** Used where the model leaves the parameter out. null is a valid default. */
   default?: Json;
   /** JSON Schema of the elements of an `ARRAY`. */
   itemsSchema?: JsonObject;
   /** JSON Schemas of the fields of an `OBJECT`. */
   properties?: JsonObject;
-  /** Fields that an `OBJECT` has to have. */
+  /** Fields that an `OBJECT` must have. */
   requiredProperties?: string[];
-  /** Whether an `OBJECT` may have other fields, or what these have to be. */
+  /** Whether an `OBJECT` may have other fields, or their JSON Schema. */
   additionalProperties?: boolean | JsonObject;
 }
 
@@ -41,12 +41,12 @@ export class ToolParameterInfo {
 }
 
 /**
- * What a tool may give as its parameters: a list, a JSON Schema of an object, or by name JSON Schemas in which `required: true` stands for itself.
+ * The parameters of a tool: a list, a JSON Schema of an object, or JSON Schemas by name, in which `required: true` makes the parameter itself required.
  */
 export type ToolParameters = (ToolParameterInfo | ToolParameterFields)[] | JsonObject;
 
 /**
- * The JSON Schema of an object that a model is shown.
+ * The JSON Schema of an object, which the model receives.
  * @throws an Error that names the parameter and what is wrong with it.
  */
 export function schemaOf(parameters: ToolParameters = []): JsonObject {
@@ -55,7 +55,7 @@ export function schemaOf(parameters: ToolParameters = []): JsonObject {
   if (parameters['type'] === 'object') return parameters;
   const pairs = Object.entries(parameters).map(([name, given]) => {
     if (!isObject(given)) throw new Error(`parameter "${name}" is no JSON Schema`);
-    // In a schema of draft 7 or later `required` is a list; true is how this form says it of a single parameter.
+    // In a schema of draft 7 or later `required` is a list. In this form, true makes the single parameter required.
     const { required, ...schema } = given;
     return { name, schema: Array.isArray(required) ? given : schema, required: required === true };
   });
@@ -103,21 +103,21 @@ function objectOf(pairs: { name: string; schema: JsonObject; required: boolean }
   };
 }
 
-/** A model that repeats a default of null has to be taken at its word. */
+/** A model may repeat a default of null, so the schema must accept null. */
 function acceptDefault(schema: JsonObject): JsonObject {
   const { type, default: preset } = schema;
   if (preset !== null || typeof type !== 'string') return schema;
   return { ...schema, type: [type, 'null'], ...(Array.isArray(schema['enum']) && { enum: [...schema['enum'], null] }) };
 }
 
-/** The arguments with the defaults of those that were left out. */
+/** The arguments, with defaults for those that were left out. */
 export function withDefaults(schema: JsonObject, input: JsonObject): JsonObject {
   const properties = (schema['properties'] ?? {}) as Record<string, JsonObject>;
   const presets = Object.entries(properties).flatMap(([name, { default: preset }]) => (preset === undefined ? [] : [[name, preset] as const]));
   return { ...Object.fromEntries(presets), ...input };
 }
 
-/** One line for each parameter that the model chooses, under a heading; an empty text where there is none. */
+/** One line for each parameter that the model chooses, under a heading; an empty text where there are none. */
 export function describeParameters(schema: JsonObject, hidden: string[]): string {
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   const properties = Object.entries((schema['properties'] ?? {}) as Record<string, JsonObject>).filter(([name]) => !hidden.includes(name));

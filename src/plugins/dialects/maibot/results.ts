@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { ContentPart } from '../../../contracts/transcript.ts';
 import type { ToolResult } from '../../api/define-plugin.ts';
 
-/** Keys of a result that say how it is to be read. */
+/** Keys that describe the outcome of a call. */
 const ENVELOPE = new Set(['success', 'content', 'message', 'error']);
 
 /** A handler's result in the canonical form: `[ok, text]`, an object with `success` or content items, or any JSON. */
@@ -23,7 +23,7 @@ function headOf({ error, content, message, success }: JsonObject): ContentPart[]
   return typeof text === 'string' && text !== '' ? [textPart(text)] : [];
 }
 
-/** What went wrong; with other keys than the usual ones, all of the result. */
+/** The error text. Where the result has other keys than the usual ones, all of the result. */
 function failureOf(result: JsonObject): string {
   const text = result['error'] ?? result['content'] ?? result['message'];
   const usual = Object.keys(result).every((key) => ENVELOPE.has(key));
@@ -32,7 +32,7 @@ function failureOf(result: JsonObject): string {
 
 const DATA_URL = /^data:(?<type>[^;,]+);base64,(?<data>.*)$/s;
 
-/** Items name their fields in either case. */
+/** Accepts the names of fields in snake case and in camel case. */
 function partOf(item: Json, index: number): ContentPart {
   const given = (item ?? {}) as JsonObject;
   const kind = textIn(given, 'content_type', 'contentType');
@@ -52,7 +52,7 @@ function dataPart(given: JsonObject, isImage: boolean, data: string, index: numb
   return { type: 'file', mediaType: mediaType ?? 'application/octet-stream', name: name || `item-${index + 1}`, data: body };
 }
 
-/** The first of these keys that has a text. */
+/** The first of these keys whose value is a text. */
 function textIn(given: JsonObject, ...keys: string[]): string | undefined {
   return keys.map((key) => given[key]).find((value) => typeof value === 'string');
 }

@@ -10,10 +10,10 @@ import { describeParameters, schemaOf, withDefaults } from './parameters.ts';
 import { resultOf } from './results.ts';
 
 const HOOKS = ['onLoad', 'onUnload', 'onConfigUpdate'] as const;
-/** What the host says in each call, whatever the model sent under these names. */
+/** Arguments that the host sets in each call. They replace values of the model with these names. */
 const SAID_BY_HOST = ['stream_id', 'chat_id', 'group_id', 'user_id', 'platform'];
 
-/** A canonical plugin that learns which of its calls is under way. */
+/** A canonical plugin that is given a function which returns its current call. */
 interface AttachedPlugin extends Partial<PluginDetails> {
   tools: Partial<Tool>[];
   attach(current: PluginState['current']): void;
@@ -58,7 +58,7 @@ export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
   };
 }
 
-/** What the class says of itself; what it leaves unsaid is left out. */
+/** The fields that the class sets; others are omitted. */
 function describedBy(plugin: MaiBotPlugin): object {
   const { id, version, description, brief, dependencies, requireApproval, environment, configSchema } = plugin;
   const said = { id, version, description, brief, dependencies, requireApproval, environment, configSchema };
@@ -75,7 +75,7 @@ function isDescribed(options: ToolOptions): boolean {
   return [options.briefDescription, options.description, options.detailedDescription].some((text) => text !== undefined && text.trim() !== '');
 }
 
-/** A conversation has one user: it is private. */
+/** A conversation has one user, so it is private. */
 function isOfferedIn({ conversationId }: PluginConversation): (declaration: Declaration) => boolean {
   return ({ options: { chatScope = 'all', allowedSession } }) => chatScope !== 'group' && (allowedSession?.includes(conversationId) ?? true);
 }
@@ -106,7 +106,7 @@ function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): P
 
 const CHAT_SCOPES: unknown[] = [undefined, 'all', 'group', 'private'];
 
-/** A slip of the pen would offer the tool where it is not meant to be. */
+/** A misspelled value would offer the tool in the wrong conversations. */
 function checkScopes({ name, options: { chatScope, allowedSession = [] } }: Declaration): void {
   if (!CHAT_SCOPES.includes(chatScope)) throw new Error(`tool "${name}" has the chatScope ${JSON.stringify(chatScope)}; known are all, group and private`);
   if (!Array.isArray(allowedSession) || !allowedSession.every((id) => typeof id === 'string')) {
@@ -122,7 +122,7 @@ function parametersOf(name: string, { parameters }: ToolOptions): JsonObject {
   }
 }
 
-/** A tool may have a parameter of its own called `message`; the ids it cannot have. */
+/** A tool may have its own parameter named `message`. Ids of the host always replace parameters of the same name. */
 async function argumentsOf(schema: JsonObject, input: JsonObject, context: ToolContext): Promise<JsonObject> {
   const own = withDefaults(schema, input);
   const declaresMessage = Object.hasOwn((schema['properties'] ?? {}) as JsonObject, 'message');

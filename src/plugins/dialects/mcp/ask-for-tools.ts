@@ -6,9 +6,9 @@ import type { ServerSandbox } from '../../api/plugin-details.ts';
 import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
 
 export interface ListedTools {
-  /** The server's own. */
+  /** The server's own version. */
   version: string;
-  /** As the server gives them. */
+  /** As the server sends them; not checked yet. */
   tools: unknown[];
 }
 
@@ -16,7 +16,7 @@ type Asking = Required<Pick<ServerRequestOptions, 'timeoutMs'>> & Pick<ServerReq
 
 const PAGE = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
-/** Asks a server in a sandbox for all its tools. @throws an Error with the reason when it does not tell them */
+/** Asks a server in a sandbox for all its tools. @throws an Error with the reason when they cannot be listed */
 export async function askForTools(sandbox: Pick<ServerSandbox, 'callServer' | 'forget'>, server: SandboxServer, asking: Asking): Promise<ListedTools> {
   const tools: unknown[] = [];
   let version = '0';
@@ -24,7 +24,7 @@ export async function askForTools(sandbox: Pick<ServerSandbox, 'callServer' | 'f
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const execId = freeExec();
     const answer = await sandbox.callServer(server, { method: 'tools/list', params }, { ...asking, execId });
-    // Nobody comes back for it.
+    // No later attempt needs this exec.
     await sandbox.forget(execId).catch(() => undefined);
     if (answer.outcome !== 'answered') throw new Error(reasonOf(answer, asking.timeoutMs));
     const { tools: more, nextCursor } = PAGE.parse(answer.result);

@@ -35,7 +35,7 @@ export function createGuestCaller({ name, server, program }: Parts): RunServerTo
   }
 }
 
-/** What the model is told of a server that has begun anew. */
+/** The note to the model about a server that is started again. */
 export function restartNote(name: string, why: string): string {
   return `The MCP server ${name} is started again, since ${why}: what it had in its memory is gone.`;
 }

@@ -15,23 +15,23 @@ export interface CallerParts {
   limits: McpLimits;
   /** The connection, or the promise of the next one. */
   session: () => Session | Promise<Session>;
-  /** What was last said of the server. */
+  /** The last report about the server. */
   lastAlert: () => string | undefined;
 }
 
 /** How long a call waits for a server that is being started again. */
 const PATIENCE_MS = 20_000;
 const CONNECTION_CLOSED = -32_000;
-/** So `fetch` says that there is no answer, or no whole one. */
+/** Messages of `fetch` for a missing or incomplete answer. */
 const NETWORK_FAILED = new Set(['fetch failed', 'terminated']);
-/** Of a request that never left: nobody listens there, or nobody is there. */
+/** Codes of a request that was never sent: no process listens at the address, or the host cannot be reached. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
-/** What is certain of a call that failed. `answered`: the server has said so itself, or the call was ended from here. */
+/** What is known about a call that failed. `answered`: the server reported the failure itself, or this worker ended the call. */
 type Fate = 'answered' | 'forgotten' | 'unmade' | 'unknown';
 const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended under a call' };
 
-/** Makes the functions of tools that call a server. An error says whether the call was made. */
+/** Makes the functions of tools that call a server. Their errors say whether the call was made. */
 export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
   return (tool) => ({ isolation: 'host', execute: (input, context) => call(tool, input, context, false) });
 
@@ -45,7 +45,7 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
       const fate = fateOf(error);
       if (fate === 'answered') throw error instanceof StreamableHTTPError ? new Error(messageOf(error), { cause: error }) : error;
       await current.close(WHY[fate]);
-      // It was not read, so that doing it again is doing it once.
+      // The server did not read the call, so it is safe to repeat it.
       if (fate !== 'unknown' && !isSecond) return call(tool, input, context, true);
       const isMade = fate === 'unknown';
       const problem = isMade
@@ -69,7 +69,7 @@ function fateOf(error: unknown): Fate {
   return UNSENT.has(cause?.code ?? '') ? 'unmade' : 'unknown';
 }
 
-/** As it should be said, and as many servers say it. */
+/** 404 as the protocol defines it, or 400 as many servers answer. */
 function isSessionGone({ code, message }: StreamableHTTPError): boolean {
   return code === 404 || (code === 400 && /session/i.test(message));
 }

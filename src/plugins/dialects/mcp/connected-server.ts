@@ -11,10 +11,10 @@ import { createRunningCalls } from '../../manager/running-calls.ts';
 import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
 
-/** A server that is connected to by the worker itself, for all conversations. */
+/** An MCP server that is a plugin of the worker, for all conversations. */
 export interface ConnectedServer extends AsyncDisposable {
   plugin: () => Plugin;
-  /** Resolves when it was connected to for the first time, or could not be. */
+  /** Resolves after the first attempt to connect (or to list its tools), or at once where it is disabled. */
   started: Promise<void>;
 }
 
@@ -23,21 +23,21 @@ export interface ServerParts {
   server: McpProgram | McpRemote;
   readEnvironment: (name: string) => string | undefined;
   log: Logger;
-  /** Told of the plugin whenever its tools are others. */
+  /** Called with the plugin whenever its tools, its problem or its alerts change. */
   onChange: (plugin: Plugin) => void;
-  /** Whether an operator lets it be used, for now. */
+  /** Whether operators have enabled it at this moment. */
   isEnabled: boolean;
-  /** Longest pause between two attempts at a server that is gone. Default 30 000. */
+  /** Longest pause between two attempts to reach a server that has ended, in milliseconds. Default 30 000. */
   maxPauseMs?: number;
 }
 
 const FIRST_PAUSE_MS = 250;
-/** A server that lived so long did not end because of its start. */
+/** A server that ran for this long did not end because of its start. */
 const STEADY_MS = 60_000;
 
 /**
- * Keeps a server connected: one that ends is started again, after pauses that grow, and its plugin tells so. One that is disabled is ended as soon as no call
- * of it is under way, until it is enabled.
+ * Keeps a server connected. A server that ends is started again after pauses that grow, and its plugin reports it. A server that is disabled is ended as soon
+ * as none of its calls is under way, and is started again when it is enabled.
  */
 export function connectServer(parts: ServerParts): ConnectedServer {
   const keeper = new Keeper(parts);
@@ -59,7 +59,7 @@ class Keeper {
   private readonly closed = new AbortController();
   private readonly calls = createRunningCalls();
   private isEnabled: boolean;
-  /** Aborts when it is enabled or disabled. */
+  /** Aborts when the server is enabled or disabled. */
   private turned = new AbortController();
   private session: Session | undefined;
   private next = deferred<Session>();
@@ -125,7 +125,7 @@ class Keeper {
     if (!this.isEnabled) this.published.mention('The server was ended, since an operator disabled it');
   }
 
-  /** One life of the connection; gives the reason of its end. */
+  /** One connection from its start to its end; returns the reason of its end. */
   private async liveOnce(again: boolean): Promise<string> {
     const { name, server, readEnvironment, log } = this.parts;
     let opened: Session | undefined;
@@ -154,7 +154,7 @@ class Keeper {
   }
 }
 
-/** Runs one refresh at a time; however many are asked for meanwhile, one more follows. */
+/** Runs one refresh at a time. All requests during a refresh lead to one more refresh. */
 function createRefresh(refresh: () => Promise<unknown>, log: Logger): () => void {
   let running = false;
   let wanted = false;

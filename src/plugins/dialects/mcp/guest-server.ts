@@ -18,21 +18,22 @@ export interface GuestServerParts {
   readEnvironment: ReadEnvironment;
   log: Logger;
   onChange: (plugin: Plugin) => void;
-  /** Whether an operator lets it be used, for now. */
+  /** Whether operators have enabled it at this moment. */
   isEnabled: boolean;
-  /** Where the lists of conversations lie. */
+  /** Stores the lists of conversations. */
   store: ListShelf;
-  /** Asks the server, in a sandbox of its own, for its tools; `again` does not take what is known of it. */
+  /** Lists the server's tools in a sandbox of its own; `again` ignores a stored list. */
   list: (server: SandboxServer, options: { again: boolean }) => Promise<ListedTools>;
-  /** Longest pause between two attempts to list. Default 30 000. */
+  /** Longest pause between two attempts to list, in milliseconds. Default 30 000. */
   maxPauseMs?: number;
 }
 
 const FIRST_PAUSE_MS = 500;
 
 /**
- * A server that runs in the sandbox of each conversation. Its tools are those that it lists once in a sandbox of its own, tried again until it has, and
- * for a conversation those that it lists there after it has said that they are others; its calls are execs of the conversation's sandbox, so that they take effect once whatever becomes of the worker.
+ * A server that runs in the sandbox of each conversation. Its tools are listed once in a sandbox of its own, with retries until that succeeds. When the server
+ * reports a change in the sandbox of a conversation, that conversation gets the tools that are listed there. Calls are execs of the conversation's sandbox, so
+ * that each takes effect once even when the worker ends.
  */
 export function serveFromSandboxes(parts: GuestServerParts): ConnectedServer {
   const { name, server, readEnvironment, log, onChange, list, store, maxPauseMs = 30_000 } = parts;

@@ -3,7 +3,7 @@ import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamable
 
 const MAX_TEXT = 300;
 
-/** What an error says; a refusal of HTTP with its status, which its own message leaves out. */
+/** The message of an error. For a refusal by HTTP it contains the status, which the error's own message omits. */
 export function messageOf(error: Error): string {
   if (!(error instanceof StreamableHTTPError) || error.code === undefined) return error.message;
   const text = error.message.replace(/^Streamable HTTP error: (Error POSTing to endpoint: )?/, '').trim();

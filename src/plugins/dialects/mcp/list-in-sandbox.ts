@@ -12,12 +12,12 @@ import { ensureOwnDirectory } from '../../../platform/own-path.ts';
 import { uploadAssets } from '../../../sandbox/api/upload-assets.ts';
 import { askForTools, type ListedTools } from './ask-for-tools.ts';
 
-/** Lists the tools of a server as a sandbox with these options has it; `again` asks it, whatever is known. */
+/** Lists the tools of a server as it runs in a sandbox with these options; `again` asks the server even where its tools are known. */
 export type ListInSandbox = (server: SandboxServer, options: SandboxOptions, how?: { again?: boolean }) => Promise<ListedTools>;
 
 interface ListerParts {
   sandboxes: Pick<Sandboxes, 'open' | 'destroy'>;
-  /** What sandboxes are that do not say it themselves. */
+  /** Default options of sandboxes. */
   standard: JsonObject;
   directory: string;
 }
@@ -27,8 +27,8 @@ const LIST_TIMEOUT_MS = 60_000;
 const LISTED = z.object({ version: z.string(), tools: z.array(z.unknown()) });
 
 /**
- * Lists in a sandbox of its own, which is gone when it has answered. What the same program in the same sandbox with the same assets answered before is
- * kept in `directory`: a worker that starts has the tools of the one before it at once.
+ * Lists in a sandbox of its own, which is destroyed after the answer. The answer for the same program in the same sandbox with the same assets is kept in
+ * `directory`, so that a worker has the tools at once after a restart.
  */
 export function createLister({ sandboxes, standard, directory }: ListerParts): ListInSandbox {
   return async (server, options, { again = false } = {}) => {
@@ -54,7 +54,7 @@ async function readKept(path: string): Promise<ListedTools | undefined> {
   try {
     return LISTED.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch {
-    // There is none, or none that can be used: the server is asked.
+    // There is no usable list: the server is asked.
     return undefined;
   }
 }
@@ -63,14 +63,14 @@ async function keep(path: string, listed: ListedTools): Promise<void> {
   await writeWhole(path, JSON.stringify(listed));
 }
 
-/** Of all that decides which tools there are. Values of variables do not: they are secrets, and the digest names a file. */
+/** Digest of everything that decides which tools exist. Values of variables are left out: they are secrets, and the digest is part of a file name. */
 async function digestOf({ env, ...program }: SandboxServer, options: SandboxOptions): Promise<string> {
   const assets = await Promise.all((options.assets ?? []).map(describeAsset));
   const told = JSON.stringify([program, Object.keys(env), options, assets]);
   return createHash('sha256').update(told).digest('hex').slice(0, 24);
 }
 
-/** Names, sizes and times of the files: contents may be large. */
+/** Names, sizes and times of the files. Their contents are not read, because they may be large. */
 async function describeAsset({ from }: SandboxAsset): Promise<string[]> {
   const facts = await stat(from).catch(() => undefined);
   if (!facts?.isDirectory()) return [`${facts?.size} ${facts?.mtimeMs}`];

@@ -17,7 +17,7 @@ interface Parts {
   name: string;
   program: () => SandboxServer;
   store: ListShelf;
-  /** The plugin that everybody has who was told of nothing else. */
+  /** The plugin for all conversations that have no list of their own. */
   common: () => Plugin;
   /** The same with other tools. */
   withTools: (listed: ListedTools) => Plugin;
@@ -27,13 +27,13 @@ interface Parts {
 const KEY = 'tools';
 const KEPT = z.object({ mark: z.string(), listed: z.object({ version: z.string(), tools: z.array(z.unknown()) }).optional() });
 type Kept = { mark: string; listed?: ListedTools | undefined };
-/** A step waits for it. */
+/** Short, because a step waits for it. */
 const LIST_TIMEOUT_MS = 10_000;
 const MOST_PLUGINS = 50;
 
 /**
- * What the servers in the sandboxes of conversations say of changes of their tools. It counts for that conversation alone: whoever works in its sandbox can
- * make the server say anything. It lies with the conversation, so that all workers know it, whatever becomes of the sandbox.
+ * The tools that servers in the sandboxes of conversations list after a change. Such a list is valid for that conversation only, because code in its sandbox
+ * can make the server send anything. It is stored with the conversation, so that all workers know it even when the sandbox is gone.
  */
 export function createListsOfConversations({
   name,
@@ -53,13 +53,13 @@ export function createListsOfConversations({
       const mark = await sandbox.serverMark(name);
       const before = await read(conversation);
       if (mark === undefined || mark === (before?.mark ?? '')) return;
-      // The mark is of before the listing: what changes meanwhile is another change.
+      // The mark was read before the listing: a change during the listing has a new mark.
       const listed = await ask(() => askForTools(sandbox, program(), { timeoutMs: LIST_TIMEOUT_MS, onRestart }), conversation);
       await write(conversation, { mark, listed: listed ?? before?.listed }, before);
     },
   };
 
-  /** Undefined when the server does not tell them; it is asked again after its next change. */
+  /** Undefined when the server does not list them; it is asked again after its next change. */
   async function ask(list: () => Promise<ListedTools>, { conversationId }: PluginConversation): Promise<ListedTools | undefined> {
     try {
       const listed = await list();

@@ -1,4 +1,4 @@
-/** A message of a server that is not parsed; nothing is known of what it answers, so that the connection is of no use any more. */
+/** A message of a server that is not parsed. It is unknown which request it answers, so the connection cannot be used any more. */
 export class MessageRefused extends Error {
   override readonly name = 'MessageRefused';
 

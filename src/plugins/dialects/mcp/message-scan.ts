@@ -3,10 +3,10 @@ import { createExcessScan } from '../../../contracts/foreign-json.ts';
 const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d];
 const DATA = Buffer.from('data:');
 
-/** Looks at a server's messages on their way to the library that parses them. Gives what one of them is refused for, or undefined. */
+/** Scans a server's messages before the library parses them. Returns why a message is refused, or undefined. */
 export type MessageScan = (chunk: Uint8Array) => string | undefined;
 
-/** Of a body that is one message. */
+/** Scans a body that is one message. */
 export function scanBody(maxBytes: number): MessageScan {
   const excess = createExcessScan();
   let size = 0;
@@ -18,11 +18,11 @@ export function scanBody(maxBytes: number): MessageScan {
   };
 }
 
-/** Of a stream of events, each of which has one message in its lines of data. An empty line ends an event; what other lines say is no JSON. */
+/** Scans a stream of events, each with one message in its lines of data. An empty line ends an event. Other lines contain no JSON. */
 export function scanEvents(maxBytes: number): MessageScan {
   let excess = createExcessScan();
   let size = 0;
-  /** Of the line; how much of `data:` it begins with so far, or -1. */
+  /** Of the current line: its length, and how much of `data:` it begins with so far, or -1. */
   let [length, matched] = [0, 0];
   let last = 0;
   const endLine = (): void => {

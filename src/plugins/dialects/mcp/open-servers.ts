@@ -12,32 +12,32 @@ import type { ListShelf } from './lists-of-conversations.ts';
 
 /** The MCP servers of a worker's agents. */
 export interface McpServers extends AsyncDisposable {
-  /** One for each server, be it reached or not. */
+  /** One for each server, whether or not it was reached. */
   plugins: Plugin[];
-  /** Servers that were not even tried, each with a PLUGIN_INVALID or PLUGIN_COLLISION. */
+  /** Servers that were not tried, each with a PLUGIN_INVALID or PLUGIN_COLLISION. */
   problems: { name: string; error: Error }[];
-  /** From now on tells of plugins whose tools are others. */
+  /** Calls `onChange` for every plugin now, and later whenever the tools, the problem or the alerts of one change. */
   follow(onChange: (plugin: Plugin) => void): void;
 }
 
 export interface McpOptions {
   agents: Iterable<Pick<Agent, 'id' | 'mcp' | 'sandbox'>>;
-  /** Ids that are taken by plugins. */
+  /** Ids of other plugins. */
   taken: string[];
   /** Names of plugins that the operator trusts with the worker's machine; `mcp:<name>` for a server. */
   hostPlugins: string[];
   readEnvironment: ReadEnvironment;
   listInSandbox: ListInSandbox;
-  /** Where the lists of conversations lie whose servers have changed their tools. */
+  /** Stores the tools of servers in the sandboxes of conversations, after a change of these tools. */
   store: ListShelf;
-  /** Whether an operator lets a server be used, for now; its plugin is told of every change. */
+  /** Whether operators have enabled a server at this moment; its plugin is notified of every change. */
   isEnabled: (name: string) => boolean;
   log: Logger;
-  /** How long the worker waits for servers before it begins to work without them. Default 15 000. */
+  /** How long the worker waits for servers before it starts without them, in milliseconds. Default 15 000. */
   patienceMs?: number;
 }
 
-/** Connects to the servers that agents name, and finds out the tools of those in sandboxes. One that cannot be reached has no tools until it can. */
+/** Connects to the servers that agents name, and lists the tools of those in sandboxes. A server that cannot be reached has no tools until it can. */
 export async function openMcpServers(options: McpOptions): Promise<McpServers> {
   const { patienceMs = 15_000 } = options;
   const { servers, problems } = collect(options);
@@ -61,7 +61,7 @@ export async function openMcpServers(options: McpOptions): Promise<McpServers> {
 
 interface Described {
   server: McpServer;
-  /** Of the first agent that names it. */
+  /** Options of the first agent that names the server. */
   sandbox: SandboxOptions;
 }
 

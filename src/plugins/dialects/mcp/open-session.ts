@@ -9,13 +9,13 @@ import { messageOf } from './http-words.ts';
 import type { OpenTransport } from './open-transport.ts';
 import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
 
-/** A connection to a server, from its greeting to its end. */
+/** A connection to a server, from its initialization to its end. */
 export interface Session {
   server: { name: string; version: string };
-  /** As the server gives them; each is checked by itself, so that a wrong one spoils no other. */
+  /** As the server sends them. Each is checked separately, so that an invalid one does not affect the others. */
   tools(): Promise<unknown[]>;
   call(tool: string, input: JsonObject, options: CallOptions): Promise<CallToolResult>;
-  /** Resolves with the reason when it is over; never rejects. */
+  /** Resolves with the reason when the connection has ended; never rejects. */
   ended: Promise<string>;
   close(why: string): Promise<void>;
 }
@@ -27,15 +27,15 @@ interface CallOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 30_000;
-/** Notifications and unreadable lines, in a second; a server that sends more is not worth the worker's time. */
+/** Most notifications and unreadable lines per second. A server that sends more is disconnected. */
 const MAX_NOISE = 1_000;
 const LATE_MS = 10_000;
 const FAREWELL_MS = 2_000;
 const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 /**
- * Greets a server.
- * @throws an Error that says why it cannot be spoken with; nothing of it is left then.
+ * Initializes a connection to a server.
+ * @throws an Error with the reason when that fails; nothing of the connection is left then.
  */
 export async function openSession(opened: OpenTransport, onToolsChanged: () => void): Promise<Session> {
   const { transport } = opened;
@@ -46,7 +46,7 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
   const close = async (why: string): Promise<void> => {
     reason ??= why;
     const closing = end(opened);
-    // A program that is slow to end, or blocked in what it writes, keeps no call waiting.
+    // Calls do not wait for a program that ends slowly or is blocked in a write.
     transport.onclose?.();
     await closing;
   };
@@ -57,7 +57,7 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
   client.onerror = (error) => {
     isTooMuch();
     if (error instanceof MessageRefused) void close(error.message);
-    // The transport gives up the stream of notifications then, without closing itself.
+    // With this error the transport gives up the stream of notifications without closing itself.
     if (error.message.includes('Maximum reconnection attempts')) void close('it does not answer any more');
   };
   opened.onCut?.((error) => void close(error instanceof MessageRefused ? error.message : 'it broke off an answer'));
@@ -78,13 +78,13 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
   return { server: { name, version }, tools: () => listTools(client), call: (tool, input, options) => callTool(client, tool, input, options), ended, close };
 }
 
-/** "fetch failed" alone says nothing: why it did is in its cause. */
+/** The message "fetch failed" gives no reason; the reason is in the error's cause. */
 function wordsOf(error: Error, lastWords: string): string {
   const { message: why = '' } = (error.cause ?? {}) as Partial<Error>;
   return [messageOf(error), why, lastWords].filter((text) => text !== '').join(': ');
 }
 
-/** Ends the way to a server, and says good-bye where that is asked for; a server that is not there any more does not hear it. */
+/** Ends the connection to a server. First ends the session at the server, where that is required; a server that does not answer is ignored. */
 async function end({ transport, farewell }: OpenTransport): Promise<void> {
   await inTimeOr(farewell?.(), FAREWELL_MS, undefined).catch(() => undefined);
   await transport.close().catch(() => undefined);
@@ -107,13 +107,13 @@ async function callTool(client: Client, name: string, input: JsonObject, { signa
     onProgress(cutMiddle(message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`), 200));
   return client.request({ method: 'tools/call', params: { name, arguments: input } }, CallToolResultSchema, {
     signal,
-    // Whoever called ends the call in time; this is for a signal that never comes.
+    // The caller ends the call in time; this limit applies when its signal never comes.
     timeout: timeoutMs + LATE_MS,
     onprogress,
   });
 }
 
-/** True, from then on, once there were too many of them in one second. */
+/** The returned function counts its calls. It returns true from the moment when there were too many in one second. */
 function createNoiseLimit(onTooMuch: () => void): () => boolean {
   let since = 0;
   let count = 0;

@@ -6,22 +6,22 @@ import { scanBody, scanEvents, type MessageScan } from './message-scan.ts';
 import { MessageRefused } from './message-refused.ts';
 import { ProgramTransport } from './program-transport.ts';
 
-/** One way to a server, as long as it lasts. */
+/** One connection to a server. */
 export interface OpenTransport {
   transport: Transport;
-  /** The last of what the server wrote to its stderr; for messages. */
+  /** The end of what the server wrote to its stderr; for messages. */
   lastWords: () => string;
-  /** Ends the session at the server. Absent where the end of the transport is that. */
+  /** Ends the session at the server. Absent where the end of the transport does that. */
   farewell?: () => Promise<void>;
-  /** Says who is told when the way breaks by which an answer was to come, and it will come by no other. */
+  /** Sets the function that is called when a connection breaks and its pending answer cannot come by another one. */
   onCut?: (tell: (error: unknown) => void) => void;
 }
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 /**
- * Makes a transport to a server; nothing is started yet.
- * @throws PLUGIN_INVALID for a variable that the worker does not have or an address that is none.
+ * Makes a transport to a server; does not start it yet.
+ * @throws PLUGIN_INVALID for a variable that the worker does not have, or for an invalid address.
  */
 export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: ReadEnvironment): OpenTransport {
   const fill = <Value>(value: Value) => fillInServer(name, value, readEnvironment);
@@ -35,14 +35,14 @@ function openRemote(name: string, url: string, headers: Record<string, string>):
   let cut: (error: unknown) => void = () => undefined;
   const fetchWatched = async (target: string | URL, init?: RequestInit): Promise<Response> => {
     const response = await fetch(target, init);
-    // What comes by the other stream, nobody waits for; the transport opens it again.
+    // No request waits for the other stream; the transport opens it again.
     return watched(response, init?.method === 'POST' ? (error) => cut(error) : () => undefined);
   };
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchWatched });
   return { transport, lastWords: () => '', farewell: () => transport.terminateSession(), onCut: (tell) => (cut = tell) };
 }
 
-/** The same answer, ended where one message of it is larger than is taken, or would take long to parse. */
+/** The same response. It fails at a message that is too large or would take long to parse. */
 function watched(response: Response, onCut: (error: unknown) => void): Response {
   if (!response.body) return response;
   const { status, statusText, headers } = response;

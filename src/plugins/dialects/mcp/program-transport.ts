@@ -13,12 +13,12 @@ import { createLineReader } from '../../isolates/line-reader.ts';
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const MAX_LAST_WORDS = 500;
-/** A server is given so long to end by itself, and so long again after it was asked to. */
+/** Time for a server to end by itself, and again after SIGTERM. */
 const PATIENCE_MS = 2_000;
 
 /**
- * A program that speaks over its stdin and stdout. It leads a process group of its own, so that its end is that of all it has started: what an agent names is
- * often but the launcher of the server.
+ * A program that communicates over its stdin and stdout. It leads a process group of its own, so that its end ends everything that it started: the command
+ * that an agent names is often only the launcher of the server.
  */
 export class ProgramTransport implements Transport {
   onclose?: Transport['onclose'];
@@ -34,7 +34,7 @@ export class ProgramTransport implements Transport {
     this.program = program;
   }
 
-  /** The last of what it wrote to its stderr. */
+  /** The end of what it wrote to its stderr. */
   lastWords(): string {
     return this.said.trim();
   }
@@ -63,7 +63,7 @@ export class ProgramTransport implements Transport {
     this.signal('SIGTERM');
     if (await this.isClosedSoon()) return;
     this.signal('SIGKILL');
-    // Somebody may hold the other ends who has left the group.
+    // A process that has left the group may hold the other ends.
     for (const stream of this.child?.stdio ?? []) stream?.destroy();
     await this.isClosedSoon();
   }
@@ -77,7 +77,7 @@ export class ProgramTransport implements Transport {
     this.onclose?.();
   }
 
-  /** One after the other: progress that comes together with the answer would be forgotten with the request before it is heard. */
+  /** Delivers messages one after the other. Otherwise progress that arrives together with the answer is dropped, because its request has been removed. */
   private take(line: string): void {
     this.delivered = this.delivered.then(() => this.deliver(line));
   }
@@ -100,20 +100,20 @@ export class ProgramTransport implements Transport {
     return inTimeOr(closed, PATIENCE_MS, false);
   }
 
-  /** To all of its group; there may be nobody left. */
+  /** Signals all of its group, in which no process may be left. */
   private signal(signal: NodeJS.Signals): void {
     try {
       if (this.child?.pid !== undefined) process.kill(-this.child.pid, signal);
     } catch {
-      // It is gone.
+      // The group has ended.
     }
   }
 }
 
-/** Where the id of an answer is in practice: at the beginning or the end of its object. */
+/** Where an answer has its id in practice: at the beginning or the end of its object. */
 const ID_AT = [/^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/, /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/];
 
-/** The failure of the request that a message answers which is not parsed. */
+/** An error response to the request whose answer is not parsed. */
 function refused(line: string, excess: string): JSONRPCMessage {
   const [id] = ID_AT.flatMap((pattern) => pattern.exec(`${line.slice(0, 100)}\n${line.slice(-100)}`)?.[1] ?? []);
   if (id === undefined) throw new MessageRefused(excess);

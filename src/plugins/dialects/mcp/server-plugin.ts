@@ -6,18 +6,18 @@ import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type T
 import type { ListedTools } from './ask-for-tools.ts';
 import { toolsOf, type RunServerTool } from './server-tools.ts';
 
-/** The plugin that stands for a server, as its tools come and change. */
+/** The plugin of a server, whose tools may change. */
 export interface ServerPlugin {
   plugin: () => Plugin;
-  /** Takes what the server says it has. */
+  /** Accepts the list of the server. */
   take(listed: ListedTools): void;
-  /** The plugin with other tools than it is published with. */
+  /** The plugin with other tools than the published ones. */
   withTools(listed: ListedTools): Plugin;
-  /** Its calls cannot be made for now; told to operators, and written to the log. */
+  /** Its calls cannot be made at this moment. Reported to operators and logged. */
   fail(text: string): void;
-  /** They can be made again. */
+  /** Its calls can be made again. Reported to operators and logged. */
   recover(text: string): void;
-  /** Told to operators; nothing changes by it. */
+  /** Reported to operators and logged, without another effect. */
   mention(text: string): void;
 }
 
@@ -33,8 +33,8 @@ interface Parts {
 const MOST_ALERTS = 20;
 
 /**
- * A server's own version, and a digest of what it lists. Approvals are bound to it: a server that changes what its tools say cannot live off an approval
- * of what they said before.
+ * The version of a server: its own version, and a digest of the tools that it lists. Approvals are bound to it, so an approval does not stay valid when the
+ * server changes the description of a tool.
  */
 export function versionOf({ version, tools }: ListedTools): string {
   return `${version.slice(0, 50)}+${createHash('sha256').update(JSON.stringify(tools)).digest('hex').slice(0, 12)}`;
@@ -92,7 +92,7 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks }: 
   }
 }
 
-/** What is more than can be told is counted. */
+/** Limits the number of problems. Further ones are only counted. */
 function bounded(problems: string[]): string[] {
   const left = problems.length - MOST_ALERTS + 1;
   return left <= 1 ? problems : [...problems.slice(0, MOST_ALERTS - 1), `${left} more problems like these are left out`];

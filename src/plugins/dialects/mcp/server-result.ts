@@ -4,12 +4,12 @@ import type { ContentPart } from '../../../contracts/transcript.ts';
 import type { ToolResult } from '../../api/define-plugin.ts';
 
 /**
- * A server's answer as a tool's result. Structured content that comes with nothing but text is the whole answer, since that text is the same once more;
- * code that calls the tool then gets a value.
+ * A server's answer as the result of a tool. Where structured content comes only with text, it is the whole result, because the text repeats it. Code that
+ * calls the tool then receives a value.
  */
 export function resultOf({ content, structuredContent, isError = false }: CallToolResult): ToolResult {
   const onlyText = content.every(({ type }) => type === 'text');
-  // A value that has parts of its own would be taken for parts.
+  // A value with a list `content` of its own would be mistaken for parts.
   const isValue = structuredContent && onlyText && !isError && !Array.isArray(structuredContent['content']);
   if (isValue) return structuredContent as Json;
   const parts = content.map(partOf);
@@ -18,7 +18,7 @@ export function resultOf({ content, structuredContent, isError = false }: CallTo
   return isError ? { content: parts, isError } : plainOf(parts);
 }
 
-/** A single text is a text, for the code that called. */
+/** A single text part becomes a text, for code that calls the tool. */
 function plainOf(parts: ContentPart[]): ToolResult {
   const [first] = parts;
   return first?.type === 'text' && parts.length === 1 ? first.text : { content: parts, isError: false };

@@ -7,7 +7,7 @@ import { defineTool, type Tool, type ToolAnnotations } from '../../api/define-pl
 import { createCompiler } from '../../registry/validate-arguments.ts';
 import { limitOf } from './call-limits.ts';
 
-/** How a server's tool is run, whatever carries the call. */
+/** How a server's tool is run, for any kind of connection. */
 export type RunServerTool = (name: string) => Pick<Tool, 'isolation' | 'execute'>;
 
 export interface ServerTools {
@@ -17,14 +17,14 @@ export interface ServerTools {
 }
 
 const MAX_TOOLS = 500;
-/** Pages of a server's list that are asked for. */
+/** Most pages of a server's list that are requested. */
 export const MAX_PAGES = 50;
-/** Stands at the end of a list for the pages that were not asked for. */
+/** Marks the end of a list of which more pages exist. */
 export const MORE_PAGES = { morePages: true };
 const MAX_DEFINITION_BYTES = 64 * 1024;
 const LONGEST_ID = 80;
 
-/** A server's tools as tools of a plugin. What cannot be used is left out and told; the others work. */
+/** A server's tools as tools of a plugin. A tool that cannot be used is left out and reported; the others work. */
 export function toolsOf(pluginId: string, given: unknown[], limits: McpLimits, run: RunServerTool): ServerTools {
   const listed = given.filter((each) => !isMorePages(each));
   const compile = createCompiler();
@@ -88,7 +88,7 @@ function annotationsOf(given: NonNullable<ServerTool['annotations']>, ownTitle: 
   return { ...(title !== undefined && { title }), ...Object.fromEntries(hints.map((hint) => [hint, given[hint]])) };
 }
 
-/** Most names are ids as they are; others, and those that would be the same then, get a digest of the name as their tail. */
+/** Most names are valid ids. A name that is not, or that leads to the same id as another, gets a digest of the name as its end. */
 function idOf(name: string, isTaken: (id: string) => boolean): string {
   const plain = name.replaceAll(/[^A-Za-z0-9_.-]/g, '_');
   if (plain !== '' && plain.length <= LONGEST_ID && !isTaken(plain)) return plain;

@@ -1,4 +1,4 @@
-/** What plugins of the original system use and is not here, and what to do instead. A property that is merely undefined would be found out much later. */
+/** Names of the original system that do not exist here, with what to do instead. A property that is only undefined would be noticed much later. */
 type Absent = Record<string, string>;
 
 const CHANNELS = 'there are no chat channels here; ctx.chatKey is the conversation';
@@ -44,7 +44,7 @@ const OF_FILES: Absent = {
   getFilePath: 'files of the sandbox have no path on the host; ctx.fs.getFile gives the bytes',
 };
 
-/** Options that change nothing here; a plugin that has them works without. */
+/** Options that have no effect here; a plugin that sets them works. */
 export const IDLE_OPTIONS: Absent = {
   supportAdapter: 'there are no chat adapters',
   isBuiltin: 'where a plugin comes from is told by those who name it',
@@ -54,12 +54,12 @@ export const IDLE_OPTIONS: Absent = {
   webuiPath: 'plugins have no pages of their own',
 };
 
-/** Makes reading what a plugin has not an error that says what to use; `names` are those it has, which the original writes with underscores. */
+/** Makes each read of a missing name an error that says what to use. `names` are the existing names, which the original writes with underscores. */
 export function refuseAbsentOfPlugin(prototype: object, names: string[]): void {
   refuse(prototype, 'plugin', OF_PLUGIN, names);
 }
 
-/** What contexts and their `fs` inherit. */
+/** The prototype of contexts or of their `fs`. */
 export function absentOf(part: 'ctx' | 'ctx.fs', names: string[]): object {
   const prototype = {};
   refuse(prototype, part, part === 'ctx' ? OF_CONTEXT : OF_FILES, names);

@@ -3,12 +3,12 @@ import type { StoreEntry, StoreScope, ToolContext } from '../../api/tool-context
 import { absentOf } from './absent.ts';
 import { imageOf, readDataUrl, toBase64 } from './message-parts.ts';
 
-/** The entries of a plugin's store; keys that are left out stand for everybody. */
+/** The entries of a plugin's store. An entry without a key for the chat or the user is shared. */
 export interface NekroStore {
   get(entry: StoreKey): Promise<Json | undefined>;
-  /** With the version, for a `set` that has to be the next one. */
+  /** The value with its version, for a `set` that must follow this version. */
   entry(entry: StoreKey): Promise<StoreEntry | undefined>;
-  /** 0: created, 1: updated, 2: refused, since `ifVersion` (0 for none) is not the version that is there. */
+  /** 0: created, 1: updated, 2: refused, because `ifVersion` (0: no entry) is not the current version. */
   set(entry: StoreKey & { value: Json; ttlMs?: number; ifVersion?: number }): Promise<0 | 1 | 2>;
   /** 0: deleted, 1: there was none. */
   delete(entry: StoreKey): Promise<0 | 1>;
@@ -24,7 +24,7 @@ export interface StoreKey {
 
 type Source = string | Uint8Array;
 
-/** What a method is given as its first argument. */
+/** The first argument of a method. */
 export interface AgentCtx extends Pick<ToolContext, 'tenantId' | 'agentId' | 'callId' | 'signal' | 'logger' | 'env' | 'config' | 'fetch'> {
   chatKey: string;
   fromChatKey: string;
@@ -33,9 +33,9 @@ export interface AgentCtx extends Pick<ToolContext, 'tenantId' | 'agentId' | 'ca
   adapterKey: 'longshore';
   store: NekroStore;
   fs: {
-    /** Puts a URL, a data URL, bytes or a file of the host (below LONGSHORE_FILES) into the sandbox; gives its path there. */
+    /** Puts a URL, a data URL, bytes or a file of the host (below LONGSHORE_FILES) into the sandbox; returns its path there. */
     mixedForwardFile(source: Source, fileName?: string): Promise<string>;
-    /** Puts a file of the host (below LONGSHORE_FILES) into the sandbox; gives its path there. */
+    /** Puts a file of the host (below LONGSHORE_FILES) into the sandbox; returns its path there. */
     forwardFile(hostPath: string, fileName?: string): Promise<string>;
     /** The bytes of a file of the sandbox. */
     getFile(path: string): Promise<Uint8Array>;
@@ -48,13 +48,13 @@ export interface AgentCtx extends Pick<ToolContext, 'tenantId' | 'agentId' | 'ca
   sendFile(file: Source, name?: string): Promise<void>;
   /** The same as `message`. */
   ms: typeof message;
-  /** Tells the model something with its next step. With `triggerAgent` there will be one: where the turn ends without it, another turn begins. */
+  /** Gives the model a note with its next step. With `triggerAgent` there is always a next step: where the turn ends without one, another turn begins. */
   pushSystem(text: string, options?: { triggerAgent?: boolean }): Promise<void>;
 }
 
 type Told = Pick<AgentCtx, 'chatKey' | 'sendText' | 'sendImage' | 'sendFile'>;
 
-/** Says something to the user, as the context does itself. The conversation is named, and has to be that of the context. */
+/** Sends something to the user, as the methods of the context do. The given conversation must be that of the context. */
 export const message = {
   sendText: async (chatKey: string, text: string, ctx: Told) => ownContext(chatKey, ctx).sendText(text),
   sendImage: async (chatKey: string, image: Source, ctx: Told) => ownContext(chatKey, ctx).sendImage(image),
@@ -119,7 +119,7 @@ function filesOf(files: ToolContext['files']): AgentCtx['fs'] {
   });
 }
 
-/** Types are gone when a plugin runs. */
+/** Checks the value, because a plugin that runs has no types. */
 function bytesIn(given: unknown): Uint8Array {
   if (given instanceof Uint8Array) return given;
   if (given instanceof ArrayBuffer) return new Uint8Array(given);

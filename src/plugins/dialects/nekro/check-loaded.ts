@@ -2,7 +2,8 @@ import { failure } from '../../../contracts/errors.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
 
 /**
- * Code calls methods by their bare names, so no two plugins of this dialect may have the same one. Stamps the alerts, which the plugin wrote without a clock.
+ * Code calls methods by their bare names, so two plugins of this dialect must not have the same one. Also sets the time of alerts, which the plugin wrote
+ * without a clock.
  * @throws PLUGIN_COLLISION naming both.
  */
 export function checkNekroPlugin(name: string, plugin: Plugin, others: Iterable<{ name: string; plugin: Plugin }>): void {

@@ -1,4 +1,4 @@
-/** Knows for code that is handed no context which call it belongs to. */
+/** Finds the current call for code that receives no context. */
 export interface CurrentCall<Context> {
   run<Result>(context: Context, work: () => Promise<Result>): Promise<Result>;
   /** @throws an Error that names what was used outside of a call. */
@@ -12,8 +12,8 @@ interface AsyncStorage<Context> {
 type Hooks = { AsyncLocalStorage: new <Context>() => AsyncStorage<Context> };
 
 /**
- * In the worker's own process calls of many conversations run side by side, and Node tells them apart. A compartment has no Node, but is that of one
- * conversation and one user: there any call under way will do.
+ * In the worker's own process, calls of many conversations run concurrently, and Node distinguishes them. A compartment has no Node, but it serves one
+ * conversation and one user, so any call under way is valid there.
  */
 export function createCurrentCall<Context>(): CurrentCall<Context> {
   const node = (globalThis as { process?: { getBuiltinModule?: (name: string) => Hooks } }).process;

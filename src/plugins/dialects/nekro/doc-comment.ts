@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../../contracts/json.ts';
 
-/** What a method's doc comment says. */
+/** The content of a method's doc comment. */
 export interface DocComment {
-  /** The whole, without the stars. */
+  /** The whole text, without the stars. */
   text: string;
-  /** By the parameter's name: what is told of them under `Args:`, under an underlined `Parameters`, or by `@param`. */
+  /** By the parameter's name: its entry under `Args:`, under an underlined `Parameters`, or after `@param`. */
   parameters: Map<string, Described>;
 }
 
@@ -19,7 +19,7 @@ const BY_COLON = /^([\w$]+)\s*(?:\(([^)]*)\)\s*)?:\s*(.*)$/;
 const UNDERLINED = /^([\w$]+)(?:\s*:\s*(.*))?$/;
 const BY_TAG = /^@param\s+(?:\{([^}]*)\}\s+)?\[?([\w$]+)[^\s\]]*\]?\s*(?:-\s*)?(.*)$/;
 
-/** Reads a comment as Google or NumPy have them for Python, or as JSDoc has them. */
+/** Reads a comment in the style of Google or NumPy (Python), or of JSDoc. */
 export function readDocComment(comment: string): DocComment {
   const lines = comment
     .replace(/^\s*\/\*\*/, '')
@@ -49,7 +49,7 @@ function headingOf(line: string, next = ''): { name: string; entry: RegExp; line
   return /^-{3,}$/.test(next.trim()) ? { name, entry: UNDERLINED, lines: 2 } : undefined;
 }
 
-/** Entries have the indentation of the first one; what stands deeper goes on with the one before. */
+/** Entries have the indentation of the first one. A line with another indentation continues the entry before it. */
 function readEntries(lines: string[], entry: RegExp, parameters: Map<string, Described>): void {
   const written = lines.filter((line) => line !== '');
   const indent = written[0]?.search(/\S/);
@@ -91,7 +91,7 @@ const SIMPLE: Record<string, string> = {
 
 const LONGEST_TYPE = 1_000;
 
-/** JSON Schema of a type as TypeScript or Python writes it; what is not known, or very long, may be anything. */
+/** JSON Schema of a type in the notation of TypeScript or Python. An unknown or very long type accepts any value. */
 export function schemaOfType(written: string | undefined): { schema: JsonObject; optional: boolean } {
   if (written !== undefined && written.length > LONGEST_TYPE) return { schema: {}, optional: false };
   const type = (written ?? '').trim().replace(/,\s*optional$/i, '');

@@ -1,8 +1,8 @@
 import type { Json } from '../../../contracts/json.ts';
 
 /**
- * What a method returned, as the value that code is given; nothing is null.
- * @throws an Error with the way to the first part that would silently become something else.
+ * The result of a method as the value for the calling code; undefined becomes null.
+ * @throws an Error with the path of the first part that JSON would change silently.
  */
 export function jsonOf(result: unknown): Json {
   const problem = result === undefined ? undefined : problemOf(result, 'result', []);
@@ -32,7 +32,7 @@ function problemOfObject(value: object, path: string, above: object[]): string |
     return `${path} is bytes; put them into the sandbox with ctx.fs.mixedForwardFile and return the path`;
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === 'function') return undefined;
-  // Here as everywhere: a property that is undefined is not there, an entry of a list that is undefined is null.
+  // As usual in JSON: an undefined property is left out, and an undefined element of a list becomes null.
   const parts = Object.entries(value).filter(([, part]) => part !== undefined);
   for (const [name, part] of parts) {
     const problem = problemOf(part, Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`, [...above, value]);

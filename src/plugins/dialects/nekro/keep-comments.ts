@@ -1,25 +1,25 @@
-/** What is handed to a mounted method besides the function itself, since a bundle has neither comments nor types. */
+/** What is passed with a mounted method besides the function itself, because a bundle has neither comments nor types. */
 export interface MethodSource {
   name?: string;
   doc?: string;
   signature?: string;
 }
 
-// None of these may take more than the length of a source: they run in the worker, over a text that somebody else has written.
+// None of these may take more than linear time: they run in the worker, over untrusted text.
 const MOUNT = /(?<![\w$.])[\w$.]+\.mountSandboxMethod\s*(?=\()/g;
 const FUNCTION = /^\s*(?:(\/\*\*[\s\S]*?\*\/)\s*)?(?:async\s+)?function\s*(?:\*\s*)?(?:([\w$]+)\s*)?(?=\()/;
 const REFERENCE = /^\s*([\w$]+)\s*(?:,\s*)?$/;
-/** Calls whose brackets do not end, after which the rest of a source is not looked at. */
+/** After so many calls without a closing bracket, the rest of a source is not read. */
 const MOST_OPEN = 20;
-/** Characters that are looked at for one source, those that are looked at again and again included; takes some tenths of a second. */
+/** Most characters that are read for one source, repeated reads included; takes some tenths of a second. */
 const MOST_LOOKED_AT = 20_000_000;
 
-/** Counts characters that are looked at. */
+/** Counts characters that are read. */
 type Spend = (characters: number) => void;
 
 /**
- * Writes the doc comments and parameter lists of mounted methods into a source, as an argument beside each function. The comment stands before the call of
- * `mountSandboxMethod`, before the function, or at the top of its body. What cannot be read stays as it is.
+ * Writes the doc comments and parameter lists of mounted methods into a source, as an argument after each function. The comment is before the call of
+ * `mountSandboxMethod`, before the function, or at the top of its body. A call that cannot be read stays unchanged.
  */
 export function keepComments(source: string): string {
   const spend = createBudget();
@@ -55,7 +55,7 @@ function nextCharacter(source: string, from: number): number {
   return next.exec(source)?.index ?? -1;
 }
 
-/** What a function's own text tells, where nothing was written beside it: the comment at the top of its body. */
+/** The comment at the top of a function's body, for a function that was mounted without a comment. */
 export function commentWithin(text: string): string | undefined {
   return describeFunction(text, undefined, () => undefined)?.doc;
 }
@@ -90,7 +90,7 @@ function commentAtEnd(text: string, spend: Spend): string | undefined {
   return start === -1 ? undefined : trimmed.slice(start);
 }
 
-/** Where the bracket that opens at an index has been closed; strings and comments are passed over. */
+/** The index after the bracket that closes the one at `open`. Strings and comments are skipped. */
 function endOf(source: string, open: number, spend: Spend): number | undefined {
   const token = /\/\*[\s\S]*?(?:\*\/|$)|\/\/.*|(['"`])(?:\\[\s\S]|(?!\1)[^\\])*\1|[()[\]{}]/g;
   token.lastIndex = open;

@@ -5,8 +5,8 @@ type Fetch = ToolContext['fetch'];
 type Fields = Record<string, unknown>;
 
 /**
- * Message parts as OpenAI defines them, as content: a text, one part, a list of parts, or a message that has them as its `content`. What is named by a
- * URL is fetched, from the hosts that the plugin may reach.
+ * Converts message parts as OpenAI defines them to content: a text, one part, a list of parts, or a message that has them as its `content`. An image that is
+ * given by a URL is fetched, from the hosts that the plugin may reach.
  * @throws an Error that names the part which cannot be shown.
  */
 export async function contentOfParts(given: unknown, fetch: Fetch): Promise<ContentPart[]> {

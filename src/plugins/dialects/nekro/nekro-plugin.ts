@@ -14,29 +14,32 @@ import { brokenBy, takenBy } from './taken-names.ts';
 
 export { message, type AgentCtx, type NekroStore };
 
-/** What becomes of a method's result. TOOL: a value for the code that called. AGENT and MULTIMODAL_AGENT: the code ends, and the model goes on from it. BEHAVIOR: it is noted. */
+/**
+ * What happens with a method's result. TOOL: the calling code receives it. AGENT and MULTIMODAL_AGENT: the code ends, and the model continues with the result.
+ * BEHAVIOR: it is noted.
+ */
 export const SandboxMethodType = { TOOL: 'tool', AGENT: 'agent', BEHAVIOR: 'behavior', MULTIMODAL_AGENT: 'multimodal_agent' } as const;
 export type SandboxMethodType = (typeof SandboxMethodType)[keyof typeof SandboxMethodType];
 
 export interface NekroOptions {
-  /** For people. */
+  /** Shown to people. */
   name: string;
-  /** Letters, digits and `_`; with `-` for `_` the plugin's id. */
+  /** Letters, digits and `_`. In lower case and with `-` for `_`, it is the plugin's id. */
   moduleName: string;
   description: string;
   version: string;
   author: string;
   url?: string;
-  /** What its methods may reach. The clock and random numbers are granted unless they are refused here. */
+  /** What its methods may reach. The clock and random numbers are granted unless they are false here. */
   permissions?: Permissions;
   environment?: { name: string; required: boolean }[];
   configSchema?: JsonObject;
   requireApproval?: boolean;
   /** `hidden` (the default): code in the sandbox calls the methods, and the instructions describe them. `visible`: the model may call them as well. */
   visibility?: 'hidden' | 'visible';
-  /** Stands in the instructions for the methods' doc comments, which are then read only where they are needed. */
+  /** Replaces the methods' doc comments in the instructions. Code or the model reads the doc comments when it needs them. */
   sleepBrief?: string;
-  /** False: the methods are described in full in spite of a `sleepBrief`. */
+  /** False: the methods are described in full even with a `sleepBrief`. */
   allowSleep?: boolean;
 }
 
@@ -50,7 +53,7 @@ export interface MethodOptions {
 }
 
 export type SandboxMethod = (ctx: AgentCtx, ...args: never[]) => Promise<unknown>;
-/** What a compartment gives its hooks beside the conversation: a whole context, of which only this counts. */
+/** What a compartment passes to its hooks besides the conversation: a whole context, of which only the store is used. */
 type Stored = { store: PluginStore };
 type Conversation = Pick<AgentCtx, 'store' | 'chatKey' | 'fromChatKey' | 'userId' | 'fromUserId' | 'tenantId' | 'agentId'>;
 
@@ -61,7 +64,7 @@ const METHOD_OPTIONS = ['timeoutMs', 'annotations', 'isolation', 'requireApprova
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const ENDING: ToolKind[] = ['agent', 'multimodal_agent'];
 
-/** A plugin whose methods code in the sandbox calls by their bare names. Its own fields are those of a plugin, so that it can be a default export. */
+/** A plugin whose methods code in the sandbox calls by their bare names. It has the fields of a plugin, so that it can be a default export. */
 export class NekroPlugin {
   readonly dialect = 'nekro';
   readonly id: string;
@@ -69,12 +72,12 @@ export class NekroPlugin {
   readonly description: string;
   readonly tools: Tool[] = [];
   readonly alerts: PluginAlert[] = [];
-  /** Where its methods are for the model too, it is one line for all of them until one was found or called. */
+  /** Set where the model may call the methods too: one line that stands for all of them until one was found or called. */
   readonly brief: string | undefined;
   readonly environment: { name: string; required: boolean }[];
   readonly configSchema: JsonObject | undefined;
   readonly requireApproval: boolean | undefined;
-  /** Of the conversation whose method runs. */
+  /** The store of the conversation whose method or hook runs. */
   readonly store: NekroStore;
   load?: (host: PluginHost) => Promise<void>;
   unload?: () => Promise<void>;
@@ -122,7 +125,7 @@ export class NekroPlugin {
     return config;
   }
 
-  /** Mounts an asynchronous function whose first parameter is the context. Code calls it by the function's own name; `name` and `description` are for people. */
+  /** Mounts an asynchronous function with the context as first parameter. Code calls it by the function's own name; `name` and `description` are for people. */
   mountSandboxMethod(kind: SandboxMethodType, name: string, description = '', options: MethodOptions = {}) {
     if (!Object.values(SandboxMethodType).includes(kind)) {
       throw new Error(`"${name}" is mounted as ${JSON.stringify(kind)}; there are SandboxMethodType.${Object.keys(SandboxMethodType).join(', .')}`);
@@ -169,7 +172,7 @@ export class NekroPlugin {
     this.unload = functionOf('mountCleanupMethod', cleanup);
   };
 
-  /** Chooses the methods of a conversation, as mounted functions or their names; others cannot be called there. */
+  /** Chooses the methods of a conversation, as mounted functions or by their names; other methods cannot be called there. */
   mountCollectMethods = (collect: (ctx: Conversation) => Promise<(string | SandboxMethod)[]>): void => {
     functionOf('mountCollectMethods', collect);
     this.selectTools = async (conversation, context) => {
@@ -219,7 +222,7 @@ export class NekroPlugin {
   async #describe(conversation: PluginConversation): Promise<string> {
     const { name, visibility = 'hidden', sleepBrief } = this.#options;
     const chosen = (await this.selectTools?.(conversation)) ?? [...this.#docs.keys()];
-    // Methods that the model calls itself are described, or deferred behind the brief, like all its tools.
+    // Methods that the model calls itself are described like all its tools, or deferred behind the brief.
     const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id) ?? '') : [];
     const sleeps = this.#sleeps() && methods.length > 0;
     const told = [sleeps ? sleepBrief : await this.#injected(conversationOf(conversation))];
@@ -228,7 +231,7 @@ export class NekroPlugin {
     return text === '' ? '' : `<plugin name=${JSON.stringify(name)}>\n${text}\n</plugin>`;
   }
 
-  /** The methods are described whether or not there is more to say. */
+  /** The text of mountPromptInject. An error in it is logged: the methods are described without the text. */
   async #injected(conversation: Conversation): Promise<string | undefined> {
     try {
       return await this.#calls.run(conversation, async () => this.#inject?.(conversation));
@@ -241,12 +244,12 @@ export class NekroPlugin {
 
 const CALLS = 'Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:';
 
-/** The first line of each, which is how it is called. */
+/** The first line of each description, which shows how to call the method. */
 function namesOf(methods: string[]): string {
   return `${methods.map((doc) => doc.split('\n')[0]).join('\n')}\nWhat one of them does is printed by help(…) in Python; read that before you call it.`;
 }
 
-/** The original mounts by decorators, which are called without a function first. */
+/** The original mounts with decorators, which are first called without a function. */
 function functionOf<Mounted>(mount: string, given: Mounted): Mounted {
   if (typeof given === 'function') return given;
   throw new Error(`plugin.${mount} takes the function itself: plugin.${mount}(async (…) => { … })`);
@@ -273,7 +276,7 @@ function conversationOf({ conversationId, userId, tenantId, agentId, store = noS
   return { ...ids, store: createStore({ store, conversationId, userId }) };
 }
 
-/** A plugin may be asked where nobody keeps anything, as by a test. */
+/** Used where there is no store, for example in a test. */
 function noStore(): PluginStore {
   const refuse = async () => {
     throw new Error('there is no store here');

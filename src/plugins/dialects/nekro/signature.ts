@@ -2,13 +2,13 @@ import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { parseForeign } from '../../../contracts/foreign-json.ts';
 import { schemaOfType, type DocComment } from './doc-comment.ts';
 
-/** Names and JSON Schema of what a method takes after its context. */
+/** Names and JSON Schema of a method's parameters after the context. */
 export interface Signature {
   names: string[];
   parameters: JsonObject;
 }
 
-/** What no function and no parameter can be called in Python. */
+/** Words that cannot name a function or a parameter in Python. */
 export const PYTHON_WORDS = new Set(
   'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
@@ -16,7 +16,7 @@ export const PYTHON_WORDS = new Set(
 );
 
 /**
- * Reads a method's list of parameters, as its source has it.
+ * Reads a method's list of parameters from its source.
  * @throws an Error that says what cannot be read.
  */
 export function readSignature(method: string, written: string, doc: DocComment): Signature {
@@ -33,7 +33,7 @@ export function readSignature(method: string, written: string, doc: DocComment):
   return { names: Object.keys(properties), parameters };
 }
 
-/** How code calls a method, with the types as Python writes them: `add(num1: int, num2: int = 1)`. */
+/** The call of a method with types in Python's notation: `add(num1: int, num2: int = 1)`. */
 export function headOf(method: string, { names, parameters }: Signature): string {
   const { properties = {}, required = [] } = parameters as { properties?: Record<string, JsonObject>; required?: string[] };
   const written = names.map((name) => {
@@ -49,7 +49,7 @@ export function headOf(method: string, { names, parameters }: Signature): string
 
 const HINTS: Record<string, string> = { string: 'str', integer: 'int', number: 'float', boolean: 'bool', object: 'dict', null: 'None' };
 
-/** Empty where anything may be given. */
+/** Empty where any value is accepted. */
 function hintOf(schema: JsonObject): string {
   const { type, items, enum: choices, anyOf } = schema;
   if (Array.isArray(choices)) return choices.map(toPython).join(' | ');
@@ -75,14 +75,14 @@ function readParameter(method: string, written: string, doc: DocComment): { name
   const { name, mark, type, byDefault } = splitParameter(written);
   refuseName(method, name, written);
   const told = doc.parameters.get(name);
-  // The comment tells whole numbers from others, which TypeScript does not.
+  // The doc comment distinguishes whole numbers from others; TypeScript does not.
   const { schema, optional } = schemaOfType(told?.type ?? type);
   const value = byDefault === undefined ? undefined : literalOf(byDefault);
   const more = { ...(told?.description && { description: told.description }), ...(value !== undefined && { default: value }) };
   return { name, schema: { ...schema, ...more }, optional: optional || mark !== undefined || byDefault !== undefined };
 }
 
-/** `name?: type = default`; without a name for what is written otherwise. */
+/** Splits `name?: type = default`. For any other form the name is empty. */
 function splitParameter(written: string): { name: string; mark: string | undefined; type: string | undefined; byDefault: string | undefined } {
   const [head, name = '', mark] = /^([\w$]+)(\?)?\s*(?=[:=]|$)/.exec(written) ?? [''];
   const rest = written.slice(head.length);

@@ -2,7 +2,7 @@ import { PYTHON_WORDS } from './signature.ts';
 
 const words = (text: string) => text.trim().split(/\s+/);
 
-/** Built into Python, from 3.9 to 3.14; `display` into the contexts of `code:run`. */
+/** Names that are built into Python 3.9 to 3.14, and `display`, which is built into the contexts of `code:run`. */
 const PYTHON_BUILTINS = words(`
   ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError
   ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception
@@ -37,12 +37,12 @@ const JAVASCRIPT_GLOBALS = words(`
   crypto decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval exports fetch gc global globalThis isFinite isNaN localStorage module navigator parseFloat parseInt performance process queueMicrotask require sessionStorage setImmediate
   setInterval setTimeout structuredClone undefined unescape`);
 
-/** Programs have Node's modules by these names without importing them. */
+/** Modules of Node that programs can use by these names without an import. */
 const NODE_MODULES = words(`
   assert async_hooks buffer child_process cluster constants dgram diagnostics_channel dns domain events fs http http2 https inspector net os path perf_hooks punycode
   querystring readline repl sea sqlite stream string_decoder sys test timers tls trace_events tty url util v8 vm wasi worker_threads zlib`);
 
-/** By what each name is taken: the last in this list that has it. */
+/** What each name already means. Of several meanings, the last one in this list counts. */
 const TAKEN = new Map<string, string>(
   (
     [
@@ -54,9 +54,7 @@ const TAKEN = new Map<string, string>(
   ).flatMap(([by, names]) => [...names].map((name): [string, string] => [name, by])),
 );
 
-/**
- * Why code cannot call a method by this bare name: a program that says it means something else in one of the two languages. Undefined for names that are free.
- */
+/** Why code cannot call a method by this bare name: the name already means something else in one of the two languages. Undefined for a free name. */
 export function takenBy(name: string): string | undefined {
   return brokenBy(name) ?? TAKEN.get(name);
 }

@@ -5,11 +5,11 @@ import type { ResolveToolsContext, Tool, ToolExecuteContext } from './sdk/tools.
 
 /** A module that the manifest names as an entry. */
 export interface EntryModule {
-  /** Its place in the manifest's list. */
+  /** Its index in the manifest's list. */
   entry: number;
-  /** Its path, as the manifest has it. */
+  /** Its path in the manifest. */
   path: string;
-  /** What its tools are granted. */
+  /** The permissions of its tools. */
   permissions: { env?: string[] };
   exports: Record<string, unknown>;
 }
@@ -19,19 +19,19 @@ export interface AdaptedAlert {
   text: string;
 }
 
-/** The tools of entries, in the canonical form but for what the manifest says of them. */
+/** The tools of entries in the canonical form, without the fields that the manifest sets. */
 export interface AdaptedEntries {
   dialect: 'pandora';
   tools: JsonObject[];
   alerts: AdaptedAlert[];
-  /** Only where an entry resolves tools. Makes them anew and gives them together with the static ones; when it throws, those from before stay. */
+  /** Only where an entry resolves tools. Resolves them again and returns them together with the static ones. When it throws, the former tools stay. */
   load?: (host: Pick<PluginHost, 'env' | 'config'>) => Promise<Pick<AdaptedEntries, 'tools' | 'alerts'>>;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
- * Runs beside the plugin's code, in its compartment or in the worker, and needs nothing but the language.
+ * Runs together with the plugin's code, in its compartment or in the worker, so it uses nothing but the language.
  * @throws an Error that names the tool and what is wrong with it.
  */
 export function adaptEntries(modules: EntryModule[]): AdaptedEntries {
@@ -54,7 +54,7 @@ export function adaptEntries(modules: EntryModule[]): AdaptedEntries {
   return adapted;
 }
 
-/** Who looks at a plugin that is not at work sees what it may come to. */
+/** An alert for a plugin that has not been loaded yet: it may get more tools. */
 function toCome({ path, permissions }: EntryModule): AdaptedAlert {
   return { level: 'info', text: `${path} resolves more tools when the plugin is loaded; they are granted ${JSON.stringify(permissions)}.` };
 }
@@ -100,7 +100,7 @@ function adaptTool({ entry, permissions: { env } }: EntryModule, tool: Partial<T
     annotations: { title: tool.name, ...annotations },
     timeoutMs: tool.timeout ?? DEFAULT_TIMEOUT_MS,
     isolation: 'compartment',
-    // Without parameters it takes nothing, whatever a model makes up.
+    // A tool without parameters receives no input, whatever the model sends.
     execute: async (input: JsonObject, context: ToolContext) =>
       ((await execute?.call(tool, tool.parameters ? input : {}, contextOf(context, env))) ?? null) as Json,
   };
@@ -110,7 +110,7 @@ function adaptTool({ entry, permissions: { env } }: EntryModule, tool: Partial<T
 const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
 const isHint = (value: unknown): boolean => value === undefined || typeof value === 'boolean';
 
-/** What is said of a tool for which the check does not hold. */
+/** The problem that is reported when the check fails for a tool. */
 const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has no id, or one with a colon', ({ id }) => isText(id) && id?.includes(':') === false],
   ['has no name', ({ name }) => isText(name)],

@@ -11,7 +11,7 @@ import { alertsOf } from '../../api/plugin-details.ts';
 import { adaptEntries, pick, type AdaptedEntries } from './adapt-tools.ts';
 import type { ToolEntry } from './manifest.ts';
 
-/** An entry of the manifest with its place there and what its tools are granted. */
+/** An entry of the manifest, with its index there and the permissions of its tools. */
 export interface Entry extends ToolEntry {
   index: number;
   permissions: Permissions;
@@ -28,9 +28,9 @@ export interface EntriesOptions {
   /** Its directory. */
   root: string;
   isolates: Isolates | undefined;
-  /** For code in the worker's own process; the isolates have their own. Default 10 000. */
+  /** Milliseconds, for code in the worker's own process; the isolates have a limit of their own. Default 10 000. */
   resolveTimeoutMs?: number;
-  /** What is true of a tool, whatever the code says. */
+  /** Fields of a tool that override the code's own. */
   settle: (described: JsonObject) => Partial<Tool>;
 }
 
@@ -38,8 +38,8 @@ const own = (name: string) => fileURLToPath(new URL(`./${name}${import.meta.url.
 const RESOLVE_TIMEOUT_MS = 10_000;
 
 /**
- * Loads the code of entries. Those with the same permissions share a process; with others they would share global names, and code outside of functions would
- * run with powers that are not its own.
+ * Loads the code of entries. Entries with the same permissions share a process. Entries with different permissions do not: they would share global names, and
+ * code outside of functions would run with permissions of other entries.
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
 export async function loadEntries(options: EntriesOptions, entries: Entry[]): Promise<Part[]> {
@@ -71,7 +71,7 @@ async function isolateEntries({ name, root, isolates, id, settle }: EntriesOptio
   }
 }
 
-/** A module that gives the tools of all entries as one plugin. What it imports first is evaluated first. */
+/** A module that exports the tools of all entries as one plugin. Its imports are evaluated in the order in which they are written. */
 function wrapperOf(root: string, entries: Entry[], { env = [] }: Permissions): string {
   const [adapter, module] = env.length > 0 ? ['adaptWithEnv', 'offer-env'] : ['adaptEntries', 'adapt-tools'];
   const imports = entries.map(({ entry }, at) => `import * as entry${at} from ${JSON.stringify(join(root, entry))};`);
@@ -113,7 +113,7 @@ async function importModule(name: string, path: string): Promise<Record<string, 
   }
 }
 
-/** What the one definePlugin says of it comes with a fix of its own. */
+/** An error of definePlugin has a fix of its own. */
 function told(name: string, error: unknown): Error {
   if (!isFailure(error, 'PLUGIN_INVALID')) return invalid(name, (error as Error).message, 'Correct its code', error);
   const { problem = '', fix = '' } = error.values;

@@ -11,22 +11,22 @@ import { loadEntries, type Entry, type Part } from './load-entries.ts';
 import { readManifest, type Manifest, type ToolEntry } from './manifest.ts';
 
 export interface PandoraOptions {
-  /** As the agent names it. */
+  /** The name that the agent uses. */
   name: string;
   /** Its directory. */
   root: string;
   isolates: Isolates | undefined;
   /** The operator lets it use the worker's own process. */
   trusted: boolean;
-  /** For code in the worker's own process; the isolates have their own. Default 10 000. */
+  /** Milliseconds, for code in the worker's own process; the isolates have a limit of their own. Default 10 000. */
   resolveTimeoutMs?: number;
 }
 
 const UNRESOLVED = 'Its tools could not be resolved: ';
 
 /**
- * Loads a plugin by its `pandora.manifest.json`. What it may reach is what the manifest says, whatever its code says. Tools that it resolves are there after
- * `load`, which checks its variables and its configuration first.
+ * Loads a plugin by its `pandora.manifest.json`. The manifest decides what the plugin may reach, whatever its code says. Tools that it resolves exist after
+ * `load`, which first checks its variables and its configuration.
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
 export async function loadPandora(options: PandoraOptions): Promise<Plugin> {
@@ -38,7 +38,7 @@ export async function loadPandora(options: PandoraOptions): Promise<Plugin> {
     if (sandbox === 'host' && !trusted)
       throw invalid(name, `its entry ${entry} wants the worker's own process`, 'If you trust it, name it in LONGSHORE_HOST_PLUGINS');
   }
-  /** Whether tools ask for approval, as the configuration says. */
+  /** Whether tools ask for approval, from the configuration. */
   const overrides = new Map<string, boolean>();
   const settle = ({ entry: index, id }: JsonObject): Partial<Tool> => {
     const entry = entries.find((each) => each.index === index);
@@ -48,7 +48,7 @@ export async function loadPandora(options: PandoraOptions): Promise<Plugin> {
   return composed({ options, manifest, entries, parts, overrides });
 }
 
-/** In the worker's own process its environment is open to the code anyway; elsewhere each variable has to be granted. */
+/** Code in the worker's own process can read the whole environment. Elsewhere each variable must be granted. */
 function permissionsOf({ sandbox, permissions }: ToolEntry, { envVars }: Manifest): Permissions {
   const { time, network, env = [], fs, random } = permissions;
   const names = sandbox === 'host' ? [...new Set([...env, ...envVars.map(({ name }) => name)])] : env;
@@ -105,7 +105,7 @@ function composed({ options: { name }, manifest, entries, parts, overrides }: Wh
   return plugin;
 }
 
-/** Gives its calls the variables as they were when the plugin was loaded. */
+/** Calls receive the variables with the values that these had when the plugin was loaded. */
 function withVariables(tool: Tool, loaded: () => PluginHost['env'] | undefined): Tool {
   const { env: names = [] } = tool.permissions;
   const pick = (env: PluginHost['env']) => Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
@@ -117,7 +117,7 @@ function setOverrides(overrides: Map<string, boolean>, values: [string, boolean]
   for (const [tool, asks] of values) overrides.set(tool, asks);
 }
 
-/** A name with a slip of the pen would leave a tool without the approval that somebody wanted for it. */
+/** A misspelled name would leave a tool without the approval that an operator wants for it. */
 function strayOverrides(overrides: ReadonlyMap<string, boolean>, parts: Part[]): { level: string; text: string }[] {
   const ids = parts.flatMap(({ tools }) => tools).map(({ id }) => id);
   const stray = [...overrides.keys()].filter((id) => !ids.includes(id));
@@ -129,7 +129,7 @@ function reasonOf(error: unknown): string {
   return problem === undefined ? (error as Error).message : String(problem);
 }
 
-/** Granted to tools one by one; `byPermission` keeps what is only declared from all of them. */
+/** Variables are granted to each tool by its permissions. With `byPermission`, a variable that is only declared is given to no tool. */
 function variablesOf({ envVars }: Manifest, entries: Entry[]): Variable[] {
   const declared = new Map(envVars.map(({ name }) => [name, envVars.some((each) => each.name === name && each.required)]));
   for (const name of entries.flatMap(({ permissions: { env = [] } }) => env)) declared.set(name, declared.get(name) ?? false);

@@ -9,7 +9,7 @@ import { readPluginFile } from '../../files/read-plugin-file.ts';
 
 export const MANIFEST_FILE = 'pandora.manifest.json';
 
-/** The versions of Pandora whose plugin interface is spoken here; manifests say with `pandora` which they take. */
+/** The versions of Pandora whose plugin interface is supported. Manifests name in `pandora` the versions that they need. */
 const SPOKEN = '>=0.0.1 <2.0.0';
 const LONGEST_RANGE = 256;
 
@@ -35,7 +35,7 @@ const entries = z.union([entry.transform((one) => [one]), z.array(entry)]);
 
 const agentEntry = z.strictObject({ entry: text, useTools: z.json().optional(), modelTools: z.json().optional() });
 
-/** What a configuration says besides the fields of the manifest. */
+/** Keys of a configuration besides the fields of the manifest. */
 const RESERVED = ['enabled', 'requireApproval'];
 
 const configField = z
@@ -65,7 +65,7 @@ const manifest = z.strictObject({
   pandora: z
     .string()
     .regex(/^[><=~^]/, 'has to start with one of > < = ~ ^')
-    // A long list of comparators takes the square of its length.
+    // The check of a long list of comparators takes time quadratic in its length.
     .refine((range) => range.length <= LONGEST_RANGE && validRange(range) !== null, `has to be a range of versions, of at most ${LONGEST_RANGE} characters`),
   provides: z.strictObject({
     tools: entries.optional(),
@@ -90,7 +90,7 @@ export type ConfigField = z.output<typeof configField>;
 
 /**
  * Reads and checks the manifest of a plugin.
- * @param name as the agent names the plugin, for messages.
+ * @param name the name that the agent uses, for messages.
  * @throws PLUGIN_INVALID naming each field that is wrong, or the versions that do not fit.
  */
 export async function readManifest(name: string, root: string): Promise<Manifest> {
@@ -121,7 +121,7 @@ const MOST_PROBLEMS = 10;
 function problemsOf(issue: z.core.$ZodIssue): string[] {
   const at = `/${issue.path.join('/')}`;
   if (issue.code === 'unrecognized_keys') return issue.keys.slice(0, MOST_PROBLEMS).map((key) => `${at === '/' ? '' : at}/${key}: not known`);
-  // Of the two forms that an entry may have, the one that it comes nearest to is told.
+  // An entry may have one of two forms. Reports the problems of the form that it matches best.
   if (issue.code === 'invalid_union')
     return (issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a))[0] ?? []).flatMap((inner) =>
       problemsOf({ ...inner, path: [...issue.path, ...inner.path] }),

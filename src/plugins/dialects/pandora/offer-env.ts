@@ -3,14 +3,14 @@ import { adaptEntries, pick, type AdaptedEntries, type EntryModule } from './ada
 
 let variables: Readonly<Record<string, string>> = {};
 
-// Defined before the entries are evaluated, which come after this module in their bundle; each compartment has its own.
+// Defined before the entries are evaluated, because their bundle imports this module first. Each compartment has an `env` of its own.
 Object.defineProperty(globalThis, 'env', {
   value: Object.freeze({ get: (name: unknown) => (Object.hasOwn(variables, String(name)) ? variables[String(name)] : undefined) }),
 });
 
 /**
- * As `adaptEntries`, for entries in a compartment of their own that have the permission for variables: a global `env.get(name)` gives these, as they were
- * when the plugin was loaded.
+ * Like `adaptEntries`, for entries in a compartment of their own that have the permission `env`. A global `env.get(name)` returns their variables, with the
+ * values from the time when the plugin was loaded.
  */
 export function adaptWithEnv(modules: EntryModule[]): AdaptedEntries {
   const names = modules.flatMap(({ permissions: { env = [] } }) => env);

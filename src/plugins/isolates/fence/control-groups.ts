@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Bounds of what a plugin's process uses, kept by the kernel for all its memory, that of the kernel included. */
+/** Limits that the kernel enforces on a plugin's process. The limit on memory includes memory of the kernel. */
 export interface ControlGroups {
   /** Options of the launcher. */
   words: string[];
@@ -23,8 +23,8 @@ const ATTEMPTS = 40;
 const PAUSE_MS = 25;
 
 /**
- * The groups that this machine lets a worker make; undefined where it does not. Those that killed workers have left are removed: a group with a process
- * in it cannot be.
+ * The control groups that this machine lets a worker make; undefined where it does not. Removes groups that killed workers have left: the kernel
+ * refuses to remove a group that contains a process.
  */
 export async function findControlGroups(bounds: Bounds, top = '/sys/fs/cgroup'): Promise<ControlGroups | undefined> {
   const places = (await unified(bounds, top)) ?? (await separate(bounds, top));
@@ -72,7 +72,7 @@ async function enable(parent: string): Promise<boolean> {
   );
 }
 
-/** Version 1: a hierarchy for each. */
+/** Control groups version 1: each controller has a hierarchy of its own. */
 async function separate({ memoryBytes, processes }: Bounds, top: string): Promise<Place[] | undefined> {
   const places: Place[] = [
     { parent: join(top, 'memory', NAME), values: [`memory.limit_in_bytes=${memoryBytes}`] },
@@ -85,7 +85,7 @@ async function separate({ memoryBytes, processes }: Bounds, top: string): Promis
   return writable ? places : undefined;
 }
 
-/** The kernel lets go of a group a moment after the last process in it has ended. */
+/** The kernel releases a group a moment after the last process in it has ended. */
 async function removeSoon(directory: string): Promise<void> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const left = await rmdir(directory).then(

@@ -3,8 +3,9 @@ import type { Measured } from './measure.ts';
 import { OWN_USER } from './own-user.ts';
 
 /**
- * How far a plugin's process is shut in, as measured from inside. `A`: all of the parts. `B`: nothing of the machine can be reached (network, files, sockets,
- * other processes), but something else of A is missing. `C`: something of the machine can be reached: a plugin that breaks out of its compartment and of Node is the worker's user.
+ * How far a plugin's process is isolated, as measured from inside. `A`: all parts hold. `B`: the process can reach nothing of the machine (network, files,
+ * sockets, other processes), but another part of A is missing. `C`: the process can reach something of the machine. A plugin that breaks out of its
+ * compartment and of Node then acts as a user of the machine, often the worker's own.
  */
 export type FenceLevel = 'A' | 'B' | 'C';
 
@@ -13,9 +14,9 @@ export const MODEL = "Node's permission model";
 
 interface Part {
   name: string;
-  /** What the probe calls what has to hold for it. */
+  /** The names of the probe's checks that must all hold. */
   held: string[];
-  /** Without it, the machine can be reached. */
+  /** Without this part, the process can reach the machine. */
   apart?: true;
 }
 
@@ -34,7 +35,7 @@ export interface Judged {
   missing: string[];
 }
 
-/** What a measured fence is worth. A user that plugins may share is not missing as a part, but no user of its own either. */
+/** Judges a measured fence. A user that plugins may share is listed in `has`, and `OWN_USER` is still listed in `missing`. */
 export function judge({ open }: Measured, user: string | undefined, groups: boolean): Judged {
   const held = PARTS.filter((part) => part.held.every((name) => open.get(name) === ''));
   const has = [...held.map(({ name }) => name), ...(user === undefined ? [] : [user]), ...(groups ? ['control groups'] : []), MODEL];

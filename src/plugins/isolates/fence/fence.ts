@@ -13,7 +13,7 @@ import { weakParts } from './weak-fence.ts';
 
 export type { FenceLevel } from './fence-parts.ts';
 
-/** The part of a child process that is used of one behind a fence. */
+/** The members of a child process that are used for a process behind a fence. */
 export type FencedProcess = Pick<ChildProcessWithoutNullStreams, 'pid' | 'stdin' | 'stdout' | 'stderr' | 'kill' | 'once'>;
 
 export interface Fence {
@@ -21,20 +21,20 @@ export interface Fence {
   /** Its parts, in words. */
   has: string[];
   missing: string[];
-  /** Of level C: each better way that was tried, and why it does not work here. */
+  /** Only of level C: each better way that was tried, and why it does not work here. */
   obstacles?: string[];
-  /** The command that runs a script inside. The process that it becomes ends with the script, and takes it along when it is killed. */
+  /** The command that runs a script inside. Its process ends when the script ends, and the script is killed together with the process. */
   command(script: string): [program: string, ...args: string[]];
-  /** Starts it where that takes more than the command. */
+  /** Starts the script. Defined only where a start takes more than the command. */
   start?(script: string): FencedProcess;
-  /** Removes what the end of the process with this id leaves on the machine. */
+  /** Removes what the process with this id leaves on the machine after its end. */
   clean(pid: number): Promise<void>;
 }
 
 export interface FenceOptions {
-  /** What will be run, where that is known: a container is tried with an image that has it. */
+  /** The script that will run, where it is known: a container is tried with an image that contains it. */
   script?: string;
-  /** As in `DOCKER_HOST`, which is the default. */
+  /** Address of the Docker engine, in the form of `DOCKER_HOST`, which is the default. */
   engine?: string | undefined;
 }
 
@@ -43,8 +43,9 @@ const HEAP_MEGABYTES = 128;
 const NOT_MADE_FOR = `Node at ${process.execPath} on ${process.arch} is none of which the files are known that it needs`;
 
 /**
- * Tries what this machine offers: each candidate from inside, by doing what must not be possible. Takes some ten milliseconds.
- * @param folders where its programs are.
+ * Tries what this machine offers. Each candidate is tried from inside, with actions that must fail. Takes tens of milliseconds, and longer where it tries a
+ * container.
+ * @param folders where it looks for perl, a shell and the programs of util-linux.
  */
 export async function probeFence(folders: string[] = FOLDERS, options: FenceOptions = {}): Promise<Fence> {
   const isRoot = process.getuid?.() === 0;
@@ -62,7 +63,7 @@ export function describeFence({ level, has, missing }: Pick<Fence, 'level' | 'ha
   return `level ${level} (${has.join(', ')}${missing.length > 0 ? `; missing: ${missing.join(', ')}` : ''})`;
 }
 
-/** The first way whose measure holds the machine apart. */
+/** The first way that measures better than level C. */
 async function probeLauncher(perl: string, isRoot: boolean): Promise<Fence | Obstacle> {
   const obstacles = new Set<string>();
   const groups = isRoot ? await findControlGroups({ memoryBytes: MEMORY_BYTES, processes: PROCESSES }) : undefined;
@@ -85,7 +86,7 @@ function launchedFence(launching: Launching, judged: Judged): Fence {
   };
 }
 
-/** Where the worker may make no namespaces, an engine may make a container beside it. */
+/** Where the worker may make no namespaces, a container engine may start a container beside it. */
 export async function probeSiblings(perl: string, { script, engine = readEnvironment('DOCKER_HOST') }: FenceOptions): Promise<Fence | Obstacle> {
   const { PluginContainers } = await import('../../../sandbox/engine/docker/plugin-containers.ts');
   const containers = new PluginContainers(engine);
@@ -138,7 +139,7 @@ function engineSocket(): string | undefined {
 }
 
 function nodeFlags(script: string): string[] {
-  // Renamed within the life of Node 22.
+  // Node renamed the flag during version 22.
   const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission';
   return [permission, `--allow-fs-read=${script}`, '--no-warnings', '--no-deprecation', `--max-old-space-size=${HEAP_MEGABYTES}`];
 }

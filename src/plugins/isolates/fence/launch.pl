@@ -1,7 +1,7 @@
 # Starts one program behind the fence: perl launch.pl OPTIONS -- PROGRAM ARGUMENTS
 #
-# Perl, because it is on every Debian and Ubuntu and makes any system call without a compiler. Only the language itself is used: none of its modules
-# need be installed. This process stays as the parent, as nothing but that: with the user, the limits and the file system of the program.
+# It is written in Perl, because every Debian and Ubuntu has it and it makes any system call without a compiler. It uses only modules that belong to
+# perl itself (strict, warnings, Errno). This process stays as the parent and does nothing else. It has the user, the limits and the file system of the program.
 use strict;
 use warnings;
 
@@ -27,19 +27,19 @@ while (@ARGV) {
   if (ref $option{$name}) { push @{ $option{$name} }, $value } else { $option{$name} = $value }
 }
 my $call = $SYSCALLS->{ $option{arch} // '' } or refuse('unknown processor');
-# Compiled while there still is a file system to read it from.
+# Read now: the new root does not contain this file.
 my $probe = defined $option{probe} ? (do $option{probe} or refuse("cannot read $option{probe}: $@$!")) : undef;
 
 my $worker = getppid();
 join_group($_) for @{ $option{group} };
 enter_spaces($option{spaces}) if $option{spaces} ne 'none';
 make_root($option{root}) if defined $option{root};
-# Not before: the processes of the worker's user count elsewhere from here on.
+# Limits come after the namespaces: only then do other processes of the worker's user not count against the limit on processes.
 limit($_) for @{ $option{limit} };
 become($option{user}) if defined $option{user};
 drop_powers();
 die_with_parent();
-# The worker may have ended before it could be followed in that.
+# The worker may have ended before this process asked to be killed with it.
 exit 1 if getppid() != $worker;
 start(@ARGV);
 
@@ -55,7 +55,8 @@ sub must {
   return $result;
 }
 
-# DIRECTORY:FILE=VALUE,FILE=VALUE, with %p for the id of this process. Another worker may remove the directory between its making and its first process: it removes all that are empty.
+# DIRECTORY:FILE=VALUE,FILE=VALUE, with %p for the id of this process. Workers remove empty directories: another worker may remove this one before its
+# first process joins it, so it is made again.
 sub join_group {
   my ($directory, $values) = $_[0] =~ /^([^:]+):(.*)$/s or refuse("bad group $_[0]");
   $directory =~ s/%p/$$/;
@@ -91,7 +92,7 @@ sub enter_spaces {
   put('/proc/self/gid_map', "$group $group 1") or refuse("map the group: $!");
 }
 
-# An empty file system in memory with the given files in it, read-only, in place of the machine's.
+# Replaces the machine's file system with an empty, read-only one in memory that contains the given files.
 sub make_root {
   my ($place) = @_;
   my ($none, $tmpfs, $options) = ('none', 'tmpfs', 'size=256k,nr_inodes=256,mode=755');
@@ -126,7 +127,7 @@ sub make_folders {
   }
 }
 
-# FIRST:COUNT. The id of this process is that of no other while it lives, and so is the user that is made of it.
+# FIRST:COUNT. While this process lives, no other process has its id. The user id is derived from it, and is unique unless COUNT is small.
 sub become {
   my ($first, $count) = split /:/, $_[0];
   my $id = $first + $$ % $count;
@@ -153,7 +154,7 @@ sub start {
   my (@program) = @_;
   pipe(my $alive, my $held) or refuse("pipe: $!");
   $SIG{CHLD} = sub { };
-  # What the program runs as may not look into this process; the program itself is another matter once it has begun.
+  # Other processes of the same user may not inspect this process. The program's exec resets this for the program.
   must('hide', 'prctl', $PR_SET_DUMPABLE, 0, 0, 0, 0);
   my $child = fork() // refuse("fork: $!");
   if ($child) {
@@ -164,7 +165,7 @@ sub start {
   }
   $SIG{CHLD} = 'DEFAULT';
   close $held;
-  # In a process namespace of its own it cannot ask for its parent; the pipe tells whether that is still there.
+  # In a process namespace of its own, the child cannot ask for its parent. The pipe shows whether the parent still exists.
   die_with_parent();
   my $readable = '';
   vec($readable, fileno($alive), 1) = 1;
@@ -184,14 +185,14 @@ sub install {
   must('filter system calls', 'seccomp', 1, 0, $filter);
 }
 
-# Where it is the first process of a container, the end of its input is the end of its worker, and what ends it ends all of the container.
+# When this is the first process of a container, the end of its input means that its worker has ended. The end of this process ends the whole container.
 sub wait_for {
   my ($child) = @_;
   while ($option{watch}) {
     my $ended = waitpid($child, 1);
     return $? if $ended == $child;
     my ($poll, $time) = (pack('lss', 0, 0, 0), pack('qq', $POLL_SECONDS, 0));
-    # Its child's end interrupts it.
+    # The end of the child interrupts this call.
     syscall($call->{ppoll}, $poll, 1, $time, 0, 8) != -1 or $!{EINTR} or refuse("watch the input: $!");
     my (undef, undef, $found) = unpack('lss', $poll);
     exit 1 if $found;
@@ -204,6 +205,6 @@ sub exit_as {
   my ($status) = @_;
   exit $status >> 8 unless $status & 127;
   kill $status & 127, $$;
-  # Some signals end nothing.
+  # Some signals do not end a process.
   exit 128 + ($status & 127);
 }

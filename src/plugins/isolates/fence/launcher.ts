@@ -8,25 +8,25 @@ import { sharedObjectsOf } from './shared-objects.ts';
 
 /** A way of starting a program behind the fence. */
 export interface Launching {
-  /** What it gives for the user of the process. */
+  /** The kind of user that the process gets; undefined where it keeps the worker's user. */
   user: string | undefined;
-  /** Undefined where the machine has no control groups that a worker may make. */
+  /** Undefined where this way uses no control groups. */
   groups: ControlGroups | undefined;
-  /** The words before the options for one start, and the words that say which program it is. */
+  /** The launcher with its options. The program sees `files` and the files of Node, and no others. */
   words(files: string[]): [program: string, ...args: string[]];
 }
 
 export const LAUNCHER = fileURLToPath(new URL('./launch.pl', import.meta.url));
-/** Where it is in its own root; empty. */
+/** Working directory in the new root; empty. */
 const DIRECTORY = '/empty';
-/** An existing directory that none of the files is in. */
+/** An existing directory that contains none of the files. */
 const PLACE = '/proc';
 
 export function processor(): Processor | undefined {
   return PROCESSORS.find((name) => name === arch());
 }
 
-/** The files that Node itself needs; undefined where that cannot be told. */
+/** The files that Node itself needs; undefined where they cannot be determined. */
 export async function filesOfNode(): Promise<string[] | undefined> {
   const libraries = await sharedObjectsOf(process.execPath);
   return libraries && [process.execPath, ...libraries];

@@ -3,35 +3,35 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FencedProcess } from './fence.ts';
 
-/** What was tried inside of a fence: for each property what was possible that should not be, empty where it holds. */
+/** What was tried inside a fence. `open` has for each property what was possible and must not be; empty where the property holds. */
 export interface Measured {
   open: Map<string, string>;
   user: number;
 }
 
-/** Why a fence could not be measured: the way in which it is made does not work on this machine. */
+/** Why a fence could not be measured: this way of making it does not work on this machine. */
 export interface Obstacle {
   obstacle: string;
 }
 
 const TIMEOUT_MS = 10_000;
-/** The engine may have to be given an image first. */
+/** The engine may first have to receive an image. */
 const START_TIMEOUT_MS = 60_000;
 const MAX_SAID = 100_000;
 const MAX_LINE = 300;
 export const PROBE = fileURLToPath(new URL('./probe.pl', import.meta.url));
-/** One that every worker can read. */
+/** A file that every worker can read. */
 const SECRET = fileURLToPath(import.meta.url);
 
 /**
  * Options that make the launcher try the fence from inside.
- * @param engine the socket of a Docker engine that is not at the usual place.
+ * @param engine the socket of a Docker engine, where it is not at the usual path.
  */
 export function probeWords(engine: string | undefined): string[] {
   return [`--probe=${PROBE}`, `--worker=${process.pid}`, `--secrets=${SECRET}`, ...(engine === undefined ? [] : [`--sockets=${engine}`])];
 }
 
-/** Runs a launcher with these words. `clean` is told its process id when it has ended. */
+/** Runs a launcher with these words. Calls `clean` with its process id after it has ended. */
 export async function measure([program = '', ...args]: string[], clean: (pid: number) => Promise<void>): Promise<Measured | Obstacle> {
   let pid: number | undefined;
   const found = await new Promise<Measured | Obstacle>((resolve) => {
@@ -46,7 +46,7 @@ export async function measure([program = '', ...args]: string[], clean: (pid: nu
   return found;
 }
 
-/** The same for a process that has been started so. */
+/** The same for a process that runs already. */
 export async function measureStarted(child: FencedProcess): Promise<Measured | Obstacle> {
   const [said, complained] = [collect(child.stdout), collect(child.stderr)];
   return new Promise((resolve) => {
@@ -63,7 +63,7 @@ export async function measureStarted(child: FencedProcess): Promise<Measured | O
   });
 }
 
-/** Text of a stream until now; of very much the beginning. */
+/** The text of a stream until now; of a long text only the beginning. */
 function collect(stream: Readable): () => string {
   let text = '';
   stream.on('data', (chunk: Buffer) => {

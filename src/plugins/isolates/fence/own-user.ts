@@ -1,6 +1,6 @@
 import { readlink } from 'node:fs/promises';
 
-/** Words before a command, and what they give the process that it becomes. */
+/** Words before a command, and what they give to its process. */
 export interface Prefix {
   gives: string;
   words: string[];
@@ -16,24 +16,24 @@ export interface UserRange {
 export const OWN_USER = 'a user of its own';
 export const SHARED_USER = 'a user that it may share with another plugin';
 
-/** The most that Linux counts processes to. */
+/** The most process ids that Linux can use. */
 const PROCESS_IDS = 4_194_304;
-/** User ids that nobody gives out by convention; systemd keeps a list of them. */
+/** User ids that are not assigned by convention; systemd keeps a list of them. */
 const BESIDE_ALL_ACCOUNTS = 0x7000_0000;
-/** Of user ids below 65,536 those that no account has by convention; systemd takes its short-lived ones from there. */
+/** User ids below 65,536 that no account has by convention; systemd takes its dynamic users from there. */
 const BELOW_65536 = { first: 61_184, count: 4_336 };
 const MACHINES_OWN = 'pid:[4026531836]';
-/** What loops does not notice that its worker is gone. */
+/** Code in an endless loop does not notice that its worker has ended. */
 const NO_MORE = ['--no-new-privs', '--pdeathsig=KILL'];
 const POWERS = ['--clear-groups', '--inh-caps=-all', '--bounding-set=-all', ...NO_MORE];
 
 /**
- * Users that no other process has, the better range first; becoming one needs root. The user's id is made of the id of the process, which nobody
- * else has while it lives, whichever worker started it: so there is nothing to take, to wait for, to use up or to give back after a crash. Where only the usual
- * 65,536 users exist, as in a container with a user namespace, two processes of far apart ids can get the same.
+ * Ranges of users that no other process has, the better first. To become such a user needs root. The user id is derived from the id of the process. No other
+ * process has that id while the process lives, whichever worker started it, so nothing has to be allocated, waited for or released after a crash. Where only
+ * the usual 65,536 users exist, as in a container with a user namespace, two processes whose ids are far apart can get the same user.
  */
 export async function userRanges(): Promise<UserRange[]> {
-  // Processes of a container have ids of their own in it, but a worker beside it sees them too.
+  // Process ids in a container also occur outside it, so a worker in a container uses another range.
   const inContainer = (await readlink('/proc/self/ns/pid').catch(() => MACHINES_OWN)) !== MACHINES_OWN;
   const first = BESIDE_ALL_ACCOUNTS + (inContainer ? PROCESS_IDS : 0);
   return [
@@ -42,21 +42,21 @@ export async function userRanges(): Promise<UserRange[]> {
   ];
 }
 
-/** The same for containers, whose process ids tell nothing: one of so many that no two meet by chance, beside those above. */
+/** The same for containers, where process ids cannot distinguish users: the id is random. The first range is so large that two hardly ever get the same. */
 export const SIBLING_USERS: UserRange[] = [
   { gives: OWN_USER, first: BESIDE_ALL_ACCOUNTS + 2 * PROCESS_IDS, count: 0x0800_0000 },
   { gives: SHARED_USER, ...BELOW_65536 },
 ];
 
-/** Ways to give a process such a user with the programs that most machines have. */
+/** Ways to give a process such a user with programs that most machines have. */
 export async function ownUser(sh: string, setpriv: string): Promise<Prefix[]> {
-  // The shell's own variables would be an environment.
+  // The shell's own variables would become an environment of the program.
   const become = (id: string) => `user=$((${id})); unset PWD OLDPWD SHLVL; exec "$0" --reuid="$user" --regid="$user" ${POWERS.join(' ')} -- "$@"`;
   const ranges = await userRanges();
   return ranges.map(({ gives, first, count }) => ({ gives, words: [sh, '-c', become(`${first} + $$ % ${count}`), setpriv] }));
 }
 
-/** What can be taken from a process without root. */
+/** Restrictions of a process that need no root. */
 export function sameUser(setpriv: string): Prefix {
   return { gives: 'an end with its worker', words: [setpriv, ...NO_MORE, '--'] };
 }

@@ -1,5 +1,5 @@
-# What the launcher runs in place of a program to learn what the fence holds: tries what it should not be able to do, as code that had broken out would.
-# Gives a line NAME=held or NAME=open WHAT for each; its value is the function.
+# The launcher runs this in place of a program, to learn what the fence prevents. It tries what must fail, as code would that has broken out.
+# Prints a line NAME=held or NAME=open WHAT for each property. The value of this file is the function.
 use strict;
 use warnings;
 
@@ -20,7 +20,7 @@ return sub {
   my $try = sub { my ($number, @arguments) = @_; return syscall($number, @arguments) != -1 };
   my $shared = sub { my $id = syscall($call->{shmget}, 0, 4096, 01600); syscall($call->{shmctl}, $id, 0, 0) if $id != -1; return $id != -1 };
   my $reads = sub { open(my $file, '<', $_[0]) or return 0; return defined sysread($file, my $bytes, 1) };
-  # Not even looked at: with these arguments the kernel itself would say something else.
+  # True where the call is refused before the kernel reads its arguments: with these arguments the kernel gives another error.
   my $refused = sub { my ($number, @arguments) = @_; return syscall($number, @arguments) == -1 && ($!{EPERM} || $!{ENOSYS}) };
   my $names = sub { opendir(my $folder, $_[0]) or return (); return readdir $folder };
   my @sockets = grep { $_ ne '' } split(/:/, $option->{sockets} // ''), '/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock';
@@ -40,7 +40,7 @@ return sub {
       # PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS
       ($try->($call->{mmap}, 0, 4096, 3, 0x21, -1, 0) ? 'mmap' : ()),
     ],
-    # Writable and private, which is what the limit counts; then as a stack, which it does not.
+    # First writable, private memory, which the limit counts; then memory of a stack, which the limit does not count.
     memory => [map { "1 GB by mmap with flags $_" } grep { $try->($call->{mmap}, 0, 1 << 30, 3, $_, -1, 0) } 0x22, 0x122],
     'system calls' => [
       grep { !$refused->($call->{$_}, $empty, $empty, $empty, 0, 0) } qw(mount pivot_root kexec_load init_module request_key add_key open_by_handle_at io_uring_setup bpf perf_event_open)

@@ -4,17 +4,17 @@ export const PROCESSORS = ['x64', 'arm64'] as const;
 export type Processor = (typeof PROCESSORS)[number];
 
 const MACHINES: Record<Processor, number> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
-/** From here on x64 has the calls of another set of programs. */
+/** On x64, numbers from here on are system calls of the x32 ABI. */
 const FIRST_OF_X32 = 0x4000_0000;
 
 const [LOAD, IS, IS_AT_LEAST, HAS, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06];
 const [ALLOW, END_PROCESS, REFUSE, UNKNOWN] = [0x7fff_0000, 0x8000_0000, 0x0005_0001, 0x0005_0026];
-/** Offsets in what a filter is given. */
+/** Offsets in the data that the kernel gives to a filter. */
 const [NUMBER, MACHINE, ARGUMENTS] = [0, 4, 16];
 
 type Instruction = [code: number, jumpIfTrue: number, jumpIfFalse: number, value: number];
 
-/** The program for the kernel that lets a plugin's process make the calls of system-calls.ts and no others, in hexadecimal. */
+/** The kernel's filter program, in hexadecimal. It allows a plugin's process the calls of system-calls.ts and no others. */
 export function seccompFilter(processor: Processor): string {
   const at = processor === 'x64' ? 0 : 1;
   const instructions: Instruction[] = [
@@ -31,7 +31,7 @@ export function seccompFilter(processor: Processor): string {
   return Buffer.concat(instructions.map(encode)).toString('hex');
 }
 
-/** Does the rest only for that call. It ends by itself. */
+/** Runs `then` only for this call. `then` must end with a return. */
 function when(number: number | undefined, then: Instruction[]): Instruction[] {
   return number === undefined ? [] : [[IS, 0, then.length, number], ...then];
 }
@@ -59,7 +59,7 @@ function refuseIf(code: number, value: number): Instruction[] {
   ];
 }
 
-/** As the kernel has it in memory; both processors put the low byte first. */
+/** The layout of an instruction in memory, as the kernel has it; both processors are little-endian. */
 function encode([code, jumpIfTrue, jumpIfFalse, value]: Instruction): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeUInt16LE(code, 0);

@@ -40,7 +40,7 @@ export async function siblings(perl: string, containers: PluginContainers): Prom
   }));
 }
 
-/** As a child process, though it is started by the engine, which takes a while: what is written meanwhile waits. */
+/** Behaves as a child process. The engine starts it, which takes a while: input that is written before then is buffered. */
 function startSibling(containers: PluginContainers, spec: PluginContainerSpec): FencedProcess {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const child = new EventEmitter();

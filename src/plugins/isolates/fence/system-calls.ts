@@ -1,9 +1,9 @@
-/** Numbers of a system call; x64 alone has the older ones. */
+/** Numbers of a system call; only x64 has the older calls. */
 type Numbers = [x64: number | undefined, arm64: number | undefined];
 
 /**
- * What Node 20 to 24 need once they run, threads included. Everything else is refused as if the kernel did not know it, which makes the C library take an
- * older way (clone3: clone). So there are no namespaces, sockets, io_uring, userfaultfd, keys, shared memory, tracing, mounts, signals to others.
+ * What Node 20 to 24 need once they run, threads included. Every other call fails as if the kernel did not know it, which makes the C library use an
+ * older call (clone3: clone). So there are no namespaces, sockets, io_uring, userfaultfd, keys, shared memory, tracing, mounts or `kill`.
  */
 export const ALLOWED: Record<string, Numbers> = {
   access: [21, undefined],
@@ -99,13 +99,13 @@ export const ALLOWED: Record<string, Numbers> = {
   writev: [20, 66],
 };
 
-/** What an argument has to be, of which the filter sees the lower 32 bits. */
+/** A condition on one argument. The filter sees only its lower 32 bits. */
 export interface Condition {
   numbers: Numbers;
   argument: number;
-  /** It has to be one of these, where they are given. */
+  /** Where given, the argument must be one of these. */
   oneOf?: number[];
-  /** Bits that have to be set, each mask of them at least in part. */
+  /** Masks. Of each mask at least one bit must be set. */
   needs?: number[];
   without?: number;
 }
@@ -114,7 +114,7 @@ const CLONE_THREAD = 0x1_0000;
 /** New namespaces of any kind. */
 const CLONE_NEW = 0x7e02_0080;
 const MAP_SHARED = 0x1;
-/** Such memory is not counted by the limit of data. */
+/** The limit on data does not count such memory. */
 const MAP_GROWSDOWN = 0x100;
 const [PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA] = [3, 15, 16, 0x5356_4d41];
 const [TCGETS, FIONREAD, TIOCGWINSZ, FIONBIO, FIONCLEX, FIOCLEX] = [0x5401, 0x541b, 0x5413, 0x5421, 0x5450, 0x5451];
@@ -124,6 +124,6 @@ export const CONDITIONAL: Record<string, Condition> = {
   mmap: { numbers: [9, 222], argument: 3, without: MAP_SHARED | MAP_GROWSDOWN },
   prctl: { numbers: [157, 167], argument: 0, oneOf: [PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA] },
   ioctl: { numbers: [16, 29], argument: 1, oneOf: [TCGETS, FIONREAD, TIOCGWINSZ, FIONBIO, FIONCLEX, FIOCLEX] },
-  /** Its own limits and those of no other process. */
+  /** Allowed for the process's own limits only. */
   prlimit64: { numbers: [302, 261], argument: 0, oneOf: [0] },
 };

@@ -5,12 +5,12 @@ import { ownUser, sameUser, type Prefix } from './own-user.ts';
 
 const PROBE_TIMEOUT_MS = 5_000;
 
-/** Programs of util-linux and a shell, where they are. */
+/** Programs of util-linux and a shell; undefined where they are not installed. */
 export type Programs = Record<'unshare' | 'prlimit' | 'sh' | 'setpriv', string | undefined>;
 
-/** What can be had without namespaces of files and processes: it keeps plugins that are trusted from harming by mistake. In the order in which they run. */
+/** What is possible without namespaces of files and processes. It keeps trusted plugins from doing harm by mistake. In the order in which the parts run. */
 export async function weakParts({ unshare, prlimit, sh, setpriv }: Programs, isRoot: boolean): Promise<Prefix[]> {
-  /** Of each the better candidates first. */
+  /** Of each part the better candidates first. */
   const parts: Prefix[][] = [
     unshare ? [{ gives: NETWORK, words: [unshare, ...(isRoot ? [] : ['--user']), '--net', '--ipc', '--'] }] : [],
     limits({ prlimit, sh }, isRoot),

@@ -5,7 +5,7 @@ import { createGlobals, type Outside } from './globals.ts';
 /** One evaluation of the plugin's code, with globals and module state of its own. */
 export interface Realm {
   plugin: Record<string, unknown>;
-  /** Calls that run in it. */
+  /** Ids of the calls that run in it. */
   active: number[];
   /** Its `load` has run. */
   loaded: Promise<unknown>;
@@ -13,14 +13,13 @@ export interface Realm {
 
 export interface Compartments {
   realmFor: (conversation: string, grants: Grants) => Realm;
-  /** Those there are. */
   all: () => Realm[];
 }
 
-/** What is done for each compartment. */
+/** What the caller does for each compartment. */
 interface Ways {
   outsideOf: (realm: Realm) => Outside;
-  /** Before anything of it is called. */
+  /** Called before any function of the plugin. */
   attach: (realm: Realm) => void;
   load: (realm: Realm) => Promise<unknown>;
 }
@@ -28,8 +27,8 @@ interface Ways {
 const MAX_REALMS = 64;
 
 /**
- * The compartments of one plugin: one for each conversation, and within it one for each set of grants that its tools have. Those unused for longest are
- * dropped, so state kept in the plugin's variables lasts a while at most; what has to last belongs into the store.
+ * The compartments of one plugin: for each conversation, one for each set of grants of its tools. The least recently used are dropped, so state in the
+ * plugin's variables is temporary. State that must last belongs in the store.
  */
 export function createCompartments(code: string, { outsideOf, attach, load }: Ways): Compartments {
   const realms = new Map<string, Realm>();
@@ -38,7 +37,7 @@ export function createCompartments(code: string, { outsideOf, attach, load }: Wa
     const key = `${Number(time)}${Number(random)}${Number(network)}${Number(files)} ${conversation}`;
     const known = realms.get(key);
     if (known) {
-      // The order of a Map is the order of insertion: the least used come first.
+      // A Map keeps the order of insertion: the least recently used come first.
       realms.delete(key);
       realms.set(key, known);
       return known;
@@ -49,7 +48,7 @@ export function createCompartments(code: string, { outsideOf, attach, load }: Wa
     attach(realm);
     realm.loaded = load(realm);
     realms.set(key, realm);
-    // Another call tries it again.
+    // Removed, so that another call tries again.
     realm.loaded.catch(() => realms.get(key) === realm && realms.delete(key));
     for (const [other, { active }] of realms) {
       if (realms.size <= MAX_REALMS) break;

@@ -7,20 +7,20 @@ import { GuestRequest, requestContent } from './web/request.ts';
 import { bytesOf } from './web/text-codecs.ts';
 import { responseOf, type Answer } from './web/response.ts';
 
-/** The way of one call to the worker. */
+/** The connection of one call to the worker. */
 export interface Line {
   ask: (what: string, args: unknown[]) => Promise<Json>;
   tell: (what: 'info' | 'warn' | 'heartbeat', text: string) => void;
 }
 
-/** What a tool is given besides its arguments. Each method is a question to the worker, which decides by what the plugin was granted. */
+/** The context of a tool. Each method asks the worker, which judges the request by the plugin's permissions. */
 export function createContext(facts: CallFacts, signal: GuestAbortSignal | AbortSignal, { ask, tell }: Line, read?: ReadRequest): object {
   const log = (what: 'info' | 'warn') => (message: unknown, values?: unknown) =>
     tell(what, values === undefined ? textOf(message) : `${textOf(message)} ${textOf(values)}`);
   const [info, warn] = [log('info'), log('warn')];
   const { conversationId, userId, tenantId, agentId, turnId, callId, env, config } = facts;
-  // Not frozen: it belongs to this one call, and freezing it took longer than all the rest. Nor are the facts spread into it: what follows a spread is
-  // added key by key, which took as long.
+  // Not frozen: it belongs to this one call, and to freeze it took longer than all the rest. The facts are not spread into it either: keys that follow a spread
+  // are added one by one, which took as long.
   return {
     conversationId,
     userId,
@@ -31,7 +31,7 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal | Abort
     env,
     config,
     signal,
-    // `log` and `error` are names that loggers of other systems have.
+    // `log` and `error` are names in the loggers of other systems.
     logger: { info, warn, log: info, debug: info, error: warn },
     heartbeat: (progress: unknown) => tell('heartbeat', textOf(progress)),
     fetch: (url: unknown, init?: unknown) => fetchThrough(ask, url, init, read),
@@ -63,7 +63,7 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal | Abort
   };
 }
 
-/** A request as the worker is asked for it. */
+/** A request as it is sent to the worker. */
 export interface SentRequest {
   url: string;
   method: string;
@@ -75,14 +75,14 @@ export interface SentRequest {
 
 export type ReadRequest = (url: unknown, init: unknown) => SentRequest | Promise<SentRequest>;
 
-/** Reads the request of code in a compartment, which has no other classes than ours. */
+/** Reads a request of code in a compartment, which has only our classes. */
 export function readRequest(url: unknown, init: unknown): SentRequest {
   const request = new GuestRequest(url, init ?? {});
   const { method, redirect, headers, signal } = request;
   return { url: request.url, method, redirect, headers, body: requestContent(request)?.bytes, signal };
 }
 
-/** Sends a request with its body as bytes through the worker, which may refuse to. */
+/** Sends a request through the worker, which may refuse it. The body is sent as bytes. */
 export async function fetchThrough(ask: Line['ask'], url: unknown, init: unknown, read: ReadRequest = readRequest): Promise<unknown> {
   const request = await read(url, init);
   const { method, redirect, body, signal } = request;
@@ -97,14 +97,14 @@ export async function fetchThrough(ask: Line['ask'], url: unknown, init: unknown
   return Promise.race([answer, cut]);
 }
 
-/** Bytes go to the worker as base 64, under a name that says so. */
+/** Bytes go to the worker as base 64, in a field with the suffix `Base64`. */
 function withText(options: unknown, name: string): unknown {
   const given = (options as Record<string, unknown> | undefined)?.[name];
   const bytes = bytesOf(given);
   return bytes ? { ...(options as object), [name]: undefined, [`${name}Base64`]: toBase64(bytes) } : options;
 }
 
-/** JSON has no undefined; the worker wraps what it found. */
+/** JSON has no undefined; the worker wraps the value that it found. */
 function presentOf(found: Json): unknown {
   return found === null ? undefined : (found as JsonObject)['found'];
 }

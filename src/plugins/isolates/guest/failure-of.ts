@@ -1,7 +1,7 @@
 import type { FromGuest } from '../protocol.ts';
 import { textOf } from './text-of.ts';
 
-/** What is told of a call that threw, whatever that was. */
+/** The message about a call that threw; accepts any thrown value. */
 export function failureOf(id: number, error: unknown): Extract<FromGuest, { type: 'failed' }> {
   const problems = (error as { values?: { problems?: unknown } } | undefined)?.values?.problems;
   return { type: 'failed', id, message: messageOf(error), ...(typeof problems === 'string' && { problems }) };
@@ -13,7 +13,7 @@ function messageOf(error: unknown): string {
     if (typeof message === 'string' && message !== '') return message;
     if (typeof name === 'string') return name;
   } catch {
-    // What it threw cannot even be looked at.
+    // The thrown value cannot be read.
   }
   return textOf(error);
 }

@@ -25,8 +25,8 @@ const MAX_LOG_LENGTH = 4_000;
 const DateTimeFormat = harden(Intl.DateTimeFormat);
 
 /**
- * Classes that conversations share. They are frozen with everything reachable from them, and their objects hold what is the platform's in private fields:
- * the platform's own objects and errors lead to prototypes that one conversation could change and another would see.
+ * Classes that conversations share. They are frozen with everything that is reachable from them. Their objects keep objects of the platform in private
+ * fields: the platform's own objects and errors lead to prototypes that one conversation could change for another.
  */
 const CLASSES = harden({
   URL: GuestURL,
@@ -43,7 +43,7 @@ const CLASSES = harden({
   File: GuestFile,
 });
 
-/** The global names of one compartment besides the language's own. What is not named here does not exist in it. */
+/** The global names of one compartment besides those of the language. Other names do not exist in it. */
 export function createGlobals(grants: Grants, outside: Outside): Record<string, unknown> {
   const safe = {
     ...createTimers(outside),
@@ -62,7 +62,7 @@ export function createGlobals(grants: Grants, outside: Outside): Record<string, 
   });
 }
 
-/** Timers are numbers here: the platform's own objects are linked to each other and lead to the timers of other conversations. */
+/** Timers are numbers here: the platform's timer objects are linked to each other, and lead to the timers of other conversations. */
 function createTimers(outside: Outside): Record<string, unknown> {
   const timers = new Map<number, Timer>();
   let last = 0;
@@ -90,7 +90,7 @@ function createTimers(outside: Outside): Record<string, unknown> {
   };
 }
 
-/** What throws where nobody waits for it is logged; it must not end the process of the other conversations. */
+/** Logs an error that no caller waits for. It must not end the process, which serves other conversations. */
 function guarded(task: unknown, args: unknown[], outside: Outside): () => void {
   if (typeof task !== 'function') throw new TypeError('The task has to be a function');
   return () => {

@@ -13,7 +13,7 @@ import { readPipe, writePipe } from './pipes.ts';
 import { textOf } from './text-of.ts';
 import { abortSignal, GuestAbortController } from './web/abort.ts';
 
-/** The program of a plugin's process. It is fenced from outside; what it does itself is keep conversations apart and be quick. */
+/** The program of a plugin's process. The fence isolates it from the machine; the program keeps conversations apart. */
 
 type Callable = (...args: unknown[]) => unknown;
 type Call = Extract<ToGuest, { type: 'call' }>;
@@ -26,25 +26,25 @@ interface Flow {
 const controllers = new Map<number, GuestAbortController>();
 const asked = new Map<number, { resolve(value: Json): void; reject(error: Error): void }>();
 /**
- * The call that a piece of asynchronous work belongs to: tools of one conversation may run side by side. From its first use on every promise of the
+ * The call to which a piece of asynchronous work belongs: tools of one conversation may run concurrently. After its first use, every promise of the
  * process costs more, so it is used only where something depends on it.
  */
 const flow = new AsyncLocalStorage<Flow>();
-/** The platform keeps them in properties of promises, where code can read them and put others in their place. */
+/** The flows that this program made. The platform keeps the current flow in properties of promises, where code can read and replace it. */
 const flows = new WeakSet<Flow>();
 let lastAsk = 0;
 let compartments: Compartments | undefined;
 /** The compartment that belongs to no conversation. */
 let home: (() => Realm) | undefined;
-/** What `load` was given; it runs again in each compartment that is made later. */
+/** The arguments of `load`; it runs again in each compartment that is made later. */
 let host: Json[] | undefined;
-/** Hooks that change the state of the code: they run wherever there is any. */
+/** Hooks that change the state of the code: they run in every compartment. */
 const EVERYWHERE = new Set(['load', 'unload', 'updateConfig']);
 
-/** A call that was read, of which no code has run yet. */
+/** The id of a call that was read and has run no code yet. */
 let notSaid: number | undefined;
 
-/** Before any code of a call runs, the worker is told: a call of which it was not goes to another process, should this one end. */
+/** Reports a call to the worker before any of its code runs. A call that was not reported goes to another process, should this one end. */
 function sayBegun(): void {
   if (notSaid !== undefined) writePipe(`{"type":"begun","id":${notSaid}}\n`);
   notSaid = undefined;
@@ -61,7 +61,7 @@ function lineOf(call: number): Line {
       lastAsk += 1;
       const id = lastAsk;
       const question = JSON.stringify({ type: 'ask', id, call, what, args });
-      // The worker ends a process that sends a longer one, or one that takes long to parse.
+      // The worker ends a process that sends a longer line, or one that takes long to parse.
       const excess = excessOf(question);
       if (excess !== undefined) return Promise.reject(new Error(`${what} was given a value that ${excess}`));
       if (question.length > MAX_LINE_BYTES) {
@@ -72,7 +72,7 @@ function lineOf(call: number): Line {
         writePipe(`${question}\n`);
       });
     },
-    // The worker keeps no more of it.
+    // The worker cuts off the rest as well.
     tell: (what, text) => send({ type: 'tell', call, what, text: text.slice(0, MAX_TOLD) }),
   };
 }
@@ -88,7 +88,7 @@ function currentFlow(): Flow | undefined {
   return found && flows.has(found) ? found : undefined;
 }
 
-/** Global functions speak for the call that uses them; where that cannot be told, for the one that began last in their compartment. */
+/** Global functions act for the call that uses them. Where that call is not known, they act for the call that began last in their compartment. */
 function outsideOf(realm: Realm): Outside {
   sayBegun();
   const caller = () => currentFlow()?.call ?? realm.active.at(-1);
@@ -115,7 +115,7 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
   controllers.set(id, controller);
   try {
     const realm = compartments.realmFor(conversation, grants);
-    // Where its compartment had to be made, the plugin's code has run already.
+    // Where the compartment was just made, the call was reported, because code of the plugin has already run.
     const isSaid = notSaid === undefined;
     notSaid = undefined;
     realm.active.push(id);
@@ -137,9 +137,9 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
   }
 }
 
-/** What the first compartment gives is the answer; it is the same code everywhere. */
+/** Runs a hook in every compartment. The answer is that of the first one, because the code is the same in all. */
 async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<Json> {
-  // Somewhere it has to run, so that it can refuse; what was never loaded has nothing to unload.
+  // It must run in at least one compartment, so that the plugin can refuse. A plugin that was never loaded has nothing to unload.
   if (all().length === 0 && target.hook !== 'unload') await home?.().loaded;
   let first: Json | undefined;
   for (const realm of all()) {
@@ -148,12 +148,12 @@ async function runEverywhere({ all }: Compartments, target: { hook: string }, ar
   }
   if (target.hook === 'load') host = args;
   const [scope, config = {}] = args;
-  // A compartment that is made later begins with the configuration of now.
+  // A compartment that is made later starts with the current configuration.
   if (target.hook === 'updateConfig' && scope === 'self' && host) host = [{ ...(host[0] as JsonObject), config }];
   return first ?? null;
 }
 
-/** Lets a plugin know which of its calls is under way wherever its code is. */
+/** Gives the plugin a function that returns the context of the current call. */
 function attach({ plugin }: Realm): void {
   const attachTo = plugin['attach'];
   if (typeof attachTo === 'function') attachTo.call(plugin, () => currentFlow()?.context);
@@ -166,7 +166,7 @@ async function runHook(realm: Realm, target: { hook: string }, args: Json[]): Pr
   return ((await run.apply(self, target.hook === 'load' ? [{ ...(args[0] as JsonObject), logger }] : args)) ?? null) as Json;
 }
 
-/** A compartment for a conversation is made when it is first needed, long after the plugin was loaded. */
+/** Runs `load` in a compartment that was made after the plugin was loaded, when a conversation first needed it. */
 async function loadRealm(realm: Realm): Promise<void> {
   if (host) await runHook(realm, { hook: 'load' }, host);
 }
@@ -238,6 +238,6 @@ const log = (error: unknown) => lineOf(0).tell('warn', `an error that nobody wai
 process.on('unhandledRejection', log);
 process.on('uncaughtException', log);
 const toLines = createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) });
-// At its end the worker is gone, however it went.
+// The end of the input means that the worker has ended or has closed the pipe.
 readPipe(toLines, () => process.exit());
 send({ type: 'ready' });

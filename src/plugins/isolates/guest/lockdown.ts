@@ -2,8 +2,8 @@
 import 'ses';
 
 /*
- * Freezes the language's own objects before anything else is there to be frozen with them. `severe`: libraries that assign to names their prototypes
- * have (toString, constructor) work on as they would elsewhere. Stacks are hidden since they tell of the code around.
+ * Freezes the language's own objects before other code is evaluated, whose objects would otherwise be frozen too. `severe`: libraries can still assign to
+ * names that their prototypes have (toString, constructor). Stacks are hidden, because they show the surrounding code.
  */
 lockdown({
   errorTaming: 'safe',

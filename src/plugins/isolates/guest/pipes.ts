@@ -5,7 +5,7 @@ const [STDIN, STDOUT] = [0, 1];
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Reads what the worker sends, into one buffer: a chunk is good until the callback returns. The platform's own stream makes a new buffer for every
+ * Reads what the worker sends into one buffer: a chunk is valid until the callback returns. The platform's own stream makes a new buffer for every
  * message, which costs as much as the rest of a small call.
  */
 export function readPipe(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
@@ -21,7 +21,7 @@ export function readPipe(onChunk: (chunk: Buffer) => void, onEnd: () => void): v
   socket.resume();
 }
 
-/** Writes at once and waits while the worker does not read: a process that says too much is held up, not its memory filled. */
+/** Writes at once, and blocks while the worker does not read. So a process that sends too much waits, and its memory does not fill. */
 export function writePipe(text: string): void {
   const bytes = Buffer.from(text);
   for (let written = 0; written < bytes.length;) written += writeSync(STDOUT, bytes, written);

@@ -6,8 +6,8 @@ import { failureOf } from './failure-of.ts';
 import { textOf } from './text-of.ts';
 
 /**
- * Runs one call of a tool in the conversation's sandbox, where nothing is shared with other calls and Node is whole. Bundled with the plugin, which it is
- * given as the exports of its module.
+ * Runs one call of a tool in the conversation's sandbox, where it shares nothing with other calls and has all of Node. It is bundled with the plugin, and
+ * receives the exports of the plugin's module.
  */
 export async function runTool(
   exports: Record<string, unknown>,
@@ -33,7 +33,7 @@ function loggerOf({ tell }: Line): object {
   return { info: (text: unknown) => tell('info', textOf(text)), warn: (text: unknown) => tell('warn', textOf(text)) };
 }
 
-/** The code has the whole platform, whose bodies are of many kinds. */
+/** The code has all classes of the platform, whose bodies are of many kinds. */
 async function readNativeRequest(url: unknown, init: unknown): Promise<SentRequest> {
   const request = new Request(url as string, init as RequestInit);
   const body = request.body ? new Uint8Array(await request.arrayBuffer()) : undefined;

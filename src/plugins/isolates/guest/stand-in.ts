@@ -1,6 +1,6 @@
 /**
- * Stands for a module of Node in a compartment, so that the code of tools that run in the sandbox can be looked at: for anything while the code is
- * evaluated, for nothing after that.
+ * Replaces a module of Node in a compartment, so that the code of tools that run in the sandbox can be inspected. While the code is evaluated, every use of
+ * it succeeds; after that, every call of it throws.
  */
 export function standIn(name: string): object {
   let evaluated = false;

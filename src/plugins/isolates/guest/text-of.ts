@@ -1,4 +1,4 @@
-/** A value as a line of a log; nothing that code of the plugin could make fail. */
+/** A value as a line of a log. Never throws, whatever code of the plugin the value runs. */
 export function textOf(value: unknown): string {
   try {
     if (typeof value === 'string') return value;

@@ -7,7 +7,7 @@ import { BadMessage } from './message-head.ts';
 const PIECE_BYTES = 65_536;
 const SIZE_LINE_BYTES = 16;
 
-/** The bytes of a body, without their framing. Throws when it ends too early, or could be read in another way. */
+/** The bytes of a body without its framing. Throws when the body ends too early or is ambiguous. */
 export async function* bodyOf(reader: ByteReader, framing: Framing, what: string): AsyncGenerator<Buffer> {
   switch (framing.kind) {
     case 'none':
@@ -23,7 +23,7 @@ export async function* bodyOf(reader: ByteReader, framing: Framing, what: string
   }
 }
 
-/** Writes a body in a framing of our own, and waits while the reader is slow. Returns without an end when the source throws. */
+/** Writes a body with new framing, at the pace of its reader. When the source throws, this throws too, and no end is written. */
 export async function sendBody(sink: Writable, pieces: AsyncIterable<Buffer>, chunked: boolean, count: (bytes: number) => void): Promise<void> {
   for await (const piece of pieces) {
     count(piece.length);
@@ -59,7 +59,7 @@ async function* exactly(reader: ByteReader, length: number, what: string): Async
   }
 }
 
-/** Without extensions and trailers: some readers skip them, and others see something else in them. */
+/** Refuses chunk extensions and trailers: readers treat them differently. */
 async function* chunksOf(reader: ByteReader, what: string): AsyncGenerator<Buffer> {
   for (;;) {
     const size = await readSize(reader, what);

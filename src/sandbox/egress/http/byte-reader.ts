@@ -3,8 +3,7 @@ import type { Readable } from 'node:stream';
 const START_BYTES = 4096;
 
 /**
- * Reads a stream by bytes rather than by the chunks that happen to arrive. Bytes that come one by one cost no more than others: the buffer grows by
- * doubling, and callers are told where to search on.
+ * Reads a stream by bytes, independent of its chunks. Bytes that arrive one by one are not expensive: the buffer grows by doubling.
  */
 export class ByteReader {
   readonly #stream: Readable;
@@ -16,12 +15,12 @@ export class ByteReader {
     this.#stream = stream;
   }
 
-  /** What has arrived and was not taken. Valid until the next call. */
+  /** Bytes that have arrived and were not taken. Valid until the next call. */
   get held(): Buffer {
     return this.#buffer.subarray(this.#start, this.#end);
   }
 
-  /** Waits for more; false at the end of the stream. */
+  /** Waits for more bytes; false at the end of the stream. */
   async more(): Promise<boolean> {
     const chunk = await nextChunk(this.#stream);
     if (chunk === undefined) return false;
@@ -29,20 +28,20 @@ export class ByteReader {
     return true;
   }
 
-  /** Waits until so many bytes are held; false when the stream ends before. */
+  /** Waits until `count` bytes are held; false when the stream ends before. */
   async atLeast(count: number): Promise<boolean> {
     while (this.held.length < count) if (!(await this.more())) return false;
     return true;
   }
 
-  /** Takes the first bytes of those that are held, as a copy. */
+  /** Takes the first `count` held bytes, or all if there are fewer, as a copy. */
   take(count: number): Buffer {
     const taken = Buffer.from(this.held.subarray(0, count));
     this.#start += taken.length;
     return taken;
   }
 
-  /** Takes what comes next, at most so much of it; undefined at the end of the stream. */
+  /** Takes the next bytes, at most `most`; undefined at the end of the stream. */
   async piece(most: number): Promise<Buffer | undefined> {
     if (this.held.length > 0) return this.take(most);
     const chunk = await nextChunk(this.#stream);
@@ -51,7 +50,7 @@ export class ByteReader {
     return this.take(most);
   }
 
-  /** Puts back what was not taken, for whatever reads the stream from now on. A stream whose end was seen takes nothing back. */
+  /** Puts the held bytes back into the stream, for its next reader. A stream that has ended accepts none, so it is destroyed. */
   release(): void {
     if (this.#stream.readableEnded) this.#stream.destroy();
     else if (this.held.length > 0) this.#stream.unshift(this.take(this.held.length));

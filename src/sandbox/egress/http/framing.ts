@@ -1,6 +1,6 @@
 import { BadMessage, valuesOf, type Field, type RequestHead, type ResponseHead } from './message-head.ts';
 
-/** How the end of a body is found. */
+/** How the end of a body is determined. */
 export type Framing = { kind: 'none' } | { kind: 'length'; length: number } | { kind: 'chunked' } | { kind: 'untilEnd' };
 
 const NONE: Framing = { kind: 'none' };
@@ -17,7 +17,7 @@ export function framingOfResponse({ fields, status }: ResponseHead, method: stri
   return framing ?? { kind: 'untilEnd' };
 }
 
-/** Anything but one length or one "chunked" would be read in one way here and in another there. */
+/** Accepts only one length or one "chunked": readers would interpret anything else differently. */
 function framingOf(fields: Field[], what: string): Framing | undefined {
   const lengths = valuesOf(fields, 'content-length');
   const codings = valuesOf(fields, 'transfer-encoding');

@@ -7,7 +7,7 @@ export type Field = [name: string, value: string];
 export interface RequestHead {
   method: string;
   target: string;
-  /** Of HTTP/1. */
+  /** Minor version of HTTP/1. */
   minor: 0 | 1;
   fields: Field[];
 }
@@ -17,7 +17,7 @@ export interface ResponseHead {
   fields: Field[];
 }
 
-/** A message that two readers could take for two different things, or for none. */
+/** The error for a message that is ambiguous or not valid. */
 export class BadMessage extends Error {
   readonly status: Refusal['status'];
   constructor(problem: string, status: Refusal['status'] = 400) {
@@ -30,10 +30,10 @@ export const MAX_HEAD_BYTES = 65_536;
 const TOKEN = "[A-Za-z0-9!#$%&'*+.^_`|~-]+";
 const REQUEST_LINE = new RegExp(`^(${TOKEN}) ([\\x21-\\x7e\\x80-\\xff]+) HTTP/1\\.([01])$`);
 const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
-// The white space around a value is taken off afterwards: an expression that does it takes the cube of a run of spaces, in the event loop of the worker.
+// White space around a value is removed afterwards: in the expression, the time would grow with the cube of a run of spaces, in the worker's event loop.
 const FIELD = new RegExp(`^(${TOKEN}):([\\t\\x20-\\x7e\\x80-\\xff]*)$`);
 
-/** The head of the next request; undefined when the stream ends in order, before one. */
+/** The head of the next request; undefined when the stream ends without another request. */
 export async function readRequestHead(reader: ByteReader): Promise<RequestHead | undefined> {
   const lines = await readLines(reader, 'the request');
   if (!lines) return undefined;
@@ -56,7 +56,7 @@ export function valuesOf(fields: Field[], name: string): string[] {
   return fields.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value);
 }
 
-/** The words of headers that are lists, in lower case. */
+/** The words of list headers, in lower case. */
 export function wordsOf(fields: Field[], name: string): string[] {
   return valuesOf(fields, name)
     .flatMap((value) => value.toLowerCase().split(','))
@@ -69,12 +69,12 @@ function oddityOfRequestLine(line: string): string {
   return / HTTP\/\d/.test(line) ? 'the first line of the request is not "METHOD target HTTP/1.1"' : 'this is not HTTP';
 }
 
-/** The lines up to the empty one. CR and LF stand together and nowhere else: what takes one of them for the end of a line sees other headers. */
+/** The lines before the empty line. A CR or LF alone is refused: a reader that accepts it as the end of a line would see other headers. */
 async function readLines(reader: ByteReader, what: string): Promise<string[] | undefined> {
   let end = -1;
   for (let seen = 0; end < 0;) {
     const { length } = reader.held;
-    // Not looked for in what was searched already.
+    // Does not search again what was searched before.
     end = reader.held.indexOf('\r\n\r\n', Math.max(0, seen - 3), 'latin1');
     const fault = faultOfLines(reader.held.subarray(0, end < 0 ? length : end + 4), seen);
     if (fault !== undefined) throw new BadMessage(`${what} has ${fault}`);
@@ -91,7 +91,7 @@ async function readLines(reader: ByteReader, what: string): Promise<string[] | u
     .split('\r\n');
 }
 
-/** Judges what came after the first `seen` bytes. A CR at the end is judged when its successor is there. */
+/** Checks the bytes after the first `seen`. A CR at the end is checked when the next byte has arrived. */
 function faultOfLines(head: Buffer, seen: number): string | undefined {
   if (head.includes(0, seen)) return 'a NUL byte in its head';
   for (let at = head.indexOf(10, seen); at >= 0; at = head.indexOf(10, at + 1)) if (head[at - 1] !== 13) return 'a line feed without a carriage return';
@@ -108,7 +108,7 @@ function parseField(line: string): Field {
   throw new BadMessage(`a line of the head is not a header ("${line.slice(0, 40)}")`);
 }
 
-/** `trim` would take off U+00A0 as well, which is a byte of the value here. */
+/** `trim` would also remove U+00A0, which is a byte of the value here. */
 function withoutSpaceAround(value: string): string {
   const isSpace = (at: number) => value[at] === ' ' || value[at] === '\t';
   let start = 0;

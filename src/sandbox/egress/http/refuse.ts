@@ -9,7 +9,7 @@ export interface Refusal {
 
 const GRACE_MS = 5000;
 
-/** Answers with the reason, in the status line too, since many clients show no more of a refusal; then closes. */
+/** Answers with the reason and closes the connection. The reason is in the status line too, since many clients show only that. */
 export function refuseConnection(socket: Duplex, { status, why }: Refusal): void {
   const text = `Longshore egress: ${why}\n`;
   const head = [
@@ -22,10 +22,10 @@ export function refuseConnection(socket: Duplex, { status, why }: Refusal): void
   endConnection(socket, `${head.join('\r\n')}\r\n\r\n${text}`);
 }
 
-/** Says the last word and closes, also when the other side goes on sending. */
+/** Sends `last` and closes the connection, even if the other side continues to send. */
 export function endConnection(socket: Duplex, last: string | Buffer = ''): void {
   if (socket.destroyed) return;
-  // What the client still sends is of no interest, but has to be read for the end to be seen.
+  // What the client still sends is ignored, but must be read, so that its end is noticed.
   socket.resume();
   const grace = setTimeout(() => socket.destroy(), GRACE_MS).unref();
   socket.once('close', () => clearTimeout(grace));

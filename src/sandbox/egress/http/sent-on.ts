@@ -1,6 +1,6 @@
 import { wordsOf, type Field } from './message-head.ts';
 
-/** They concern one connection, not the message; ours are made anew. */
+/** Headers of one connection, not of the message. The caller writes its own. */
 const OF_CONNECTION = new Set([
   'connection',
   'proxy-connection',
@@ -13,12 +13,12 @@ const OF_CONNECTION = new Set([
   'expect',
   'http2-settings',
 ]);
-/** The framing and the host are this proxy's to write. */
+/** The proxy itself writes the framing and the host. */
 const OURS = new Set(['content-length', 'transfer-encoding', 'host']);
 
 /**
- * The headers that go on: without those of the connection, also what its `Connection` header names, without framing and host, which the caller adds. A
- * `Connection` header cannot take away the framing: the caller reads that from the message itself.
+ * The headers to forward: without those of the connection, those that the `Connection` header names, the framing and the host. The caller adds framing and
+ * host. A `Connection` header cannot remove the framing, since the caller reads it from the message itself.
  */
 export function sentOn(fields: Field[]): Field[] {
   const named = new Set(wordsOf(fields, 'connection'));

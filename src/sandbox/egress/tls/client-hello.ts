@@ -12,7 +12,7 @@ const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
 const HOST_NAME = 0;
 
-/** Reads the name that a client asks for at the beginning of TLS, over as many records as it likes, and takes nothing out of the reader. */
+/** Reads the server name in a TLS ClientHello, which may span several records. Takes nothing out of the reader. */
 export async function peekClientHello(reader: ByteReader): Promise<Hello> {
   const pieces: Buffer[] = [];
   let gathered = 0;
@@ -38,9 +38,9 @@ async function peekRecord(reader: ByteReader, at: number): Promise<{ content: Bu
   return { content: Buffer.from(reader.held.subarray(end - length, end)) };
 }
 
-/** Of the whole message, once enough of it is there. */
+/** Size of the whole message; undefined until its header has arrived. */
 function sizeOf(pieces: Buffer[]): number | undefined {
-  // Joined only while the first ones are tiny.
+  // Joins pieces only until the first one contains the header.
   while (pieces.length > 1 && (pieces[0]?.length ?? 0) < MESSAGE_HEADER) pieces.splice(0, 2, Buffer.concat(pieces.slice(0, 2)));
   const [first] = pieces;
   return first && first.length >= MESSAGE_HEADER ? MESSAGE_HEADER + first.readUIntBE(1, 3) : undefined;
@@ -78,7 +78,7 @@ function nameIn(extensions: Fields): Hello {
 
 class Malformed extends Error {}
 
-/** Reads numbers and vectors one after the other; throws `Malformed` where there is no more. */
+/** Reads numbers and vectors one after the other. Throws `Malformed` when too few bytes are left. */
 class Fields {
   #at = 0;
   readonly #bytes: Buffer;

@@ -3,10 +3,10 @@ import { Transform } from 'node:stream';
 const HEADER = 5;
 const FIRST_TYPE = 20;
 const LAST_TYPE = 24;
-/** What TLS 1.2 allows for an encrypted record. */
+/** The longest encrypted record of TLS 1.2. */
 const MAX_RECORD = 16_384 + 2048;
 
-/** Lets TLS records through and breaks at anything else, so that a tunnel that began as TLS stays TLS. What is in the records is encrypted and not looked at. */
+/** Passes TLS records and fails at anything else, so that a tunnel that began as TLS stays TLS. The encrypted content of the records is not checked. */
 export function tlsRecords(onFault: () => void): Transform {
   const header = Buffer.alloc(HEADER);
   let filled = 0;

@@ -4,14 +4,14 @@ const HEADER_BYTES = 8;
 const STDOUT = 1;
 const STDERR = 2;
 const ERROR_TEXT_BYTES = 1024;
-/** The supervisor's frames begin with their length, which is far too small for a first byte that can be printed. */
+/** The supervisor's frames begin with their length, which is too small to have a printable first byte. */
 const FIRST_PRINTABLE = 0x20;
 
 /**
- * The stream of a `docker exec` without a terminal: what is written goes to the process's stdin; of the engine's multiplexed answer
- * stdout is read and stderr becomes the error that ends the stream. An engine that could not start the process says so in words on stdout,
- * as if it were the process: that too becomes the error. Nothing is buffered but what Node's streams hold.
- * The stream of an attached container is the same, but its stdout is `content` whatever it begins with, and its stderr is for whoever asks how it ended.
+ * The stream of a `docker exec` without a terminal. Writes go to the process's stdin. Of the engine's multiplexed answer, stdout is read, and stderr becomes
+ * the error that ends the stream. When an engine could not start the process, it sends the reason as text on stdout; that becomes the error too. Only Node's
+ * streams buffer data.
+ * With `content`, for an attached container, stdout is read whatever it begins with, and stderr does not end the stream: `errorText` returns it.
  */
 export class Bridge extends Duplex {
   readonly #socket: Duplex;
@@ -36,7 +36,7 @@ export class Bridge extends Duplex {
     socket.on('error', (error) => this.destroy(error));
   }
 
-  /** The end of what came on stderr. */
+  /** The last 1024 characters of stderr, and of a stdout that was an error text. */
   get errorText(): string {
     return this.#errorText;
   }
@@ -65,7 +65,7 @@ export class Bridge extends Duplex {
     done(error);
   }
 
-  /** Takes frames of `channel, 0, 0, 0, length (big-endian), payload` apart; false when the reader wants no more for now. */
+  /** Parses frames of `channel, 0, 0, 0, length (big-endian), payload`. Returns false when the reader's buffer is full. */
   #accept(chunk: Buffer): boolean {
     let wanted = true;
     for (let rest = chunk; rest.length > 0;) {

@@ -6,12 +6,12 @@ interface CheckpointCalls {
   createCheckpoint(options: { checkpointId: string; exit: boolean }): Promise<unknown>;
   listCheckpoint(): Promise<{ Name: string }[] | Buffer>;
   deleteCheckpoint(name: string): Promise<unknown>;
-  /** Given as they are, options would go into the request's body as well, which engines refuse. */
+  /** With plain options, dockerode would also send them in the body of the request, which engines refuse. */
   start(options: { _query: { checkpoint: string }; _body: Record<string, never> }): Promise<unknown>;
 }
 
 const NAME = /^rest-(\d+)$/;
-/** Of the directory beside a checkpoint that holds its pages, where the runtime keeps them apart; an engine lists it as a checkpoint. */
+/** Suffix of the directory beside a checkpoint that contains its pages, if the runtime stores them separately. An engine lists it as a checkpoint. */
 export const PAGES = '.pages';
 
 /** Writes the container's processes and memory to disk. */
@@ -19,7 +19,7 @@ export async function checkpoint(docker: Docker, container: string, name: string
   await mapped(`checkpoint container ${container}`, () => calls(docker, container).createCheckpoint({ checkpointId: name, exit: then === 'end' }));
 }
 
-/** Starts an ended container where its checkpoint stands; one that runs already is left alone. */
+/** Starts an ended container from its checkpoint. Without effect when the container runs. */
 export async function restore(docker: Docker, container: string, name: string): Promise<void> {
   await mapped(`restore container ${container}`, async () => {
     try {
@@ -30,7 +30,7 @@ export async function restore(docker: Docker, container: string, name: string): 
   });
 }
 
-/** Our checkpoints of a container, the newest first. */
+/** Longshore's checkpoints of a container, the newest first. */
 export async function checkpointsOf(docker: Docker, container: string): Promise<string[]> {
   const names = (await list(docker, container)).filter((name) => NAME.test(name));
   return names.toSorted((a, b) => numberOf(b) - numberOf(a));
@@ -40,25 +40,25 @@ async function list(docker: Docker, container: string): Promise<string[]> {
   return mapped(`list checkpoints of container ${container}`, async () => {
     try {
       const found = await calls(docker, container).listCheckpoint();
-      // Of none an engine says null, which dockerode passes on as bytes.
+      // Without checkpoints an engine answers null, which dockerode returns as a Buffer.
       return Array.isArray(found) ? found.map(({ Name }) => Name) : [];
     } catch (error) {
-      // An engine that makes no checkpoints has no such call.
+      // An engine without checkpoints does not have this call.
       if (engineStatus(error) !== undefined) return [];
       throw error;
     }
   });
 }
 
-/** Its pages go after it, so that there is never a checkpoint without them. Done as well when there is no such checkpoint. */
+/** Removes the pages after the checkpoint, so that a checkpoint always has its pages. Succeeds when the checkpoint does not exist. */
 export async function removeCheckpoint(docker: Docker, container: string, name: string): Promise<void> {
   await remove(docker, container, name);
   await remove(docker, container, name + PAGES);
 }
 
 /**
- * Removes the pages of checkpoints that are no more: a crash, or a checkpoint that failed at the last, has left them. A checkpoint that is being made
- * is listed before its pages are.
+ * Removes pages without a checkpoint: a crash, or a checkpoint that failed at its end, has left them. The engine lists a checkpoint that is in progress
+ * before its pages.
  */
 export async function removeLoosePages(docker: Docker, container: string): Promise<void> {
   const names = new Set(await list(docker, container));
@@ -72,7 +72,7 @@ async function remove(docker: Docker, container: string, name: string): Promise<
     try {
       await calls(docker, container).deleteCheckpoint(name);
     } catch (error) {
-      // Engines differ in how they refuse what is gone already.
+      // Engines answer with different errors when the checkpoint does not exist.
       if (engineStatus(error) === undefined || (await list(docker, container)).includes(name)) throw error;
     }
   });

@@ -3,32 +3,32 @@ import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 import { volumeOptions } from './volumes.ts';
 
-/** The engine has known this setting since API 1.41; the type package does not. */
+/** The engine knows this setting since API 1.41; the type package does not have it. */
 type FullHostConfig = HostConfig & { CgroupnsMode: 'private' };
 
 const HOSTNAME = 'sandbox';
-/** gVisor's own threads count among a container's processes. It ends with all that runs in it when it can have no more of them. */
+/** gVisor's own threads count as processes of the container. When gVisor cannot start another thread, it ends with all processes of the sandbox. */
 const GVISOR_THREADS = 128;
-/** Threads of the host that gVisor holds for one process of the sandbox: its stub and the threads that enter it. */
+/** Threads of the host that gVisor uses for one process of the sandbox: its stub and the threads that enter it. */
 const GVISOR_THREADS_PER_PROCESS = 4;
 /** The kernel refuses a higher limit. */
 const MOST_PROCESSES = 4_194_304;
 const MEBIBYTE = 1024 * 1024;
 const MOST_TEMPORARY_MB = 256;
-/** The first stream to the supervisor; it ends with whoever attached. Not for gVisor: what is put to disk should hold no stream. */
+/** The first stream to the supervisor; it ends with the process that attached. Not for gVisor: a container that is checkpointed should have no stream. */
 const ATTACHED = { OpenStdin: true, StdinOnce: true };
-/** What the supervisor, root in the container, needs to start guests as another user and to end them; guests have none of it. */
+/** The supervisor, root in the container, needs these to start processes of guests as another user and to end them. Guests have none of them. */
 const SUPERVISOR_CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN'];
 
 /**
- * The whole definition of a sandbox's container. Built from a list of allowed settings, never by merging objects:
- * nothing that a user or a model gives can add a mount, a device, a network or a privilege.
+ * The whole definition of a sandbox's container. It is built from a list of allowed settings, never by merging objects:
+ * a value from a user or a model cannot add a mount, a device, a network or a privilege.
  */
 export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
   return {
     name: spec.name,
     Image: spec.image,
-    // Who joins another's namespace has its host name too.
+    // A container that joins the namespace of another also has its host name.
     ...(spec.runtime.name === 'runc' && { Hostname: HOSTNAME }),
     User: '0:0',
     Tty: false,
@@ -39,7 +39,7 @@ export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
   };
 }
 
-/** A container that does next to nothing: it holds the network namespace of others, or is a host's first try at gVisor. */
+/** A container that only sleeps: it holds the network namespace of others, or probes whether gVisor works on a host. */
 export function helperOptions(spec: Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>): ContainerCreateOptions {
   const { name, image, labels, runtime } = spec;
   const { Hostname, HostConfig } = containerOptions({ ...spec, volumeName: 'none', memoryMb: 128, cpus: 0.5, pids: 64, readOnlyRoot: true });
@@ -56,7 +56,7 @@ export function helperOptions(spec: Pick<ContainerSpec, 'name' | 'image' | 'labe
   };
 }
 
-/** Files in `/tmp` count as the container's memory: filling it must leave room for the supervisor and for commands. */
+/** Files in `/tmp` count as memory of the container: a full `/tmp` must leave memory for the supervisor and for commands. */
 function temporaryMb({ memoryMb }: ContainerSpec): number {
   return Math.min(MOST_TEMPORARY_MB, Math.floor(memoryMb / 4));
 }
@@ -73,7 +73,7 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
     NetworkMode: spec.runtime.name === 'runc' ? 'none' : `container:${spec.runtime.holder}`,
     IpcMode: 'private',
     CgroupnsMode: 'private',
-    // The engine's tiny init reaps what the supervisor does not and passes TERM on to it.
+    // The engine's init process reaps the processes that the supervisor does not reap, and forwards TERM to the supervisor.
     Init: true,
     PidsLimit: processLimit(spec),
     Memory: memory,
@@ -85,9 +85,9 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
       { Name: 'core', Soft: 0, Hard: 0 },
       ...(spec.fileMb === undefined ? [] : [{ Name: 'fsize', Soft: spec.fileMb * MEBIBYTE, Hard: spec.fileMb * MEBIBYTE }]),
     ],
-    // Build tools run what they have just written into /tmp, so it may hold programs.
+    // Executable, because build tools run programs that they have written into /tmp.
     Tmpfs: { '/tmp': `rw,exec,nosuid,nodev,size=${temporaryMb(spec)}m,mode=1777`, '/run': 'rw,noexec,nosuid,nodev,size=16m,mode=755' },
-    // The engine makes the volume on first use and fills it from the image's /home.
+    // The engine makes the volume on first use and copies the image's /home into it.
     Mounts: [
       {
         Type: 'volume',
@@ -96,7 +96,7 @@ function hostConfig(spec: ContainerSpec): FullHostConfig {
         VolumeOptions: { NoCopy: false, Labels: { ...spec.labels }, DriverConfig: { Name: 'local', Options: volumeOptions(spec.volumeMb) } },
       },
     ],
-    // On stdout the supervisor speaks to whoever attached, which is not to be kept.
+    // With runc, stdout carries the protocol between the supervisor and the attached process, which must not be logged.
     LogConfig: spec.runtime.name === 'runc' ? { Type: 'none', Config: {} } : { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
     RestartPolicy: { Name: 'no' },
   };

@@ -9,17 +9,17 @@ import { LABEL } from '../labels.ts';
 
 const STOP_SECONDS = 2;
 const MOVE_ATTEMPTS = 10;
-/** How long another caller's create or remove may take to show: ten seconds. */
+/** How long to wait until the create or remove of another caller is visible: ten seconds. */
 const RACE_ATTEMPTS = 200;
 const RACE_PAUSE_MS = 50;
 
 export interface Created {
   id: string;
-  /** Made by this very call: nobody else can say so of this container. */
+  /** True when this call made the container. It is true for one caller only. */
   isNew: boolean;
 }
 
-/** A container that is defined elsewhere, or the one of that name and those labels that is there already. */
+/** Makes the container of `options`, or returns the existing one if it has the name and the labels of `spec`. */
 export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 'image' | 'labels'>, options: ContainerCreateOptions): Promise<Created> {
   const action = `create container ${spec.name}`;
   for (let attempt = 0; attempt < RACE_ATTEMPTS; attempt += 1) {
@@ -31,7 +31,7 @@ export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 
       if (!isOurs) throw failure('DOCKER_FAILED', { action, problem: 'the name is taken by a container that is not of this sandbox' });
       return { id: existing.id, isNew: false };
     }
-    // The engine has given the name away, but shows the container only when somebody's create is through.
+    // The name is taken, but the engine shows the container only when the other caller's create is finished.
     await sleep(RACE_PAUSE_MS);
   }
   throw failure('DOCKER_FAILED', { action, problem: 'its name is taken by something that cannot be seen' });
@@ -58,7 +58,7 @@ export async function inspect(docker: Docker, container: string): Promise<Contai
   });
 }
 
-/** Commands that the engine has running in the container are null when there are none. */
+/** `ExecIDs` is null when the engine runs no command in the container. */
 type Inspected = Omit<Docker.ContainerInspectInfo, 'ExecIDs'> & { ExecIDs: string[] | null };
 
 async function describe(docker: Docker, { Id, State, Config, HostConfig, ExecIDs }: Inspected): Promise<ContainerState> {
@@ -85,8 +85,8 @@ function statusOf(state: Docker.ContainerInspectInfo['State']): 'created' | 'run
 }
 
 /**
- * Engines word and number "it is so already" differently from version to version, so a refusal is judged by what the container does now.
- * It may do the opposite again by then, because somebody else has changed it in between; so the verb gets a few attempts.
+ * Versions of engines report "the container has this state already" with different errors, so after an error the container is inspected. Another caller
+ * may have changed its state in between; so the call is attempted several times.
  */
 export async function move(docker: Docker, name: string, verb: 'start' | 'pause' | 'unpause', goal: ContainerState['status'][]): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
@@ -110,14 +110,14 @@ function isUp({ status }: ContainerState): boolean {
 
 export async function removeContainer(docker: Docker, container: string): Promise<void> {
   await ignoring([404, 409], `remove container ${container}`, () => docker.getContainer(container).remove({ force: true, v: false }));
-  // 409: somebody else is removing it; done when it is gone.
+  // 409: another caller is removing it; this waits until it is removed.
   for (let attempt = 0; (await inspect(docker, container)) !== undefined; attempt += 1) {
     if (attempt === RACE_ATTEMPTS) throw failure('DOCKER_FAILED', { action: `remove container ${container}`, problem: 'it is still there' });
     await sleep(RACE_PAUSE_MS);
   }
 }
 
-/** False when the container runs; done as well when it is not there. */
+/** Removes a container that does not run; true also when it does not exist. False when it runs. */
 export async function removeEnded(docker: Docker, container: string): Promise<boolean> {
   return mapped(`remove container ${container}`, async () => {
     try {

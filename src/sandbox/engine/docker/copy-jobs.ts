@@ -13,19 +13,19 @@ import { LABEL } from '../labels.ts';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 
 export interface CopyJobOptions {
-  /** For calls that may be silent for as long as a copy takes. */
+  /** A client without a timeout: a call may be silent for as long as a copy takes. */
   docker: Docker;
   image: string;
   installation: string;
-  /** The engine's own directory, which has the checkpoints. */
+  /** The engine's data directory, which contains the checkpoints. */
   dataDirectory: () => Promise<string>;
 }
 
 const MEBIBYTE = 1024 * 1024;
 
 /**
- * Copies run in short-lived containers, fenced like sandboxes and without a network, that see the two places and nothing else of the host. What guests
- * have made is read and unpacked there only. A checkpoint is in the engine's own directory, so such a job mounts the checkpoints of that one container.
+ * Copies run in short-lived containers, isolated like sandboxes and without a network. They see only the two places of the host. Files of guests are
+ * read and unpacked only there. A checkpoint is in the engine's data directory, so its job mounts the checkpoints of that one container.
  */
 export function createCopyJobs(options: CopyJobOptions): CopyJobs {
   return {
@@ -33,7 +33,7 @@ export function createCopyJobs(options: CopyJobOptions): CopyJobs {
     pack: (from) => packed(options, from),
     unpack: (content, to) =>
       withJob(options, { script: unpackScript(kindOf(to)), to, input: true }, async (job) => {
-        // A job that ends early breaks the stream; why it ended says more.
+        // A job that ends early breaks the stream. The job's own error tells more than the stream's.
         await pipeline(content, job.stream).catch(async (error: unknown) => {
           if ((error as NodeJS.ErrnoException).syscall !== undefined) await job.finish();
           throw error;
@@ -65,7 +65,7 @@ interface JobSpec {
 }
 interface Job {
   stream: Bridge;
-  /** Waits for its end; fails when that was no success. */
+  /** Waits for the end of the job; rejects when its exit code is not 0. */
   finish(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -122,13 +122,13 @@ async function createJob(
       NetworkMode: 'none',
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],
-      // Guests' files are of several owners; those of a checkpoint are root's own.
+      // Files of guests have several owners; files of a checkpoint belong to root.
       CapAdd: hasCheckpoint ? [] : ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'],
       SecurityOpt: [...SECURITY_OPTIONS],
       PidsLimit: 64,
       Memory: 512 * MEBIBYTE,
       MemorySwap: 512 * MEBIBYTE,
-      // Its output is what is packed.
+      // The output is the archive; the engine must not log it.
       LogConfig: { Type: 'none', Config: {} },
       Binds: places.flatMap(({ place, at }) =>
         'checkpoint' in place ? [`${containers}/${place.container}/checkpoints:${at}${at === '/from' ? ':ro' : ''}`] : [],
@@ -154,7 +154,7 @@ function pathOf(place: Place, at: string): string {
   return 'checkpoint' in place ? `${at}/${place.checkpoint}` : at;
 }
 
-/** Where a checkpoint's pages are for the engine. */
+/** The path of a checkpoint's pages as the engine sees it. */
 function pagesOf(place: Place, containers: string): string {
   return 'checkpoint' in place ? `${containers}/${place.container}/checkpoints/${place.checkpoint}${PAGES}/pages.img` : '';
 }

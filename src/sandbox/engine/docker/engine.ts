@@ -17,21 +17,21 @@ import { imageId, newestTemplateImage } from './images.ts';
 import { usageOf, volumeSizes } from './usage.ts';
 import { createVolume, hasQuotas, removeVolume, volumeExists, volumesOf } from './volumes.ts';
 
-/** A call to the engine that says nothing for so long has failed. Milliseconds. */
+/** A call to the engine without an answer for so long has failed. Milliseconds. */
 const CALL_TIMEOUT_MS = 60_000;
-/** The same for calls that move the memory of a sandbox. */
+/** The same for calls that write or read the memory of a sandbox. */
 const MEMORY_TIMEOUT_MS = 300_000;
-/** Retries until the supervisor listens: for one second, every 10 ms; ends 0.1 s after either side has closed. */
+/** Retries every 10 ms for one second until the supervisor listens. Ends 0.1 s after either side has closed. */
 const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'];
 
 const STANDARD_SOCKET = 'unix:///var/run/docker.sock';
 
-/** Only root's own: a guest may run a socat as well. */
+/** Ends only root's socat processes: a guest may run socat too. */
 const END_BRIDGES = ['sh', '-c', 'for p in /proc/[0-9]*; do read -r n <$p/comm && [ "$n" = socat ] && [ -O $p ] && kill -9 ${p#/proc/}; done 2>/dev/null; :'];
 
-/** @param host as in `DOCKER_HOST`: `unix:///path` or `tcp://host:port`; the usual socket when absent. */
+/** @param host as in `DOCKER_HOST`: `unix:///path` or `tcp://host:port`. Default: the standard socket. */
 export function createEngine(host: string | undefined): Engine {
-  // Streams may be silent for hours; calls may not.
+  // Streams may be silent for hours, so they have no timeout.
   const calls = new Docker({ ...address(host), timeout: CALL_TIMEOUT_MS });
   const slow = new Docker({ ...address(host), timeout: MEMORY_TIMEOUT_MS });
   const streams = new Docker(address(host));
@@ -77,7 +77,7 @@ export function createEngine(host: string | undefined): Engine {
   };
 }
 
-/** Asks for something that does not change; an answer that failed is asked for again. */
+/** Caches an answer that does not change. A failure is not cached. */
 function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let answer: Promise<Answer> | undefined;
   return () =>
@@ -102,8 +102,8 @@ async function gvisorProgram(docker: Docker, host: string | undefined): Promise<
 }
 
 /**
- * dockerode renders its options as text for every request, agent and sockets included. A socket opened within an activity refers to the
- * activity's context, so that text would be of everything the worker holds, and take seconds.
+ * dockerode formats its options as text for every request, including the agent and its sockets. A socket that was opened in an activity refers to the
+ * activity's context, so the text would contain all objects of the worker, and formatting would take seconds.
  */
 class TerseAgent extends Agent {
   [utilInspect.custom](): string {
@@ -111,7 +111,7 @@ class TerseAgent extends Agent {
   }
 }
 
-/** All parts are given, so that dockerode takes none from the environment. */
+/** Gives all parts of the address, so that dockerode reads none from the environment. */
 export function address(host: string | undefined): Docker.DockerOptions & { agent: Agent } {
   const agent = new TerseAgent({ keepAlive: false });
   const url = new URL(host ?? STANDARD_SOCKET);
@@ -120,7 +120,7 @@ export function address(host: string | undefined): Docker.DockerOptions & { agen
   throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix: 'Use unix:///path or tcp://host:port' });
 }
 
-/** Runs a program as root and waits for its end; done as well when the container does not run. */
+/** Runs a program as root and waits for its end. Succeeds without effect when the container does not run. */
 async function runInside(docker: Docker, container: string, command: string[]): Promise<void> {
   await ignoring([404, 409], `run a command in container ${container}`, async () => {
     const exec = await docker.getContainer(container).exec({ Cmd: command, User: '0:0', WorkingDir: '/', AttachStdout: true, AttachStderr: true, Tty: false });
@@ -142,7 +142,7 @@ async function openBridge(calls: Docker, streams: Docker, container: string): Pr
         AttachStderr: true,
         Tty: false,
       });
-      // Without `stdin`: with it, dockerode never ends a request that the engine refuses, and its socket stays open for ever.
+      // Without the option `stdin`: with it, dockerode never ends a request that the engine refuses, and the socket stays open for ever.
       const socket = await streams.getExec(exec.id).start({ hijack: true, Detach: false, Tty: false });
       return new Bridge(socket);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { failure, isFailure, type LongshoreError } from '../../../contracts/errors.ts';
 
-/** What dockerode rejects with: an HTTP status, or the code of a socket error. */
+/** An error of dockerode: it has an HTTP status or the code of a socket error. */
 interface DockerodeError {
   message?: string;
   code?: string;
@@ -21,12 +21,12 @@ const SOCKET_ERRORS = new Set([
   'ENETUNREACH',
 ]);
 
-/** HTTP status of an engine's refusal; undefined for any other error. */
+/** HTTP status of an error of the engine; undefined for any other error. */
 export function engineStatus(error: unknown): number | undefined {
   return (error as DockerodeError | undefined)?.statusCode;
 }
 
-/** The one place where an error of the engine becomes one of the table. `action` completes "refused to …". */
+/** Translates an error of the engine to one of the table of errors; no other code does. `action` completes "refused to …". */
 export function mapEngineError(error: unknown, action: string, image?: string): LongshoreError {
   if (isFailure(error)) return error;
   const { code, statusCode, json, message } = (error ?? {}) as DockerodeError;
@@ -36,7 +36,7 @@ export function mapEngineError(error: unknown, action: string, image?: string): 
   return failure('DOCKER_FAILED', { action, problem }, error);
 }
 
-/** Runs calls to the engine; what fails is an error of the table. */
+/** Runs calls to the engine and translates their errors. */
 export async function mapped<T>(action: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -45,7 +45,7 @@ export async function mapped<T>(action: string, call: () => Promise<T>): Promise
   }
 }
 
-/** As `mapped`, where the engine's refusals with these statuses are success. */
+/** The same as `mapped`, but an error with one of these statuses counts as success. */
 export async function ignoring(statuses: number[], action: string, call: () => Promise<unknown>): Promise<void> {
   await mapped(action, async () => {
     try {

@@ -8,9 +8,9 @@ import { address } from './engine.ts';
 import { engineStatus } from './errors.ts';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 
-/** What a plugin's container is. */
+/** The definition of a plugin's container. */
 export interface PluginContainerSpec {
-  /** Files of this machine that its image has, at the same places, and nothing else. */
+  /** Files of this machine. The image contains only these, at the same paths. */
   files: string[];
   command: string[];
   user: number;
@@ -18,11 +18,11 @@ export interface PluginContainerSpec {
   processes: number;
 }
 
-/** A container at work. */
+/** A running container. */
 export interface PluginContainer {
-  /** The engine's stream of its output; what is written goes to its input. */
+  /** The engine's multiplexed stream of its output. Writes go to its stdin. */
   stream: Duplex;
-  /** Splits the stream. */
+  /** Splits the stream into stdout and stderr. */
   split: (stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream) => void;
   /** Its exit code. */
   ended: Promise<number>;
@@ -30,15 +30,15 @@ export interface PluginContainer {
 }
 
 const CALL_TIMEOUT_MS = 60_000;
-/** Not one that the reaper of sandboxes goes by. */
+/** A label that the reaper of sandboxes does not use. */
 const LABEL = 'longshore.plugin-fence';
 const REPOSITORY = 'longshore-plugin-fence';
-/** One that was made and not started for so long was made by a worker that was killed. */
+/** A container that was made so long ago and does not run was left by a killed worker. */
 const STALE_SECONDS = 60;
 const MASKED = ['/etc', '/sys', '/proc/acpi', '/proc/kcore', '/proc/keys', '/proc/latency_stats', '/proc/timer_list', '/proc/sched_debug', '/proc/scsi'];
 const PORTS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** Containers for plugins beside the worker. @param host as in `DOCKER_HOST`. */
+/** Makes containers for plugins. @param host as in `DOCKER_HOST`. */
 export class PluginContainers {
   readonly #docker: Docker;
   readonly #streams: Docker;
@@ -49,7 +49,7 @@ export class PluginContainers {
     this.#streams = new Docker(address(host));
   }
 
-  /** Starts one. It ends with its input, which the engine closes when this process is gone. */
+  /** Starts a container. It ends when its stdin is closed; the engine closes it when this process ends. */
   async start(spec: PluginContainerSpec): Promise<PluginContainer> {
     const container = await this.#create(spec);
     try {
@@ -68,7 +68,7 @@ export class PluginContainers {
     }
   }
 
-  /** Removes what killed workers have made and not started. */
+  /** Removes containers of killed workers that do not run. */
   async sweep(): Promise<void> {
     const found = await this.#docker.listContainers({ all: true, filters: { label: [LABEL], status: ['created', 'exited', 'dead'] } });
     const stale = found.filter(({ Created }) => Date.now() / 1_000 - Created > STALE_SECONDS);
@@ -80,7 +80,7 @@ export class PluginContainers {
       return await this.#docker.createContainer(optionsOf(await this.#imageOf(spec.files), spec));
     } catch (error) {
       if (engineStatus(error) !== 404) throw error;
-      // Somebody has removed the image since it was seen.
+      // The image was removed after it was seen.
       this.#images.clear();
       return this.#docker.createContainer(optionsOf(await this.#imageOf(spec.files), spec));
     }
@@ -96,7 +96,7 @@ export class PluginContainers {
     return made;
   }
 
-  /** All workers of an engine share the image of a version of Node and of Longshore. */
+  /** The image is named after the content of its files, so all workers of an engine with the same Node and Longshore share it. */
   async #makeImage(files: string[]): Promise<string> {
     const contents = await Promise.all(files.map(async (path) => ({ path, bytes: await readFile(path) })));
     const hash = createHash('sha256');
@@ -105,7 +105,7 @@ export class PluginContainers {
     const image = `${REPOSITORY}:${tag}`;
     if (await this.#exists(image)) return image;
     const archive = pack();
-    // Its types know the older streams only.
+    // The types of dockerode know only older streams.
     const source = archive as unknown as NodeJS.ReadableStream;
     const importing = this.#docker.importImage(source, { repo: REPOSITORY, tag, changes: `LABEL ${LABEL}=image` });
     archive.entry({ name: 'empty/', type: 'directory', mode: 0o555 });
@@ -128,7 +128,7 @@ export class PluginContainers {
       });
   }
 
-  /** Images of other versions; one that a container still uses stays. */
+  /** Removes images of other versions. The engine keeps an image that a container still uses. */
   async #removeOthers(image: string): Promise<void> {
     const images = await this.#docker.listImages({ filters: { label: [`${LABEL}=image`] } });
     const others = images.filter(({ RepoTags }) => !(RepoTags ?? []).includes(image));
@@ -145,7 +145,7 @@ export class PluginContainers {
 
 async function remove(container: Docker.Container): Promise<void> {
   await container.remove({ force: true }).catch((error: unknown) => {
-    // 409: it is being removed.
+    // 409: its removal is in progress.
     if (engineStatus(error) !== 404 && engineStatus(error) !== 409) throw error;
   });
 }
@@ -157,7 +157,7 @@ function optionsOf(image: string, { command, user, memoryBytes, processes }: Plu
     SecurityOpt: [...SECURITY_OPTIONS],
     ReadonlyRootfs: true,
     NetworkMode: 'none',
-    // Without memory that processes could share.
+    // No shared memory.
     IpcMode: 'none',
     CgroupnsMode: 'private' as const,
     PidsLimit: processes,

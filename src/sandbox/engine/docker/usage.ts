@@ -4,18 +4,18 @@ import { failure } from '../../../contracts/errors.ts';
 import { LABEL } from '../labels.ts';
 import { engineStatus, mapped } from './errors.ts';
 
-/** What the engine tells of a container, as far as it is the same for all its versions. */
+/** The fields about a container that all versions of the engine report. */
 interface Stats {
   cpu_stats?: { cpu_usage?: { total_usage?: number } };
   memory_stats?: { usage?: number; stats?: Record<string, number> };
   pids_stats?: { current?: number };
 }
 
-/** Undefined when the container does not run. */
+/** What a container uses; undefined when it does not run. */
 export async function usageOf(docker: Docker, container: string): Promise<ContainerUsage | undefined> {
   return mapped(`measure container ${container}`, async () => {
     try {
-      // With one-shot the engine does not wait a second for another reading.
+      // With one-shot the engine does not wait a second for a second reading.
       const options = { stream: false, 'one-shot': true } as const;
       return toUsage(await docker.getContainer(container).stats(options));
     } catch (error) {
@@ -36,10 +36,10 @@ interface Usage {
   Volumes?: Docker.VolumeInspectInfo[] | null;
 }
 
-/** dockerode's own call names no type, and the engine would measure its images as well; old ones do so anyway. */
+/** dockerode's own call does not pass a type, so the engine would also measure its images. Old engines ignore the type. */
 function askForVolumes({ modem }: Docker): Promise<Usage> {
   return new Promise((resolve, reject) => {
-    // What follows the mark has to be given apart: of a path that ends otherwise the last letter is cut off.
+    // The query is given separately: docker-modem cuts off the last character of a path that contains its own query.
     const options = { path: '/system/df?', options: { type: 'volume' }, method: 'GET', statusCodes: { 200: true, 500: 'server error' } };
     (modem as Modem).dial(options, (error, data) => (error ? reject(error) : resolve(data as Usage)));
   });
@@ -49,7 +49,7 @@ interface Modem {
   dial(options: object, callback: (error: Error | null, data: unknown) => void): void;
 }
 
-/** Bytes of each volume of an installation. Makes the engine read all of them. */
+/** Bytes of each volume of an installation. The engine reads all files of all volumes for this. */
 export async function volumeSizes(docker: Docker, installation: string): Promise<Map<string, number>> {
   return mapped('measure volumes', async () => {
     const found = await askForVolumes(docker);

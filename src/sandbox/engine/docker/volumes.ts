@@ -9,12 +9,12 @@ export async function createVolume(docker: Docker, volume: string, labels: Recor
   await mapped(`create volume ${volume}`, () => docker.createVolume({ Name: volume, Driver: 'local', Labels: labels, DriverOpts: volumeOptions(limitMb) }));
 }
 
-/** What the engine's own volume driver is told. */
+/** Options of the engine's volume driver `local`. */
 export function volumeOptions(limitMb: number | undefined): Record<string, string> {
   return limitMb === undefined ? {} : { size: `${limitMb}m` };
 }
 
-/** Whether the storage keeps volumes to a size. Found out by making one: the name of a file system does not tell whether it was mounted for that. */
+/** Whether the storage can limit the size of volumes. Makes one to find out: the name of a file system does not tell whether it was mounted with quotas. */
 export async function hasQuotas(docker: Docker): Promise<boolean> {
   const volume = `longshore-quota-probe-${randomBytes(6).toString('hex')}`;
   return mapped('make a volume of limited size', async () => {

@@ -5,9 +5,9 @@ import { writeWhole } from '../../../platform/place-whole.ts';
 import { guestDirectory, guestUser, makeGuestHome, removeGuestFiles } from './guest-user.ts';
 import type { ProcessIdentity } from './processes.ts';
 
-/** What is kept of a sandbox's container: here the supervisor's place in the file system and the process that it is. */
+/** What the local backend stores about a sandbox's container: its directory, its volume and its labels. */
 export interface Place {
-  /** Of this container, not of its name: `<name>@<random>`. */
+  /** `<name>@<random>`: another container with the same name has another id. */
   id: string;
   name: string;
   directory: string;
@@ -24,7 +24,7 @@ interface Volume {
   createdAtMs: number;
 }
 
-/** The directories of the local backend: `containers/<name>` and `volumes/<name>`, which outlives the former. */
+/** The directories of the local backend: `containers/<name>`, and `volumes/<name>`, which stays when the container is removed. */
 export interface Directories {
   makePlace(spec: Pick<Place, 'name' | 'volumeName' | 'labels'>): Promise<Place>;
   /** By name or id. */
@@ -75,7 +75,7 @@ export function createDirectories(root: string): Directories {
   };
 }
 
-/** Appears with its files or not at all; one that is there already stays. */
+/** Makes a directory with its files atomically. An existing directory stays as it is. */
 async function makeWhole(directory: string, waste: string, files: Record<string, object>): Promise<void> {
   if (await isThere(directory)) return;
   const draft = join(waste, randomBytes(8).toString('hex'));
@@ -90,7 +90,7 @@ async function makeWhole(directory: string, waste: string, files: Record<string,
   }
 }
 
-/** Gone at once, whatever a removal of many files takes or is cut off by. */
+/** Renames the directory first, so that it disappears at once although removing its files may take long or be interrupted. */
 async function removeWhole(directory: string, waste: string): Promise<void> {
   const gone = join(waste, randomBytes(8).toString('hex'));
   await mkdir(waste, { recursive: true });

@@ -9,9 +9,9 @@ import { createMoves } from './moves.ts';
 import { openStream } from './supervisor.ts';
 
 /**
- * Does what a Docker engine does for the lifecycle of sandboxes, with processes of this machine: a container is a supervisor with all that
- * it started, a volume a directory. Nothing is fenced off. What only containers can do is refused.
- * @param root where everything is kept
+ * Does what a Docker engine does for the lifecycle of sandboxes, with processes of this machine. A container is a supervisor with all processes that
+ * it started; a volume is a directory. Nothing is isolated. Calls that need containers are refused.
+ * @param root directory of all state
  */
 export function createLocalEngine({ root, searchPath }: { root: string; searchPath: string }): Engine {
   const directories = createDirectories(root);
@@ -34,12 +34,12 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     },
     containersOf: async (installation) => (await directories.places()).filter(isOf(installation)).map(toOwned),
     volumesOf: async (installation) => (await directories.volumes()).filter(isOf(installation)).map(toOwned),
-    // Programs are this machine's, whatever image is named.
+    // Sandboxes use this machine's programs, whatever image is named.
     imageId: async () => 'local',
     newestTemplateImage: async () => undefined,
     hasQuotas: async () => false,
     processorCount: async () => availableParallelism(),
-    // Nothing tells its processes from others of this machine.
+    // There is no cgroup for the processes of a sandbox, so their use is not measured.
     usage: async () => undefined,
     volumeSizes: async () => new Map(),
     gvisorProgram: async () => undefined,
@@ -57,7 +57,7 @@ function toOwned({ name, labels, createdAtMs }: Labelled): OwnedThing {
   return { name, sandboxId: labels[LABEL.sandbox] ?? '', createdAtMs };
 }
 
-/** Asked for with `runtime: runsc` alone: nothing else leads to a checkpoint where none was ever made. */
+/** Calls that need containers. A caller reaches `refuse` only with `runtime: runsc`, because a local sandbox never has a checkpoint. */
 function withoutContainers() {
   const refuse = async (): Promise<never> => {
     throw failure('INVALID_ARGUMENT', {

@@ -8,32 +8,32 @@ import { isReachable } from '../../../platform/is-reachable.ts';
 import { mustRun } from '../../../platform/run-command.ts';
 import { ensureOwnDirectory } from '../../../platform/own-path.ts';
 
-/** Who the processes of a sandbox are. */
+/** The user that the processes of a sandbox run as. */
 export interface GuestUser {
   uid: number;
   gid: number;
 }
 
-/** For root alone: its home directory is closed to the users that it gives to sandboxes. */
+/** Used only by root: the users of sandboxes cannot reach root's home directory. */
 const PUBLIC_PLACE = '/var/lib/longshore';
 const LONGSHORE = fileURLToPath(new URL('../../supervisor', import.meta.url));
-/** Far from the accounts of a machine; and where user namespaces leave fewer, among those of services that are made up as well. */
+/** Ids far above those of a machine's accounts. For user namespaces with fewer ids: the ids that systemd uses for dynamic users. */
 const RANGES = [
   { first: 1_100_000_000, count: 800_000_000 },
   { first: 61_184, count: 4336 },
 ];
 
-/** Where the files of guests are: below `root`, or where the users of root's guests can reach them. */
+/** The directory of the files of guests: `root`, or, when this process is root, a public place that its guests' users can reach. */
 export function guestDirectory(root: string): string {
   if (!isRoot()) return root;
   return join(PUBLIC_PLACE, `local-${createHash('sha256').update(root).digest('hex').slice(0, 12)}`);
 }
 
-/** This user, or for root an unprivileged one that each volume has for itself. */
+/** This process's user, or, when this process is root, an unprivileged user of the volume. */
 export async function guestUser(volume: string): Promise<GuestUser> {
   const { uid, gid } = userInfo();
   if (uid !== 0) return { uid, gid };
-  // Lines of: first inside, first outside, how many.
+  // Each line has the first id inside the namespace, the first id outside, and the count.
   const mapped = (await readFile('/proc/self/uid_map', 'utf8'))
     .trim()
     .split('\n')
@@ -49,7 +49,7 @@ export async function guestUser(volume: string): Promise<GuestUser> {
   return { uid: id, gid: id };
 }
 
-/** Makes the directory of a volume, with a home that belongs to its guest. What root's guests left there, when they were root, becomes theirs. */
+/** Makes the directory of a volume, with a home that belongs to its guest. An existing home with another owner is given to the guest, with all files in it. */
 export async function makeGuestHome(directory: string, { uid, gid }: GuestUser): Promise<string> {
   const home = join(directory, 'home');
   if (!isRoot()) {

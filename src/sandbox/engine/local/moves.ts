@@ -17,11 +17,11 @@ interface MoveParts {
   searchPath: string;
 }
 
-/** What changes the state of a place; one change at a time, also between the workers of this machine. */
+/** The calls that change the state of a place. A lock permits one change at a time among all workers of this machine. */
 export function createMoves({ directories, root, searchPath }: MoveParts): Pick<Engine, 'start' | 'pause' | 'unpause' | 'stop' | 'removeContainer'> {
   const locked = <T>(name: string, work: () => Promise<T>) => withLock(join(root, 'locks', name), work);
   const isUp = async (container: string) => ['running', 'paused'].includes((await inspectPlace(directories, container))?.status ?? '');
-  /** Runs `work` on a place whose processes live, unless somebody else is at it, and then after him. */
+  /** Runs `work` when the processes of a place live, else returns false. Waits while another caller changes the place. */
   const whenUp = async (container: string, work: (found: Place) => Promise<void>): Promise<boolean> => {
     const found = await directories.place(container);
     if (!found) return false;

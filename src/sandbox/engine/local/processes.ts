@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What tells a process from a later one with the same id: its start, in ticks since that boot of the machine. */
+/** Identifies a process, also when a later one has the same id: by its start in clock ticks since the boot, and the id of the boot. */
 export interface ProcessIdentity {
   pid: number;
   startTicks: string;
@@ -14,26 +14,26 @@ interface ProcessFacts {
   startTicks: string;
 }
 
-/** The variable that marks the supervisor of a sandbox and all that it has forked. */
+/** The environment variable that marks the supervisor of a sandbox and the processes that it forks. */
 export const MARK = 'LONGSHORE_LOCAL_SANDBOX';
 const PAUSE_MS = 10;
 const KILL_ROUNDS = 500;
 
-/** Undefined when there is no such process, or only its remains. */
+/** Undefined when the process does not exist or is a zombie. */
 export async function identify(pid: number): Promise<ProcessIdentity | undefined> {
   const facts = await factsOf(String(pid));
   if (!facts || isDead(facts)) return undefined;
   return { pid, startTicks: facts.startTicks, bootId: await bootId() };
 }
 
-/** `stopped` also while it is on the way there. */
+/** `stopped`: by a signal or by a debugger. */
 export async function stateOf(identity: ProcessIdentity): Promise<'running' | 'stopped' | 'gone'> {
   const facts = await factsOf(String(identity.pid));
   if (!facts || isDead(facts) || facts.startTicks !== identity.startTicks || (await bootId()) !== identity.bootId) return 'gone';
   return facts.state === 'T' || facts.state === 't' ? 'stopped' : 'running';
 }
 
-/** All living processes of a sandbox: those that bear its mark, and all below them, whatever their environment is. */
+/** All living processes of a sandbox: those with its mark in their environment, and all their descendants. */
 export async function processesOf(mark: string): Promise<{ pid: number; isStopped: boolean }[]> {
   const all = new Map((await everyProcess()).map((facts) => [facts.pid, facts]));
   const marked = new Set<number>();
@@ -42,7 +42,7 @@ export async function processesOf(mark: string): Promise<{ pid: number; isStoppe
   return [...all.values()].filter((facts) => belongs(facts) && !isDead(facts)).map(({ pid, state }) => ({ pid, isStopped: state === 'T' }));
 }
 
-/** Looks again until none is left that runs: a process may fork between being seen and being stopped. */
+/** Repeats until no process runs: a process may fork after it was listed and before it is stopped. */
 export async function stopAll(mark: string): Promise<void> {
   for (let round = 0; round < KILL_ROUNDS; round += 1) {
     const running = (await processesOf(mark)).filter(({ isStopped }) => !isStopped);
@@ -70,7 +70,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // The process has ended.
   }
 }
 
@@ -82,7 +82,7 @@ async function everyProcess(): Promise<ProcessFacts[]> {
 
 async function factsOf(pid: string): Promise<ProcessFacts | undefined> {
   const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The program's name is in parentheses and may contain anything, so the last one counts.
+  // The program's name is in parentheses and may itself contain parentheses, so the last one counts.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const [state, parent] = fields;
   const startTicks = fields[19];

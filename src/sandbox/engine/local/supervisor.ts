@@ -16,14 +16,14 @@ import { guestUser, makeGuestHome } from './guest-user.ts';
 import { identify, killAll, MARK, stateOf } from './processes.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../supervisor/supervisor.py', import.meta.url));
-/** Relative to the place, since the path of a socket must be short. */
+/** Relative to the directory of the place, because the path of a socket must be short. */
 const SOCKET = 'run/s';
 const HOME_NAME = '/home/user';
 const START_POLLS = 1000;
 const POLL_MS = 10;
 const CONNECT_ATTEMPTS = 100;
 
-/** Starts the supervisor of a place, detached: it outlives this process. What an earlier one has left running is ended before. */
+/** Ends all processes of an earlier supervisor of the place and starts a new one, detached: it continues after this process ends. */
 export async function startSupervisor(directories: Directories, place: Place, searchPath: string): Promise<Started> {
   await killAll(place.directory);
   const volume = directories.volumeDirectory(place.volumeName);
@@ -74,7 +74,7 @@ export async function startSupervisor(directories: Directories, place: Place, se
 export async function openStream(started: Started): Promise<Duplex | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     if ((await stateOf(started)) !== 'running') return undefined;
-    // By way of the process, so that the path is short and leads to no other supervisor.
+    // The path through /proc is short, and it cannot lead to another supervisor.
     const socket = connect(`/proc/${started.pid}/cwd/${SOCKET}`);
     try {
       await once(socket, 'connect');
@@ -87,12 +87,12 @@ export async function openStream(started: Started): Promise<Duplex | undefined> 
   }
 }
 
-/** Sockets of code contexts; in a container they have a /tmp of their own. */
+/** The directory for sockets of code contexts; in a container they are in the container's own /tmp. */
 export function codeDirectory(place: Place): string {
   return join(tmpdir(), `longshore-code-${shortName(place)}`);
 }
 
-/** Where code calls tools. Guests know it by its whole path, which must be short. */
+/** The socket on which code calls tools. Guests use its absolute path, which must be short. */
 export function methodsSocket(place: Place): string {
   return join(tmpdir(), `longshore-tools-${shortName(place)}`);
 }
@@ -101,7 +101,7 @@ function shortName({ id }: Place): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 12);
 }
 
-/** TypeScript needs it in a sandbox; Longshore brings one along. */
+/** TypeScript in a sandbox needs esbuild; this adds the one of Longshore's dependencies to the path. */
 function withEsbuild(searchPath: string): string {
   const binaries = join(dirname(createRequire(import.meta.url).resolve('esbuild/package.json')), 'bin');
   return `${searchPath}${delimiter}${binaries}`;

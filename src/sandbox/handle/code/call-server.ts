@@ -8,35 +8,35 @@ import { serverExec, serverOfExec } from './server-names.ts';
 import { exitOf } from '../commands/exit-of.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** Above what a server's keeper lets through, with the progress it tells. */
+/** More than mcp_server.py passes on of one request, progress included. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Of what a server writes to its stderr, in all its life. */
+/** Kept of a server's stderr in total. */
 const SERVER_OUTPUT_BYTES = 1024 * 1024;
 const START_ATTEMPTS = 5;
 const NAME = /^[a-z][a-z0-9-]{0,39}$/;
 
 /**
- * A server is an exec that lives on, and so is known to whatever worker comes; a request is an exec of its own, made once, journalled and re-attached
- * like any command, whose answer is its output.
+ * A server is an exec that continues to run, so every worker can find it. A request is another exec, made once, journalled and re-attached like any command.
+ * Its output is the answer.
  */
 export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();
-      // Whatever became of its server: a request that was made is only followed.
+      // A request that was made is only followed, even if its server has ended since.
       if (!(await find(connection, execId))) await ensureServer(connection, server, options.onRestart);
       return follow(connection, { sandboxId, execId, name: server.name, request, options });
     },
     async serverMark(name) {
       const keeper = await find(connection, serverExec(name));
       if (keeper?.state !== 'running') return undefined;
-      // All that a keeper writes there is that the tools may be others.
+      // mcp_server.py writes to its stdout only when the tools may have changed.
       return keeper.stdoutBytes === 0 ? '' : `${keeper.startedAt} ${keeper.stdoutBytes}`;
     },
     async endServers(except) {
       const running = (await connection.list()).filter(({ state }) => state === 'running').map(({ execId }) => serverOfExec(execId));
       const names = running.filter((name) => name !== undefined && !except.includes(name)) as string[];
-      // Not forgotten: whoever starts one again is to learn that it had ended.
+      // The exec is not forgotten, so that the next caller that starts the server learns that it had ended.
       await Promise.all(names.map((name) => connection.signal(serverExec(name), 'SIGKILL')));
       return names;
     },
@@ -66,7 +66,7 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
   };
   const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
   const running = asStarted ? connection.attach(execId, following) : connection.run(spec, following);
-  // The line before it ends what an earlier worker may have been cut off in.
+  // The leading newline ends a line that an earlier worker may have sent only in part.
   const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...request })}\n`), { end: true });
   given.catch(() => undefined);
   const exit = exitOf(await running, sandboxId, `"${execId}" was running`);
@@ -84,7 +84,7 @@ async function find(connection: WorkingConnection, execId: string): Promise<Exec
   }
 }
 
-/** Starts what keeps the server unless it runs. One that has ended, or was started in another way, gives its name to the next. */
+/** Starts mcp_server.py for the server unless it runs. One that has ended, or that was started from another definition, is replaced. */
 async function ensureServer(connection: WorkingConnection, server: SandboxServer, onRestart: ServerRequestOptions['onRestart']): Promise<void> {
   const { name, command, args, env, directory = '.' } = server;
   if (!NAME.test(name)) {
@@ -96,14 +96,14 @@ async function ensureServer(connection: WorkingConnection, server: SandboxServer
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
     const why = await start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
     if (why === undefined) return;
-    // Told before it is done: whoever dies in between leaves it to be told again.
+    // Reported before the restart: when this worker dies in between, the next attempt reports it again.
     if (attempt === 0) await onRestart?.(why);
     await remove(connection, execId);
   }
   throw failure('EXEC_FAILED', { problem: `the MCP server "${name}" ends as soon as it is started; run its program with a command to see why` });
 }
 
-/** Undefined when it runs, else why it does not. */
+/** Undefined when the server runs, otherwise the reason why it does not. */
 async function start(connection: WorkingConnection, spec: ExecSpec): Promise<string | undefined> {
   try {
     const { state } = await connection.start(spec);
@@ -115,14 +115,14 @@ async function start(connection: WorkingConnection, spec: ExecSpec): Promise<str
   }
 }
 
-/** Ends what is left of a server, and forgets it. */
+/** Ends what is left of a server, and forgets its exec. */
 async function remove(connection: WorkingConnection, execId: string): Promise<void> {
   try {
     await connection.signal(execId, 'SIGKILL');
     await connection.attach(execId, { previewBytes: 0 });
     await connection.forget(execId);
   } catch (error) {
-    // Somebody else was faster, or what the server had started is still on its way out.
+    // Another caller has forgotten it already, or processes that the server started still run.
     if (!isFailure(error, 'EXEC_NOT_FOUND') && !isFailure(error, 'INVALID_ARGUMENT')) throw error;
   }
 }

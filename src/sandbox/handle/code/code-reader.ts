@@ -3,7 +3,7 @@ import { tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { PROTOCOL } from '../../protocol/protocol.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/code.ts';
 
-/** Of text, as much is kept of the head of each stream as of its tail. */
+/** `KEPT_TEXT` characters are kept of the head of each stream, and as many of its tail. */
 const { keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = PROTOCOL.code;
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
@@ -14,7 +14,7 @@ export interface CodeReader {
   };
 }
 
-/** Reads the lines of an interpreter, which the guest may have forged: what is not as it should be is left out. Memory and time are bounded. */
+/** Reads the lines of an interpreter. The guest may have forged them: what is not valid is left out. Memory and time are bounded. */
 export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}): CodeReader {
   const streams = { stdout: createText(), stderr: createText() };
   const values: CodeValue[] = [];
@@ -92,7 +92,7 @@ function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: (bytes: n
     if (pendingBytes <= MAX_LINE_BYTES) {
       pending.push(rest);
     } else {
-      // No interpreter of ours tells so much in one line.
+      // Our interpreters never write such a long line.
       onTooLong(counted === 0 ? pendingBytes : rest.length);
       counted = pendingBytes;
       pending = [];

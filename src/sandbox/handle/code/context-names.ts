@@ -5,27 +5,27 @@ import type { CodeContext, CodeContextInfo, CodeLanguage } from '../../api/code.
 const CONTEXT_ID = /^[A-Za-z0-9_.-]{1,40}$/;
 const CONTEXT_EXEC = /^code-(python|javascript)-([^:]+)(?::(.+))?$/;
 
-/** The exec that a context's process is. */
+/** Id of the exec that is the process of a context. */
 export function contextExec(context: CodeContext): string {
   const { user } = asUser(context.user);
   return `code-${contextName(context)}${user === undefined ? '' : `:${user}`}`;
 }
 
-/** The context whose process an exec is; undefined for every other one. */
+/** The context whose process an exec is; undefined for every other exec. */
 export function contextInfo({ execId, startedAt }: { execId: string; startedAt: string }): CodeContextInfo | undefined {
   const [, language, contextId, user] = CONTEXT_EXEC.exec(execId) ?? [];
   if (contextId === undefined) return undefined;
   return { language: language === 'python' ? 'python' : 'javascript', contextId, ...(user !== undefined && { user }), startedAt };
 }
 
-/** The context whose process an exec is, in words; undefined for every other one. */
+/** The context whose process an exec is, as a text; undefined for every other exec. */
 export function contextOfExec(execId: string): string | undefined {
   const [, program, contextId, user] = CONTEXT_EXEC.exec(execId) ?? [];
   if (program === undefined) return undefined;
   return `"${contextId}" (${program}${user === undefined ? '' : `, of ${user}`})`;
 }
 
-/** What a context is called inside the sandbox, among those of its user. */
+/** Name of a context inside the sandbox, unique among those of its user. */
 export function contextName({ language, contextId }: CodeContext): string {
   if (!CONTEXT_ID.test(contextId)) {
     throw failure('INVALID_ARGUMENT', { what: 'contextId', problem: JSON.stringify(contextId), fix: 'Use up to 40 letters, digits, "_", "." and "-"' });

@@ -14,18 +14,18 @@ import { exitOf, type Exit } from '../commands/exit-of.ts';
 type CodeOperations = Pick<WorkerHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** Above what the interpreters tell at most, so that the end is never cut off. */
+/** More than the interpreters send at most, so that the end is never cut off. */
 const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
-/** Of a context's own process, whose output nobody reads. */
+/** For the process of a context, whose output is not read. */
 const CONTEXT_OUTPUT_BYTES = 1024 * 1024;
-/** Of what an interpreter says when it cannot work. */
+/** Kept of the stderr of an interpreter, for the message when it cannot work. */
 const PROBLEM_BYTES = 2000;
 const START_ATTEMPTS = 5;
 const START_POLL_MS = 20;
 
 /**
- * A piece of code is an exec of its own, so that it is run once, journalled and re-attached like any command. One with a context only
- * brings the code to the context's process, which is an exec, too.
+ * A piece of code is an exec, so that it is run once, journalled and re-attached like any command. With a context, this exec only sends the code to the
+ * context's process, which is another exec.
  */
 export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
   const runOnce = async (code: string, options: RunCodeOptions, execId: string): Promise<CodeResult> => {
@@ -74,7 +74,7 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
   };
 }
 
-/** Ends the code when the signal is aborted, unless it is to run on: it would keep its context from the next piece. */
+/** Ends the code when the signal is aborted, unless it detaches: code that continued would block its context for the next piece. */
 async function interruptible(
   connection: WorkingConnection,
   execId: string,
@@ -85,7 +85,7 @@ async function interruptible(
   if (signal === undefined || onAbort === 'detach') return run(options);
   const interrupted = failure('INTERRUPTED', { callId: execId });
   if (signal.aborted) throw interrupted;
-  // The code follows its signal with grace, and its context is killed where it does not.
+  // SIGTERM first interrupts the code. Code that does not stop is killed, together with its context.
   let isOver = false;
   const onSignal = () => void endOnceThere(connection, execId, () => isOver).catch(() => undefined);
   signal.addEventListener('abort', onSignal, { once: true });
@@ -100,7 +100,7 @@ async function interruptible(
   }
 }
 
-/** It may still be on its way to the sandbox. */
+/** Retries until the exec exists, since its start may still be on its way to the sandbox. */
 async function endOnceThere(connection: WorkingConnection, execId: string, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     try {
@@ -117,7 +117,7 @@ function contextOf({ language, contextId, user }: RunCodeOptions): CodeContext |
   return contextId === undefined ? undefined : { language, contextId, ...asUser(user) };
 }
 
-/** What a context is told; a process of its own has it from its start. */
+/** Settings that are sent to a context with each piece. Code without a context has them from the start of its process. */
 function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<string, string> } {
   return { ...(cwd !== undefined && { cwd }), ...(env && { env }) };
 }
@@ -127,7 +127,7 @@ async function runInterpreted(connection: WorkingConnection, sandboxId: string, 
   const following = { previewBytes: PROBLEM_BYTES, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
   const started = options.asStarted ? connection.attach(spec.execId, following) : connection.run(spec, following);
   const running = followCalls(connection, spec.execId, options, started);
-  // The program may end without having read its input, and whoever lets go stops feeding it.
+  // The program may end before it has read its input, and a caller that detaches stops sending it.
   const fed = connection.input(spec.execId, Buffer.from(`${JSON.stringify(request)}\n`), { end: true });
   fed.catch(() => undefined);
   const end = await running;
@@ -202,7 +202,7 @@ function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
   };
 }
 
-/** Starts the context's process unless it runs; one that has ended gives its name to the next. */
+/** Starts the context's process unless it runs. One that has ended is forgotten, so that the next one can have its id. */
 async function ensureContext(connection: WorkingConnection, context: CodeContext): Promise<void> {
   const spec: ExecSpec = {
     execId: contextExec(context),
@@ -221,7 +221,7 @@ async function ensureContext(connection: WorkingConnection, context: CodeContext
   throw failure('EXEC_FAILED', { problem: `the context "${context.contextId}" ends as soon as it is started; run the code without a contextId to see why` });
 }
 
-/** One that runs with other secrets of its sandbox goes on with those it has: its variables are worth more. */
+/** A context that runs with other secrets of its sandbox continues with those: a restart would lose its variables. */
 async function startContext(connection: WorkingConnection, spec: ExecSpec): Promise<ExecRecord> {
   try {
     return await connection.start(spec);
@@ -235,7 +235,7 @@ async function forgetEnded(connection: WorkingConnection, execId: string): Promi
   try {
     await connection.forget(execId);
   } catch (error) {
-    // Somebody else was faster, or what the context had started is still on its way out.
+    // Another caller has forgotten it already, or processes that the context started still run.
     if (isFailure(error, 'EXEC_NOT_FOUND')) return;
     if (!isFailure(error, 'INVALID_ARGUMENT')) throw error;
     await connection.signal(execId, 'SIGKILL');

@@ -1,6 +1,6 @@
 const SERVER_EXEC = /^mcp-/;
 
-/** The exec that keeps an MCP server. */
+/** Id of the exec that runs an MCP server. */
 export function serverExec(name: string): string {
   return `mcp-${name}`;
 }
@@ -9,7 +9,7 @@ export function isServerExec(execId: string): boolean {
   return SERVER_EXEC.test(execId);
 }
 
-/** The name of the MCP server that an exec keeps; undefined for every other one. */
+/** Name of the MCP server that an exec runs; undefined for every other exec. */
 export function serverOfExec(execId: string): string | undefined {
   return isServerExec(execId) ? execId.replace(SERVER_EXEC, '') : undefined;
 }

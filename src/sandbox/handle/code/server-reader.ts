@@ -8,11 +8,11 @@ const TOO_MUCH = -32_603;
 
 export interface ServerReader {
   push(chunk: Buffer): void;
-  /** The last word about the request; undefined where it is missing. */
+  /** The last answer to the request; undefined when there was none. */
   answer(): ServerAnswer | undefined;
 }
 
-/** Reads what a request's client was told, which the guest may have forged: what is not as it should be is left out. The exec's own limit bounds it. */
+/** Reads the lines about a request. The guest may have forged them: what is not valid is left out. The output limit of the exec bounds their size. */
 export function createServerReader({ onProgress, onRestart }: { onProgress?: (line: string) => void; onRestart?: (why: string) => void }): ServerReader {
   let pending: Buffer[] = [];
   let answer: ServerAnswer | undefined;

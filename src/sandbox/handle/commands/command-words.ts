@@ -1,11 +1,11 @@
 import type { ExecSpec } from '../../protocol/supervisor-connection.ts';
 
-/** The kernel takes no longer argument than this, with its end. Bytes. */
+/** The longest argument that the kernel accepts, without its terminating NUL. Bytes. */
 const MAX_ARGUMENT_BYTES = 131_071;
-/** A character has four bytes at most, so no part of so many characters is longer. */
+/** A character has at most four bytes, so a part of this many characters fits into an argument. */
 const PART_CHARACTERS = 32_000;
 
-/** A bash command; one that is too long for an argument is put together again by bash itself, from several. */
+/** A bash command. One that is too long for an argument is split into several, which bash joins again. */
 export function toRun(command: string): ExecSpec['run'] {
   if (Buffer.byteLength(command) <= MAX_ARGUMENT_BYTES) return { command };
   const parts = split(command);
@@ -13,7 +13,7 @@ export function toRun(command: string): ExecSpec['run'] {
   return { argv: ['/bin/bash', '-c', `eval "set --\n${names}"`, '/bin/bash', ...parts] };
 }
 
-/** No pair of surrogates is parted. */
+/** Does not split surrogate pairs. */
 function split(text: string): string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length;) {

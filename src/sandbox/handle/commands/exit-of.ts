@@ -1,7 +1,7 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { ExitRecord } from '../../protocol/supervisor-connection.ts';
 
-/** How an exec ended that did run to some end. */
+/** How an exec ended that was started and whose end is known. */
 export type Exit = ExitRecord & { status: Exclude<ExitRecord['status'], 'failed' | 'lost'> };
 
 /**

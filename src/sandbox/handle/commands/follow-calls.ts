@@ -1,10 +1,10 @@
 import type { WorkingConnection } from '../../protocol/supervisor-connection.ts';
 import type { RunOptions } from '../../api/commands.ts';
 
-/** Code needs longer than this to come to its first call, and most commands are over by then; a call made sooner waits. Milliseconds. */
+/** Calls are followed only after this time: most commands have ended by then, and code needs longer for its first call. An earlier call waits. Milliseconds. */
 const FIRST_CALL_MS = 10;
 
-/** Follows the calls of tools that an exec's code makes while the exec itself is followed; whatever goes wrong with the exec, its own follower says. */
+/** Follows the tool calls of an exec's code while the exec itself is followed. Errors of the exec are reported by `running` only. */
 export async function followCalls<End>(
   connection: WorkingConnection,
   execId: string,

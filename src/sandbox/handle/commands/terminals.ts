@@ -5,14 +5,14 @@ import type { WorkingConnection } from '../../protocol/supervisor-connection.ts'
 import type { Pty, PtyFollow, PtyOptions } from '../../api/terminals.ts';
 import { exitOf } from './exit-of.ts';
 
-/** A terminal's output is journalled like any other; what it shows beyond this is not. */
+/** A terminal's output is journalled like any other, up to this size. */
 const MAX_OUTPUT_BYTES = 1024 ** 3;
 const MAX_SIZE = 1000;
 const FRAME_HEADER_BYTES = 5;
 const TERMINAL = 'terminal';
 const MAX_FRAME_BYTES = 512 * 1024;
 
-/** Starts a program in a terminal of its own and attaches to it. */
+/** Starts a program in a new terminal and attaches to it. */
 export async function openPty(connection: WorkingConnection, sandboxId: string, options: PtyOptions & PtyFollow): Promise<Pty> {
   const { columns = 80, rows = 24, command } = options;
   for (const size of [columns, rows]) checkSize(size);
@@ -86,7 +86,7 @@ function follow(connection: WorkingConnection, sandboxId: string, ptyId: string,
   };
 }
 
-/** As terminal.py reads it: a letter, a length, a payload. */
+/** The format that terminal.py reads: a letter, a length, a payload. */
 function encode(kind: string, payload: Uint8Array): Buffer {
   const frame = Buffer.alloc(FRAME_HEADER_BYTES + payload.byteLength);
   frame.write(kind, 0, 'latin1');

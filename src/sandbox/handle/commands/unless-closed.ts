@@ -1,4 +1,4 @@
-/** As much of a stream as is needed here; those of tar-stream are not Node's own. */
+/** The part of a stream that is needed here. The streams of tar-stream are not Node's own. */
 interface Closing {
   destroyed: boolean;
   once(event: 'close', listener: () => void): unknown;
@@ -6,8 +6,8 @@ interface Closing {
 }
 
 /**
- * Waits for something that a stream will do, or for its end: one whose other side has gone away never drains. Leaves no listener behind, since a transfer
- * waits once for each piece.
+ * Waits for an event of a stream, or for its end: a stream whose other side is closed never drains. Removes its listener, since a transfer waits once for
+ * each piece.
  */
 export async function unlessClosed(stream: Closing, wait: Promise<unknown>): Promise<void> {
   if (stream.destroyed) return;

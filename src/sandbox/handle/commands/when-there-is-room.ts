@@ -4,16 +4,16 @@ import type { ExecSpec, WorkingConnection } from '../../protocol/supervisor-conn
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
-/** As the supervisor says it; what else keeps a command from starting is an error. */
+/** The supervisor's message. Any other reason why a command does not start is an error. */
 const FULL = /^\d+ commands run already$/;
 
-/** The same connection, on which commands that are too many at once for a sandbox wait until others have ended; the first that waits is the first to try again. */
+/** The same connection, on which commands beyond the limit of a sandbox wait until others have ended. The first that waits is the first to try again. */
 export function whenThereIsRoom(connection: WorkingConnection): WorkingConnection {
-  /** Resolved when the command was started, or failed to. By the ids of those that wait. */
+  /** By the id of each command that waits: resolved when it was started or could not be started. */
   const waiting = new Map<string, Promise<void>>();
   let last = Promise.resolve();
 
-  /** Starts it in its turn. Whoever follows it attaches to it afterwards: the same id twice is one command. */
+  /** Starts a command in its turn. A caller that follows it attaches to it afterwards: the same id twice is one command. */
   const startInTurn = async (spec: ExecSpec, signal: AbortSignal | undefined): Promise<void> => {
     const before = last;
     let pass: () => void = () => undefined;
@@ -37,7 +37,7 @@ export function whenThereIsRoom(connection: WorkingConnection): WorkingConnectio
     await startInTurn(spec, signal);
     return ask();
   };
-  /** What is sent right behind a command that has to wait finds none. */
+  /** A request that is sent right after a command that has to wait does not find the command; it is repeated once the command was started. */
   const behind = async <T>(execId: string, ask: () => Promise<T>): Promise<T> => {
     try {
       return await ask();
@@ -83,7 +83,7 @@ async function unlessAborted(wait: Promise<void>, execId: string, signal: AbortS
   }
 }
 
-/** There is nothing to let go of. */
+/** The command was never started, so the error is not `DETACHED`. */
 function neverBegun(execId: string): Error {
   return failure('INTERRUPTED', { callId: execId });
 }

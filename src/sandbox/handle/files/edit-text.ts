@@ -5,8 +5,8 @@ import { detectEncoding, encodeText } from './encoding.ts';
 const SHOWN_LINES = 10;
 
 /**
- * Replaces text in a file's bytes; nothing but the one place changes. Line ends of the edit become those of the file.
- * @throws FILE_FAILED when the text is not there exactly once.
+ * Replaces a text in a file's bytes and changes no other byte. Line ends of the edit become those of the file.
+ * @throws FILE_FAILED when the text does not occur exactly once.
  */
 export function editText(bytes: Buffer, { oldText, newText }: { oldText: string; newText: string }, path: string): { bytes: Buffer; edit: FileEdit } {
   const detected = detectEncoding(bytes);
@@ -34,7 +34,7 @@ export function editText(bytes: Buffer, { oldText, newText }: { oldText: string;
   };
 }
 
-/** A file counts as one with CRLF when each of its lines has it. */
+/** A file uses CRLF when each of its lines ends with it. */
 function usesCrLf(bytes: Buffer, encode: (text: string) => Buffer): boolean {
   const all = findAll(bytes, encode('\n'), 1).length;
   return all > 0 && findAll(bytes, encode('\r\n'), 1).length === all;
@@ -44,7 +44,7 @@ function withCrLf(text: string): string {
   return text.replaceAll(/\r?\n/g, '\r\n');
 }
 
-/** Also places that overlap: text that is there twice in any way is not there once. */
+/** Includes places that overlap: the text then does not occur exactly once. */
 function findAll(bytes: Buffer, sought: Buffer, unit: number): number[] {
   const places: number[] = [];
   for (let place = bytes.indexOf(sought); place >= 0; place = bytes.indexOf(sought, place + 1)) {

@@ -1,13 +1,13 @@
 import { failure } from '../../../contracts/errors.ts';
 
-/** What can be told from the bytes alone. `binary`: no text. */
+/** Encodings that can be detected from the bytes alone. `binary`: not a text. */
 export type DetectedEncoding = 'utf-8' | 'utf-8-bom' | 'utf-16le' | 'utf-16be' | 'windows-1252' | 'binary';
 
-/** Bytes that are worth looking at to tell an encoding. */
+/** Number of bytes that are read to detect an encoding. */
 export const DETECTION_BYTES = 65_536;
 
 const WESTERN = 'windows-1252';
-/** Its bytes from 0x80 to 0x9f. */
+/** The characters of the bytes 0x80 to 0x9f. */
 const WESTERN_C1 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 const MARKS: [DetectedEncoding, number[]][] = [
@@ -16,7 +16,7 @@ const MARKS: [DetectedEncoding, number[]][] = [
   ['utf-16be', [0xfe, 0xff]],
 ];
 
-/** Guesses the encoding of a file from its bytes; `whole` is false when only its beginning is given. */
+/** Guesses the encoding of a file from its bytes. `whole` is false when only the beginning of the file is given. */
 export function detectEncoding(bytes: Uint8Array, whole = true): DetectedEncoding {
   const marked = MARKS.find(([, mark]) => mark.every((byte, index) => bytes[index] === byte));
   if (marked) return marked[0];
@@ -31,8 +31,8 @@ export function detectEncoding(bytes: Uint8Array, whole = true): DetectedEncodin
 }
 
 /**
- * Text of bytes. A byte order mark is not part of the text.
- * @throws INVALID_ARGUMENT for an encoding that is not known, FILE_FAILED when the bytes are not of it.
+ * Decodes bytes. A byte order mark is not part of the text.
+ * @throws INVALID_ARGUMENT for an unknown encoding, FILE_FAILED when the bytes are not valid in it.
  */
 export function decodeText(bytes: Uint8Array, encoding: string, path: string): string {
   const name = encoding === 'auto' ? detectEncoding(bytes) : encoding;
@@ -47,8 +47,8 @@ export function decodeText(bytes: Uint8Array, encoding: string, path: string): s
 }
 
 /**
- * Bytes of a text; the encodings with a mark (`utf-8-bom`) begin with it.
- * @throws INVALID_ARGUMENT for an encoding that cannot be written, or a character that it does not have.
+ * Encodes a text. Only `utf-8-bom` adds a byte order mark.
+ * @throws INVALID_ARGUMENT for an encoding that cannot be written, or that does not have a character of the text.
  */
 export function encodeText(text: string, encoding: string): Buffer {
   const name = normalize(encoding);
@@ -90,7 +90,7 @@ function decodeWestern(bytes: Uint8Array): string {
     .replaceAll(/[\x80-\x9f]/g, (character) => WESTERN_C1.charAt(character.charCodeAt(0) - 0x80));
 }
 
-/** Made by decoding each byte, so that it is right for every encoding of single bytes. */
+/** Built by decoding each byte, so that it is correct for every single-byte encoding. */
 function singleByteTable(encoding: string): Map<string, number> {
   const decoder = createDecoder(encoding);
   const decode = encoding === WESTERN ? decodeWestern : (bytes: Uint8Array): string => decoder.decode(bytes);
@@ -100,7 +100,7 @@ function singleByteTable(encoding: string): Map<string, number> {
       const character = decode(Uint8Array.of(byte));
       if (character.length === 1) table.set(character, byte);
     } catch {
-      // Not a character by itself, or none at all.
+      // This byte alone is not a character.
     }
   }
   if (table.size < 200) throw invalid(encoding, 'it can be read but not written', 'Use utf-8, utf-16le, utf-16be or an encoding of single bytes');

@@ -7,22 +7,22 @@ import { editText } from './edit-text.ts';
 import { decodeText, detectEncoding, DETECTION_BYTES, encodeText } from './encoding.ts';
 import { collectPieces, PIECE_BYTES } from './pieces.ts';
 
-/** A file read without a limit may be this long; a longer one is an error, never cut in silence. */
+/** The longest file that is read without `maxBytes`. A longer one is an error; it is never cut silently. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MAX_ENTRIES = 10_000;
 const MOST_ENTRIES = 100_000;
-/** Each attempt that is in vain means that another one has written. */
+/** Each failed attempt means that another caller or a command has written the file. */
 const EDIT_ATTEMPTS = 100;
 const READ_ATTEMPTS = 20;
 const WRITTEN_AT_ONCE = 8;
 
-/** What is left of content when it was parsed. */
+/** The forms of content after it was parsed. */
 type Parsed = string | Uint8Array | AsyncIterable<Uint8Array>;
 
 /** Transfers of files and directories, and watches, have functions of their own. */
 type FileOperations = Omit<SandboxFiles, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory' | 'watch'>;
 
-/** All about single files, over a connection. */
+/** Operations on files and directories, without transfers to and from this machine. */
 export function createFileOperations(connection: WorkingConnection): FileOperations {
   return {
     readFile: ((path: string, options?: { maxBytes?: number; encoding?: string }) => readWhole(connection, path, options)) as SandboxFiles['readFile'],
@@ -33,7 +33,7 @@ export function createFileOperations(connection: WorkingConnection): FileOperati
     async listFiles(path, { recursive = false, maxEntries, pattern } = {}) {
       const asked = maxEntries ?? DEFAULT_MAX_ENTRIES;
       const { files, truncated } = await connection.listFiles(path, { recursive, maxEntries: asked, ...(pattern !== undefined && { pattern }) });
-      // Whoever names a number has asked for no more than that.
+      // A caller that gives `maxEntries` wants at most that many.
       if (!truncated || maxEntries !== undefined) return files;
       const problem = `has more than ${asked} entries; narrow it with a pattern, list its directories one by one, or take up to ${MOST_ENTRIES} with maxEntries`;
       throw failure('FILE_FAILED', { path, problem });
@@ -64,11 +64,11 @@ async function readWhole(connection: WorkingConnection, path: string, options: {
   return encoding === undefined ? bytes : decodeText(bytes, encoding, path);
 }
 
-/** Reads a file as it was at one moment: one that is written in place meanwhile is read again. */
+/** Reads a file as it was at one moment: a file that is written in place during the read is read again. */
 async function readSettled(connection: WorkingConnection, path: string, maxBytes: number): ReturnType<WorkingConnection['readFile']> {
   for (let attempt = 1; ; attempt += 1) {
     const read = await connection.readFile(path, maxBytes);
-    // Supervisors of earlier images tell a change only by the size.
+    // Supervisors of earlier images show a change only by the size.
     if (read.version !== '' && read.bytes.length === Math.min(read.size, maxBytes)) return read;
     if (attempt === READ_ATTEMPTS) throw failure('FILE_CHANGED', { path, problem: `it was being written each of the ${READ_ATTEMPTS} times that it was read` });
     await new Promise((resolve) => setTimeout(resolve, attempt));
@@ -76,15 +76,15 @@ async function readSettled(connection: WorkingConnection, path: string, maxBytes
 }
 
 /**
- * Each piece is a request of its own: a stream that nobody reads holds nothing open, and a sandbox may rest between two pieces. The next piece is asked for
- * while this one is used.
+ * Each piece is a separate request: a stream that is not read keeps nothing open, and a sandbox may rest between two pieces. The next piece is requested while
+ * the caller uses this one.
  */
 async function* readPieces(connection: WorkingConnection, path: string, options: { offset?: number; maxBytes?: number } = {}): AsyncGenerator<Buffer> {
   let offset = options.offset ?? 0;
   const end = offset + (options.maxBytes ?? Number.MAX_SAFE_INTEGER - offset);
   const ask = () => {
     const asked = connection.readFile(path, Math.min(PIECE_BYTES, end - offset), offset);
-    // Whoever stops reading does not hear of it.
+    // A caller that stops reading never awaits it.
     asked.catch(() => undefined);
     return asked;
   };
@@ -115,7 +115,7 @@ async function writeFiles(connection: WorkingConnection, files: FileToWrite[]): 
   const failures: unknown[] = [];
   const waiting = files.values();
   const work = async () => {
-    // Shared by all: each takes the next.
+    // All workers share the iterator: each takes the next file.
     for (const { path, data, ...options } of waiting) {
       await writeFile(connection, path, data as Parsed, options).catch((error: unknown) => failures.push(error));
     }
@@ -139,20 +139,20 @@ async function writePieces(
       last = connection.writePart(path, uploadId, piece, { offset: size, parents });
       last.catch(() => undefined);
       size += piece.byteLength;
-      // The first makes the file; of the others two are on their way at a time.
+      // The first part creates the file. After that, two parts at a time are on their way.
       await (before ?? last);
     }
     await (last ?? connection.writePart(path, uploadId, Buffer.alloc(0), { offset: 0, parents }));
     await connection.commitParts(path, uploadId, { size, ...options });
   } catch (error) {
-    // What stopped the upload may stop this, too; the error to tell is the first.
+    // The cause of the failure may also prevent the clean-up; the first error is the one to report.
     await last?.catch(() => undefined);
     await connection.dropParts(path, uploadId).catch(() => undefined);
     throw error;
   }
 }
 
-/** Reads, changes and writes; what somebody else wrote in between is never overwritten. */
+/** Reads, changes and writes. A change that was written in between is never overwritten. */
 async function editFile(connection: WorkingConnection, path: string, edit: { oldText: string; newText: string }): Promise<FileEdit> {
   if (edit.oldText === '') {
     const exists = () => failure('FILE_FAILED', { path, problem: 'is there already; give the text to replace' });
@@ -179,7 +179,7 @@ async function editFile(connection: WorkingConnection, path: string, edit: { old
   }
 }
 
-/** Of the two paths, an error of the kernel does not say which is missing. */
+/** An error of the kernel does not say which of the two paths is missing. */
 async function rename(connection: WorkingConnection, from: string, to: string): Promise<void> {
   try {
     await connection.rename(from, to);
@@ -197,7 +197,7 @@ async function fileInfo(connection: WorkingConnection, path: string): Promise<Fi
     const { bytes, size } = await connection.readFile(path, DETECTION_BYTES);
     return { ...info, encoding: detectEncoding(bytes, size <= bytes.length) };
   } catch (error) {
-    // Not readable, or gone just now.
+    // The file is not readable, or was removed meanwhile.
     if (isFailure(error, 'FILE_FAILED') || isFailure(error, 'FILE_NOT_FOUND')) return info;
     throw error;
   }

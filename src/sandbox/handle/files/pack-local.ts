@@ -7,7 +7,7 @@ import { unlessClosed } from '../commands/unless-closed.ts';
 
 const CHUNK_BYTES = 65_536;
 
-/** A directory of this machine as a tar, produced at the pace of its reader. What cannot be read is told to `onFailure`, and the rest goes on. */
+/** A directory of this machine as a tar, produced at the pace of its reader. What cannot be read is reported to `onFailure`, and the rest continues. */
 export function packLocal(root: string, onFailure: (path: string, problem: string) => void): AsyncIterable<Uint8Array> {
   const tar = pack();
   packBelow(tar, root, onFailure).then(
@@ -56,7 +56,7 @@ async function packOne(tar: Pack, root: string, relative: string, onFailure: (pa
   return 'other';
 }
 
-/** Exactly as many bytes as the header says, whatever happens to the file meanwhile. */
+/** Writes exactly as many bytes as the header says, even if the file grows or shrinks meanwhile. */
 async function packContent(
   tar: Pack,
   header: { name: string; mode: number; mtime: Date; size: number },

@@ -1,7 +1,7 @@
-/** Of a stream, what is held in memory and sent at once. */
+/** Size of the pieces in which a stream is held in memory and sent. */
 export const PIECE_BYTES = 4 * 1024 * 1024;
 
-/** Gathers the chunks of a source into pieces of `size` bytes; the last is what is left. */
+/** Gathers the chunks of a source into pieces of `size` bytes; the last piece may be shorter. */
 export async function* collectPieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
   let chunks: Uint8Array[] = [];
   let held = 0;

@@ -1,4 +1,4 @@
-/** True for what the operating system of this machine refused. */
+/** True for an error of this machine's operating system. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return typeof error === 'object' && error !== null && 'syscall' in error && 'message' in error;
 }

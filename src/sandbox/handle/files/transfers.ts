@@ -15,13 +15,13 @@ import { createUnpacker, type Unpacker } from './unpack-local.ts';
 const MAX_DOWNLOAD_BYTES = 16 * 1024 ** 3;
 const MAX_FAILURES = 100;
 const DEFAULT_MODE = 0o644;
-/** As many as Linux follows. */
+/** The number of links that Linux follows. */
 const MOST_LINKS = 40;
 
 type Files = Pick<WorkerHandle, 'readFileStream' | 'writeFile'>;
 type Transfers = Pick<WorkerHandle, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory'>;
 
-/** Files and directories between this machine and the sandbox, as streams: memory stays flat whatever their size. */
+/** Transfers files and directories between this machine and the sandbox as streams, so that memory does not grow with their size. */
 export function createTransfers(connection: WorkingConnection, files: Files): Transfers {
   return {
     async uploadFile(localPath, path, options = {}) {
@@ -72,7 +72,7 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
   };
 }
 
-/** A file of this machine, piece by piece. One that shrinks or grows on the way is an error: half of it would pass for the whole. */
+/** Reads a file of this machine in pieces. A file that shrinks or grows during the read is an error: the copy would be incomplete. */
 async function* wholeOf(localPath: string, size: number): AsyncIterable<Uint8Array> {
   let read = 0;
   for await (const piece of createReadStream(localPath, { highWaterMark: PIECE_BYTES })) {
@@ -85,7 +85,7 @@ async function* wholeOf(localPath: string, size: number): AsyncIterable<Uint8Arr
   throw failure('FILE_FAILED', { path: localPath, problem });
 }
 
-/** Of what a link leads to. */
+/** Follows links: the mode is that of the target. */
 async function modeOf(connection: WorkingConnection, path: string): Promise<number> {
   let place = path;
   for (let links = 0; links < MOST_LINKS; links += 1) {
@@ -96,7 +96,7 @@ async function modeOf(connection: WorkingConnection, path: string): Promise<numb
   return DEFAULT_MODE;
 }
 
-/** Tells of each piece that goes by. */
+/** Reports the size of each piece that passes. */
 async function* counted(pieces: AsyncIterable<Uint8Array>, { onBytes }: TransferProgress): AsyncIterable<Uint8Array> {
   for await (const piece of pieces) {
     onBytes?.(piece.length);
@@ -110,7 +110,7 @@ async function downloadFile(files: Files, path: string, localPath: string, optio
     await placeWhole(localPath, async (beside) => {
       const file = await open(beside, 'wx', 0o644);
       try {
-        // Holes stay holes: a sparse file of the sandbox must not fill this machine's disk.
+        // Keeps holes: a sparse file of the sandbox must not fill this machine's disk.
         await writeSparse(file, counted(files.readFileStream(path), options));
         await file.chmod(options.mode);
       } finally {
@@ -125,7 +125,7 @@ function toReport(end: TransferEnd, ours: TransferReport['failures']): TransferR
   return { files: end.files, bytes: end.bytes, failures: [...ours, ...theirs].slice(0, MAX_FAILURES), failed: end.failed + ours.length };
 }
 
-/** What goes wrong on this machine's side, as an error of the table. */
+/** Translates errors of this machine's file system into errors of the table. */
 async function local<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -19,8 +19,7 @@ const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | con
 const MAX_FAILURES = 10_000;
 
 /**
- * Writes a tar that a guest made below `root`. Only regular files and directories are taken, never through a link, and no more than
- * `maxBytes`: the tar may be made to do harm.
+ * Writes a tar from a guest below `root`. The tar is untrusted: only regular files and directories are written, never through a link, and at most `maxBytes`.
  */
 export function createUnpacker(root: string, source: string, maxBytes: number): Unpacker {
   const tar = extract();
@@ -51,7 +50,7 @@ export function createUnpacker(root: string, source: string, maxBytes: number): 
   return {
     async write(chunk) {
       if (!tar.write(chunk)) await unlessClosed(tar, new Promise<void>((resolve) => tar.once('drain', () => resolve())));
-      // What ended it says why.
+      // Throws the error that ended the stream.
       if (tar.destroyed) await finished;
     },
     async end() {
@@ -63,7 +62,7 @@ export function createUnpacker(root: string, source: string, maxBytes: number): 
   };
 }
 
-/** What was wrong with one entry, or nothing. */
+/** Returns what is wrong with an entry; undefined when it was written. */
 async function writeEntry(root: string, header: Header, content: AsyncIterable<Buffer>): Promise<string | undefined> {
   const parts = header.name.split('/').filter((part) => part !== '' && part !== '.');
   if (header.name.startsWith('/') || parts.includes('..') || header.name.includes('\0')) return 'leads out of the directory';
@@ -80,7 +79,7 @@ async function writeEntry(root: string, header: Header, content: AsyncIterable<B
   }
 }
 
-/** Undefined when something else than a directory is in the way. */
+/** Undefined when a part of the path exists and is not a directory. */
 async function makeDirectories(root: string, parts: string[]): Promise<string | undefined> {
   let directory = root;
   for (const part of parts) {

@@ -2,10 +2,10 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { WorkingConnection, WatchLine } from '../../protocol/supervisor-connection.ts';
 import type { FileEvent, FileWatch } from '../../api/files.ts';
 
-/** Events that wait for their reader; beyond, they are replaced by one `overflow`. */
+/** The most events that wait for their reader. When there are more, one `overflow` replaces them all. */
 const MAX_WAITING = 10_000;
 
-/** Resolves when the watch is in place. */
+/** Resolves when the watch is active. */
 export async function watchFiles(connection: WorkingConnection, path: string, { recursive = false }: { recursive?: boolean } = {}): Promise<FileWatch> {
   const stop = new AbortController();
   const queue = createQueue();
@@ -47,7 +47,7 @@ export async function watchFiles(connection: WorkingConnection, path: string, { 
 interface Queue {
   add(event: FileEvent): void;
   end(error?: Error): void;
-  /** Undefined when there will be no more. */
+  /** Undefined when there are no more events. */
   next(): Promise<FileEvent | undefined>;
   readonly ended: Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 const BLOCK = 4096;
 const ZEROS = Buffer.alloc(BLOCK);
 
-/** Writes pieces to a new file and leaves holes where whole blocks are zeros, so that a sparse file stays one. Returns the size of the file. */
+/** Writes pieces to a new file and leaves holes for blocks of zeros, so that a sparse file stays sparse. Returns the size of the file. */
 export async function writeSparse(file: FileHandle, pieces: AsyncIterable<Uint8Array>): Promise<number> {
   let position = 0;
   for await (const piece of pieces) {
@@ -19,7 +19,7 @@ export async function writeSparse(file: FileHandle, pieces: AsyncIterable<Uint8A
   return position;
 }
 
-/** Where the blocks that are like the first one, holes or not, end. */
+/** End of the run of blocks that are all holes, or all not holes, like the first one. */
 function runEnd(bytes: Buffer, start: number): number {
   const hole = isHole(bytes, start);
   let end = start;

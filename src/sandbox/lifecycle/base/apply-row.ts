@@ -1,12 +1,12 @@
 import type { Store } from '../../../store/store.ts';
 import type { Engine } from '../../engine/engine.ts';
 
-/** `gone`: the container has ended. `other`: the row asks for something else than frozen or running. */
+/** `gone`: the container has ended. `other`: the row is neither `frozen` nor `running`. */
 export type Applied = 'running' | 'frozen' | 'gone' | 'other';
 
 /**
- * Freezes or thaws the container as the row says, again until the row has not changed meanwhile. So the last act of everybody
- * who does this agrees with the newest row, in whatever order their calls reach the engine.
+ * Freezes or thaws the container as the row says, and repeats that until the row did not change meanwhile. So the last call of each process
+ * that does this agrees with the newest row, in whatever order the calls reach the engine.
  */
 export async function applyRow({ engine, rows }: { engine: Engine; rows: Store['sandboxes'] }, sandboxId: string): Promise<Applied> {
   let row = await rows.get(sandboxId);

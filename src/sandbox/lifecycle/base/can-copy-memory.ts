@@ -1,6 +1,6 @@
 import type { DockerContext } from './context.ts';
 
-/** Checkpoints can be copied where there are any, and where the operator lets a helper mount the engine's checkpoint directories. */
+/** Checkpoints can be copied when this host can make them and the operator permits a helper container that mounts the engine's checkpoint directories. */
 export async function canCopyMemory({ copyCheckpoints, capabilities }: DockerContext): Promise<boolean> {
   return copyCheckpoints && (await capabilities()).checkpoint;
 }

@@ -10,7 +10,7 @@ import { retried } from '../../../platform/retried.ts';
 
 type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'log'>;
 
-/** Answers once per engine: what an engine can do changes with its start, and then its id is asked anew by the next process. */
+/** Probes each engine, identified by its id, once per process. After an engine's settings have changed, only a new process probes it again. */
 export function createCapabilities(context: Needed): () => Promise<SandboxCapabilities> {
   const known = new Map<string, Promise<SandboxCapabilities>>();
   return async () => {
@@ -18,13 +18,13 @@ export function createCapabilities(context: Needed): () => Promise<SandboxCapabi
     if (!runtimes.includes('runsc')) return { gvisor: false, checkpoint: false, problem: 'the engine has no runtime named runsc' };
     const found = known.get(id) ?? probe(context);
     known.set(id, found);
-    // An engine that could not be asked is asked again.
+    // A probe that failed is not cached.
     found.catch(() => known.delete(id));
     return found;
   };
 }
 
-/** Puts a tiny container to disk and wakes it. Version numbers tell too little: it depends on the engine, the runtime, their settings and the kernel together. */
+/** Checkpoints and restores a small container. Version numbers are not enough: the result depends on the engine, the runtime, their settings and the kernel. */
 async function probe(context: Needed): Promise<SandboxCapabilities> {
   const { engine, installation, standardImage, log } = context;
   const name = `probe.${installation}-${randomBytes(4).toString('hex')}`;
@@ -32,7 +32,7 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
   let gvisor = false;
   let stage: Stage | undefined;
   try {
-    // A holder of its own, so that a look at a host leaves nothing behind.
+    // A holder of its own, so that the probe can remove all that it made.
     const holder = await engine.createHelper({ name: `${name}.holder`, image: standardImage, labels, runtime: { name: 'runc' } });
     await engine.start(holder);
     const container = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runsc', holder } });
@@ -40,7 +40,7 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
     gvisor = await engine.start(container);
     stage = 'put a container to disk and wake it';
     await engine.checkpoint(container, checkpointName(0));
-    // The engine notices the end a moment later; asked before, it takes the container for one that runs, and restores nothing.
+    // The engine notices the end a moment later. Before that it treats the container as running, and restores nothing.
     await pastCheckpoint(context, { containerName: name, generation: 0 });
     await retried(() => engine.restore(container, checkpointName(0)), { log, what: 'the first try at waking from a checkpoint' });
     if ((await engine.inspect(container))?.status === 'running') return { gvisor, checkpoint: true };
@@ -56,10 +56,10 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
   }
 }
 
-/** What gVisor was to do; until then whatever fails is not its fault. */
+/** What gVisor was asked to do. An error before the first stage is not caused by gVisor. */
 type Stage = 'run a container' | 'put a container to disk and wake it';
 
-/** The engine's words name neither the program nor a way out. */
+/** Adds to the engine's message the program and what to do, which the message does not contain. */
 async function explain(engine: Engine, stage: Stage | undefined, words: string): Promise<string> {
   const program = stage && (await engine.gvisorProgram());
   if (!program) return words;

@@ -5,8 +5,8 @@ import { describeDeath } from './describe-loss.ts';
 const TIERS = { running: 'running', paused: 'frozen', hibernated: 'hibernated', created: 'as the row says', ended: undefined } as const;
 
 /**
- * Where a sandbox is. A container that has died makes its row `lost`; one that is frozen or thawed against its row is told as it is,
- * and the row left alone: somebody may be between the two steps of a change.
+ * The tier of a sandbox. When its container has ended, the row becomes `lost`. When the container is frozen or thawed and the row says otherwise, the
+ * container's state is returned and the row stays: another caller may be between the two steps of a change.
  */
 export async function checkTier(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
   return untilSettled(sandboxId, async () => {

@@ -8,7 +8,7 @@ import type { LostExec } from './describe-loss.ts';
 import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
 import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
 
-/** A connection without work is closed after so long, and with it its bridge process in the container. Milliseconds. */
+/** An idle connection is closed after this time, together with its bridge process in the container. Milliseconds. */
 const IDLE_MS = 60_000;
 
 type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
@@ -18,16 +18,16 @@ type OpenFirst = () => Promise<Duplex>;
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
-  /** One that is there without being opened; taken first. */
+  /** A stream that is open already; it is used first. */
   given?: Duplex;
-  /** Operations that wait for an answer. */
+  /** Number of operations that wait for an answer and of the guest's open connections to other hosts. */
   users: number;
-  /** Opens its streams until the first answer, or none, of a supervisor that was just woken. */
+  /** Opens the streams to a supervisor that was just woken, until its first answer or a failure. */
   openFirst: OpenFirst | undefined;
   kept: Promise<KeptTerms>;
-  /** Reads the terms anew, which are kept until the signal is aborted. */
+  /** Reads the terms again and applies them until the signal is aborted. */
   keep: (signal: AbortSignal) => Promise<KeptTerms>;
-  /** Ends what is kept now. */
+  /** Ends the current terms. */
   keeping: AbortController;
   closing: AbortController;
   idleTimer: NodeJS.Timeout | undefined;
@@ -38,27 +38,27 @@ export interface Connections {
   /** Runs an operation over the sandbox's connection. */
   use<T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
   /**
-   * The first answer of a supervisor that was just woken, over a stream that is opened whatever the sandbox's row still says and stays with the connection.
-   * Undefined when somebody uses a connection already: that one waits for the row.
+   * Waits for the first answer of a supervisor that was just woken. The stream is opened whatever the state of the sandbox's row is, and the connection keeps
+   * it. Undefined when a connection is in use already: that one waits for the row.
    */
   greet(target: Target, open: OpenFirst): Promise<void> | undefined;
-  /** Greets the supervisor of a container that is about to be started, over its first stream. */
+  /** Uses the first stream of a container that is about to be started, and sends its supervisor a ping. */
   begin(target: Target, stream: Duplex): void;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
-  /** Commands that were cut off when the sandbox's processes last ended. */
+  /** Commands that were running when the sandbox's processes last ended. */
   lostExecs(target: Target): Promise<LostExec[]>;
-  /** `why` is the error of the operations in progress; without it they are let go of. */
+  /** Operations in progress fail with `why`; without it they are detached, and their commands continue. */
   close(sandboxId: string, why?: Error): void;
-  /** Lets go of a sandbox's stream: what is in flight goes on when the sandbox can be reached again. */
+  /** Closes a sandbox's stream: operations in flight continue when the sandbox can be reached again. */
   disconnect(sandboxId: string): void;
-  /** Reads again what holds for a sandbox; connections of the guest that were permitted before are closed. */
+  /** Reads the terms of a sandbox again; the guest's open connections to other hosts are closed. */
   renew(sandboxId: string): Promise<void>;
-  /** The same, where another process has changed it. */
+  /** The same, but only when another process has changed the egress rules. */
   refresh(sandboxId: string): Promise<void>;
-  /** Closes a connection that nobody waits on; operations in flight on a frozen sandbox wait for its thaw. */
+  /** Closes a connection that is not in use. Operations in flight on a frozen sandbox wait until it is thawed. */
   closeUnlessUsed(sandboxId: string): void;
-  /** Resolves when nothing more happens on their behalf; from then on none is opened. */
+  /** Closes all connections and refuses new ones. Resolves when all are closed and their egress decisions are reported. */
   closeAll(): Promise<void>;
   isClosed(): boolean;
 }
@@ -68,15 +68,15 @@ export function createConnections(deps: ConnectionDeps): Connections {
   const find = (target: Target, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
-    // An operation that was under way when all was closed would leave a stream behind.
+    // An operation that began before `closeAll` would leave an open stream.
     if (isClosed()) throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'this process has closed its connections to sandboxes' });
     const entry = connect(deps, target, openFirst, (change) => hold(entry, target.sandboxId, change));
     entries.set(target.sandboxId, entry);
-    // Without its terms it may not be used, and the next user has another try.
+    // A connection must not be used without its terms; the next operation opens another one.
     entry.kept.catch(() => entries.get(target.sandboxId) === entry && close(target.sandboxId));
     return entry;
   };
-  /** Counts those who need the connection; without any it is closed after a while. */
+  /** Counts the users of the connection; without users it is closed after `IDLE_MS`. */
   const hold = (entry: Entry, sandboxId: string, change: 1 | -1) => {
     clearTimeout(entry.idleTimer);
     entry.users += change;
@@ -87,7 +87,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     const entry = find(target, openFirst);
     hold(entry, target.sandboxId, 1);
     try {
-      // Ahead of anything of the guest's.
+      // Before the operation, which may start a command of the guest.
       (await entry.kept).ensureEgress();
       return await operation(entry.connection);
     } finally {
@@ -161,12 +161,12 @@ async function keepAnew(entry: Entry | undefined): Promise<void> {
   (await entry.kept).ensureEgress();
 }
 
-/** Rules that another process has changed hold from the next connection of the guest on, and break those that were permitted before. */
+/** When another process has changed the egress rules, they apply to the guest's next connection, and its open connections are closed. */
 async function renewIfChanged(entry: Entry | undefined): Promise<void> {
   if (entry === undefined) return;
   const kept = await entry.kept;
   if (await kept.isCurrent()) return;
-  // Unless another connection of the guest has found the same meanwhile.
+  // Only once, when several connections of the guest find the change at the same time.
   if ((await entry.kept) === kept) await keepAnew(entry);
 }
 
@@ -179,7 +179,7 @@ async function admit(entry: Entry, tunnel: Duplex): Promise<void> {
   }
 }
 
-/** It may have been destroyed before it was up; whoever needs it meets the same. */
+/** Logs a failed ping of a new supervisor. The sandbox may be destroyed already; the next operation on it reports the error. */
 function tellSilence({ log }: ConnectionDeps, { sandboxId }: Target, error: unknown): void {
   log.debug({ sandboxId, err: error }, 'a new supervisor did not answer over its first stream');
 }
@@ -218,7 +218,7 @@ function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | un
   return entry;
 }
 
-/** The connection is closed at once; the promise is of what is left to tell. */
+/** Closes the connection at once. The promise resolves when the remaining egress decisions are reported. */
 async function leave(entry: Entry, why: Error | undefined): Promise<void> {
   clearTimeout(entry.idleTimer);
   entry.closing.abort();

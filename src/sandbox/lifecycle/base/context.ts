@@ -22,7 +22,7 @@ export interface DockerContext {
   blobs: BlobStore;
   jobs: CopyJobs;
   connections: Connections;
-  /** Operations in progress of this process. */
+  /** This process's operations in progress. */
   work: Work;
   openers: Openers;
   installation: string;
@@ -31,23 +31,23 @@ export interface DockerContext {
   /** Whether a checkpoint may be copied to another container through a helper that mounts the engine's checkpoints. */
   copyCheckpoints: boolean;
   capabilities: () => Promise<SandboxCapabilities>;
-  /** Fails in production where nothing keeps the disk of sandboxes within its limit. */
+  /** Fails in production when nothing limits the disk use of sandboxes. */
   checkBound: () => Promise<void>;
-  /** Age in milliseconds below which the reaper leaves things alone that no row owns. */
+  /** The reaper does not remove orphans younger than this. Milliseconds. */
   reapGraceMs: number;
-  /** Snapshots that a sandbox may have. */
+  /** The most snapshots that a sandbox may have. */
   snapshotLimit: number;
-  /** Age in milliseconds at which a snapshot without a name goes. */
+  /** Age in milliseconds at which a snapshot without a name is removed. */
   snapshotMaxAgeMs: number;
-  /** Within one process changes of one sandbox take turns; between processes the rows decide. */
+  /** Runs the changes of one sandbox by this process one after the other. Between processes, the compare-and-set of the rows decides. */
   inTurn: <T>(sandboxId: string, change: () => Promise<T>) => Promise<T>;
   log: Logger;
 }
 
-/** Races lost in a row until an operation gives up; each loss means that somebody else has made progress. */
+/** After so many lost races an operation fails; each lost race means that another caller has made progress. */
 const MAX_ATTEMPTS = 50;
 
-/** Repeats an operation until its compare-and-set wins; `attempt` returns undefined when somebody else was first. Fails with `SANDBOX_CONFLICT`. */
+/** Repeats an operation until its compare-and-set wins; `attempt` returns undefined when another caller was first. @throws SANDBOX_CONFLICT after too many */
 export async function untilSettled<T>(sandboxId: string, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let count = 0; count < MAX_ATTEMPTS; count += 1) {
     const result = await attempt();
@@ -56,7 +56,7 @@ export async function untilSettled<T>(sandboxId: string, attempt: () => Promise<
   throw failure('SANDBOX_CONFLICT', { sandboxId });
 }
 
-/** The row of a sandbox on this host, or on none; `SANDBOX_NOT_FOUND` and, for one of another host, `SANDBOX_UNREACHABLE`. */
+/** The row of a sandbox that is on this host or archived. @throws SANDBOX_NOT_FOUND; SANDBOX_UNREACHABLE when it is on another host */
 export async function ownRow({ rows, hostId }: DockerContext, sandboxId: string): Promise<SandboxRow> {
   const row = await rows.get(sandboxId);
   if (row === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });

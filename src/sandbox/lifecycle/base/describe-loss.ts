@@ -2,7 +2,7 @@ import { contextOfExec } from '../../handle/code/context-names.ts';
 import { isServerExec } from '../../handle/code/server-names.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 
-/** How a container that nobody stopped came to its end, in words for the model and the operator. */
+/** Why a container ended that was not stopped, as text for the model and the operator. */
 export function describeDeath(state: ContainerState | undefined): string {
   if (state === undefined) return 'its container is gone';
   if (state.outOfMemory) return 'its container ran out of memory and was ended';
@@ -21,12 +21,12 @@ const COMMAND_CHARACTERS = 120;
 export function describeLoss(loss: {
   cause: string;
   filesLost: boolean;
-  /** When the snapshot was made whose files it has instead. */ filesOf?: string;
+  /** Time of the snapshot whose files replace the lost ones. */ filesOf?: string;
   execs: LostExec[];
   expected: boolean;
 }): string | undefined {
   const { cause, filesLost, filesOf, expected } = loss;
-  // They are started again when they are called, and tell it themselves.
+  // Servers are started again on their next call, and report the loss themselves.
   const execs = loss.execs.filter(({ execId }) => !isServerExec(execId));
   if (expected && !filesLost && execs.length === 0) return undefined;
   const instead = filesOf === undefined ? 'it starts empty' : `it starts with those of its snapshot of ${filesOf}`;

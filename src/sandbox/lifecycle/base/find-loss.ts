@@ -4,12 +4,12 @@ import type { DockerContext } from './context.ts';
 import { describeLoss, type LostExec } from './describe-loss.ts';
 import { pause } from '../../../common/pause.ts';
 
-/** How often the row is read while a new supervisor does not answer. Milliseconds. */
+/** Interval at which the row is read while a new supervisor does not answer. Milliseconds. */
 const CHANGE_POLL_MS = 500;
 
 /**
- * Asks the new supervisor's journal which commands died with the old container. Undefined when the row was changed meanwhile: another worker was faster, and
- * may have frozen it since.
+ * Reads from the new supervisor's journal which commands ended with the old container. Undefined when the row was changed meanwhile: another worker was
+ * faster, and may have frozen the sandbox.
  */
 export async function findLoss(
   context: DockerContext,
@@ -25,12 +25,12 @@ export async function findLoss(
   return lost === undefined ? {} : { lost };
 }
 
-/** What the engine refused may be due to another caller, who has removed or changed the sandbox meanwhile. */
+/** Whether another caller has changed the row; an error of the engine may be caused by that. */
 export async function wasChanged({ rows }: DockerContext, { sandboxId, generation }: SandboxRow): Promise<boolean> {
   return (await rows.get(sandboxId))?.generation !== generation;
 }
 
-/** The first try may share a connection with operations that fail just now, since their container has ended. */
+/** Asks a second time, because the first attempt may use a connection of operations that fail now, since the old container has ended. */
 async function askForLoss({ connections }: DockerContext, row: SandboxRow): Promise<LostExec[]> {
   try {
     return await connections.lostExecs(row);
@@ -51,7 +51,7 @@ async function unlessChanged<T>(context: DockerContext, row: SandboxRow, answer:
   }
 }
 
-/** A container that was started for a row which still says that it does not run would run unnoticed from now on. */
+/** Stops a container that was started although its row does not say `running`: no process would notice that it runs. */
 async function stopAgain(context: DockerContext, row: SandboxRow): Promise<void> {
   const { engine, log } = context;
   try {

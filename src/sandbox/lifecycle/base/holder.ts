@@ -5,8 +5,8 @@ import { LABEL } from '../../engine/labels.ts';
 export const HOLDER_ROLE = 'network-holder';
 
 /**
- * The one container of this host and installation whose network namespace, with nothing in it, all gVisor containers join: current engines cannot
- * restore a container that has a namespace of its own. Makes or starts it when need be. Returns its id.
+ * Makes sure that the holder of this host and installation runs, and returns its id. All gVisor containers join its empty network namespace, because current
+ * engines cannot restore a container that has a namespace of its own.
  */
 export async function ensureHolder({ engine, installation, standardImage }: Pick<DockerContext, 'engine' | 'installation' | 'standardImage'>): Promise<string> {
   const name = nameOf(installation);
@@ -20,8 +20,8 @@ export async function ensureHolder({ engine, installation, standardImage }: Pick
 }
 
 /**
- * Removes the holder when no container joins it any more: a process that ends may be its last user. One that is removed while another process is about to
- * join it is made anew there. Fails silently, since the reaper comes by again.
+ * Removes the holder when no container joins it any more. When it is removed while another process is about to join it, that process makes a new one. Errors
+ * are only logged, because the reaper tries again.
  */
 export async function removeIdleHolder({ engine, installation, log }: Pick<DockerContext, 'engine' | 'installation' | 'log'>): Promise<void> {
   try {

@@ -4,42 +4,42 @@ import type { SandboxTerms } from '../../protocol/caller.ts';
 import type { SupervisorConnection } from '../../protocol/supervisor-connection.ts';
 import type { Egress } from '../../egress/create-egress.ts';
 
-/** What holds for a sandbox by its row: its terms, its way out if it has one, and what programs have to trust there. */
+/** Reads from a sandbox's row its terms, its egress if it has any, and the certificate that its programs have to trust. */
 export type TermsOf = (sandboxId: string) => Promise<FoundTerms>;
 
 interface FoundTerms {
   terms: SandboxTerms;
   egress?: Egress;
   certificate?: string;
-  /** Whether the row still has the same rules about hosts. */
+  /** Whether the row still has the same egress rules. */
   isCurrent: () => Promise<boolean>;
 }
 
 export interface KeptTerms {
   terms: SandboxTerms;
-  /** Serves the way out, if there is one and nothing does. Its request goes ahead of what is asked afterwards, on this stream and on every later one. */
+  /** Starts to serve egress, if the sandbox has any and it is not served yet. The request is sent before all later operations, on this and on later streams. */
   ensureEgress(): void;
-  /** Takes a connection of the guest. */
+  /** Handles a connection of the guest to another host. */
   accept(tunnel: Duplex): void;
-  /** False when the row has other rules about hosts by now. While the database is away those that are known hold. */
+  /** False when the row has other egress rules now. True when the database is unavailable. */
   isCurrent(): Promise<boolean>;
-  /** Breaks the guest's connections and tells what was not told yet. */
+  /** Closes the guest's connections and reports the decisions that are not reported yet. */
   close(): Promise<void>;
 }
 
 interface Over {
   connection: SupervisorConnection;
   signal: AbortSignal;
-  /** Keeps our own connection while the guest has one outside. */
+  /** Keeps the connection to the supervisor open while the guest has a connection to another host. */
   hold: (change: 1 | -1) => void;
-  /** Given each connection of the guest. */
+  /** Called with each connection of the guest to another host. */
   onTunnel: (tunnel: Duplex) => void;
 }
 
-/** On the loopback of each sandbox that has a way out. */
+/** Port on the loopback interface of each sandbox that has egress. */
 const EGRESS_PORT = 15_080;
 
-/** Keeps what holds for a sandbox, over its connection. A way out that cannot be served is closed. */
+/** Applies the terms of a sandbox over its connection. When egress cannot be served, the sandbox has none until the next operation. */
 export async function keepTerms({ termsOf, log }: { termsOf: TermsOf; log: Logger }, sandboxId: string, over: Over): Promise<KeptTerms> {
   const { terms, egress, certificate, isCurrent: ask } = await termsOf(sandboxId);
   const isCurrent = async () =>

@@ -3,19 +3,19 @@ import type { SandboxOptions } from '../../../contracts/agent.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import { stableJson } from '../../../common/stable-json.ts';
 
-/** What a process knows of the pools that it keeps. */
+/** What a process knows about the pools that it keeps. */
 export interface KeptPools {
-  /** Key of the pool whose sandboxes are what these options ask for; undefined when none is kept. */
+  /** Key of the pool whose sandboxes match these options; undefined when this process keeps no such pool. */
   keyFor(options: SandboxOptions): string | undefined;
-  /** Called with the key of a pool that has given one away. */
+  /** Called after a warm sandbox was claimed. */
   claimed: () => void;
   set(options: SandboxOptions, key: string): void;
-  /** Ids of warm sandboxes that this process has talked to, by key of their pool. Some may be gone by now. */
+  /** Ids of warm sandboxes that this process has connected to, by key of their pool. Some may not exist any more. */
   met: Map<string, string[]>;
   clear(): void;
 }
 
-/** Options that make no difference to the container: they say when it rests and what becomes of it. */
+/** Options that do not change the container. */
 const NOT_OF_THE_CONTAINER: ReadonlySet<string> = new Set([
   'template',
   'freezeAfterMs',
@@ -44,7 +44,7 @@ export function createKeptPools(): KeptPools {
   };
 }
 
-/** Sandboxes of one key are alike: same options, same image, down to its bytes. */
+/** Sandboxes with the same key have the same options for the container and the same image, identified by its content. */
 export function poolKeyOf(options: SandboxOptions, made: { installation: string; imageId: string; runtime: string }): string {
   return createHash('sha256')
     .update(stableJson([shapeOf(options), made]))
@@ -52,7 +52,7 @@ export function poolKeyOf(options: SandboxOptions, made: { installation: string;
     .slice(0, 32);
 }
 
-/** Whether a sandbox hibernates decides its runtime; after how long does not. */
+/** The runtime depends on whether a sandbox hibernates, not on the time after which it does. */
 function shapeOf({ hibernateAfterMs = 0, ...options }: SandboxOptions): string {
   const kept = Object.entries(options).filter(([name, value]) => value !== undefined && !NOT_OF_THE_CONTAINER.has(name));
   return stableJson({ ...(Object.fromEntries(kept) as JsonObject), hibernates: hibernateAfterMs > 0 });

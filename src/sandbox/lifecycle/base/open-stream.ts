@@ -18,12 +18,13 @@ const RESTING: ReadonlySet<ContainerState['status']> = new Set(['paused', 'hiber
 const FROZEN_POLL_MS = { first: 50, longest: 1000 };
 
 /**
- * A stream to the supervisor of a container that should run. A frozen container is thawed only when its row says that it runs; otherwise this
- * waits until somebody wakes it, or `closing` aborts; so it does while the sandbox is frozen or hibernated by its row. Fails with `SANDBOX_LOST` when the container does not run any more.
+ * Opens a stream to the supervisor of a container that should run. A frozen container is thawed only when its row is `running`. While the row is
+ * `frozen` or `hibernated`, this waits until a caller wakes the sandbox or `closing` is aborted.
+ * @throws SANDBOX_LOST when the container does not run any more.
  */
 export async function openStream(deps: OpenStreamDeps, target: Target, closing: AbortSignal): Promise<Duplex> {
   for (let delay = FROZEN_POLL_MS.first; ; delay = Math.min(delay * 2, FROZEN_POLL_MS.longest)) {
-    // A bridge into a container that is being put to disk or copied would keep it from that.
+    // A bridge into a container that is being checkpointed or copied would prevent that.
     const state = (await deps.rows.get(target.sandboxId))?.state;
     const resting = state === 'hibernated' || state === 'frozen';
     const stream = resting ? undefined : await deps.engine.openBridge(target.containerName);
@@ -36,14 +37,14 @@ export async function openStream(deps: OpenStreamDeps, target: Target, closing: 
   }
 }
 
-/** Why there is no way in: the sandbox is frozen as it should be; or something that is over now. */
+/** Why no stream could be opened: the sandbox is frozen on purpose; or the obstacle has passed, and the caller tries again. */
 async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: Target): Promise<'frozen' | 'passed'> {
   const container = await engine.inspect(containerName);
   const state = (await rows.get(sandboxId))?.state;
   if (state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
   if (container?.status === 'running') return 'passed';
   if (container === undefined || !RESTING.has(container.status) || state === 'stopped' || state === 'lost') throw lost(sandboxId, state, container);
-  // The worker that put it to disk sees that another had woken it meanwhile, and wakes it again.
+  // The worker that hibernates it finds that the row was changed meanwhile, and wakes it again.
   if (state !== 'running' || container.status === 'hibernated') return 'frozen';
   await applyRow({ engine, rows }, sandboxId);
   return 'passed';

@@ -1,10 +1,10 @@
-/** Who opens which sandboxes in this process at the moment: one that is refused must not take away what another of them gets. */
+/** The calls of this process that open each sandbox now. An open that fails must not remove the sandbox while another open of it may succeed. */
 export interface Openers {
   enter(sandboxId: string): Opener;
 }
 interface Opener {
   succeed(): void;
-  /** True for the last of those at once, when none of them has got the sandbox. */
+  /** True for the last of several concurrent opens, when none of them succeeded. */
   fail(): boolean;
 }
 

@@ -4,13 +4,13 @@ import type { DockerContext } from './context.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { pause } from '../../../common/pause.ts';
 
-/** The engine notices an end within a moment; to write a big memory takes longer. Milliseconds. */
+/** The engine notices the end of a container within a moment; writing much memory takes longer. Milliseconds. */
 const POLL_MS = { first: 20, longest: 200 };
 const ATTEMPTS = 600;
 
 /**
- * The container of a hibernated row, once no checkpoint is being written for that row any more. Nobody restores a checkpoint before he has moved the
- * row on; so a container that runs beside a checkpoint with the row's own number is one that is being put to disk.
+ * Waits until no checkpoint is being written for a hibernated row, and returns its container. A caller gives the row a new generation before it restores a
+ * checkpoint. So, while a container runs and has a checkpoint with the row's own generation, that checkpoint is being written.
  */
 export async function pastCheckpoint(
   { engine }: Pick<DockerContext, 'engine'>,

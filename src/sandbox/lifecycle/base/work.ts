@@ -3,14 +3,14 @@ import type { Target } from './open-stream.ts';
 
 export type Operation<T> = (connection: SupervisorConnection) => Promise<T>;
 
-/** The operations in progress of this process. Each finds its sandbox awake, and none waits for a sandbox that rests without a reason. */
+/** This process's operations in progress. Wakes a resting sandbox for each of them. */
 export interface Work {
   /**
-   * Runs an operation whose caller waits for it, and wakes the sandbox for it first. While it lasts, a freeze that was not a pause is held off, or
-   * undone where another process has made it. It fails when the sandbox is stopped, lost or destroyed.
+   * Wakes the sandbox and runs an operation whose caller waits for it. During the operation, a freeze by this process that is not a pause has no
+   * effect, and one by another process is undone. The operation fails when the sandbox is stopped, lost or destroyed.
    */
   perform<T>(target: Target, operation: Operation<T>): Promise<T>;
-  /** The same for one that has nothing to do while the sandbox rests, such as a watch: it wakes the sandbox at first, and then follows it into any rest. */
+  /** The same for an operation that has nothing to do while the sandbox rests, such as a watch: it wakes the sandbox once and does not keep it from resting. */
   observe<T>(target: Target, operation: Operation<T>): Promise<T>;
   isUnderWay(sandboxId: string): boolean;
 }

@@ -11,7 +11,7 @@ import { showValue } from '../../../common/show-value.ts';
 
 const MOST = 32;
 
-/** The source stands still for one copy only; the forks are copied from that, all or none. */
+/** The source is frozen for one copy only; all forks are made from that copy. When one fork fails, all are removed. */
 export async function fork(context: DockerContext, sandboxId: string, count: number, expiry: { ttlMs?: number } = {}): Promise<string[]> {
   if (!Number.isInteger(count) || count < 1 || count > MOST) {
     throw failure('INVALID_ARGUMENT', { what: 'count', problem: showValue(count), fix: `Use a whole number from 1 to ${MOST}` });

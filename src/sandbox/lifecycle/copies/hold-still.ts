@@ -8,7 +8,7 @@ import { endBridges } from '../base/end-bridges.ts';
 import { freeze } from '../rest/freeze.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 
-/** A sandbox of which nothing changes for now. */
+/** A sandbox that does not change for now. */
 export interface Still {
   row: SandboxRow;
   /** Absent when it is stopped and its container was removed. */
@@ -18,8 +18,8 @@ export interface Still {
 }
 
 /**
- * Brings a sandbox to a moment at which it can be copied: one that runs is frozen, any other is left as it rests. Undefined when somebody changes
- * it meanwhile. Nobody is kept from waking it: whoever copies has to ask `isStill` afterwards.
+ * Brings a sandbox into a state in which it can be copied: a running one is frozen, a hibernated or stopped one stays as it is. Undefined when the caller
+ * has to try again. Other callers can still wake it during the copy, so the caller has to check `isStill` afterwards.
  */
 export async function holdStill(context: DockerContext, sandboxId: string): Promise<Still | undefined> {
   const row = await ownRow(context, sandboxId);
@@ -47,7 +47,7 @@ export async function holdStill(context: DockerContext, sandboxId: string): Prom
   }
 }
 
-/** Nobody opens a bridge while the row says frozen; those that are there already would be in the way of a checkpoint. */
+/** No worker opens a bridge while the row is `frozen`; but existing bridges would prevent a checkpoint, so they are ended here. */
 async function holdFrozen(context: DockerContext, sandboxId: string): Promise<Still | undefined> {
   const { engine } = context;
   const row = await ownRow(context, sandboxId);
@@ -64,7 +64,7 @@ async function holdFrozen(context: DockerContext, sandboxId: string): Promise<St
   return { row, container, hasMemory: hasMemory && container.execs === 0 };
 }
 
-/** Whether nothing has changed since it was held. The container is asked as well: it is woken before its row says so. */
+/** Whether the sandbox has not changed since `holdStill`. The container is checked too, because a wake changes it before the row. */
 export async function isStill({ engine, rows }: DockerContext, { row, container }: Still): Promise<boolean> {
   const now = await engine.inspect(row.containerName);
   return now?.status === container?.status && now?.id === container?.id && (await rows.get(row.sandboxId))?.generation === row.generation;

@@ -12,8 +12,8 @@ import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName'>;
 
 /**
- * Makes a sandbox of a snapshot: `hibernated` when its processes came along, else `stopped`. It gets a row only when all its files are there, so nobody
- * opens half of it.
+ * Makes a sandbox from a snapshot: `hibernated` when the processes could be restored too, else `stopped`. The row is made after all files are copied, so no
+ * caller opens an incomplete sandbox.
  */
 export async function restore(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
   const { rows, jobs, hostId, installation, log } = context;
@@ -52,7 +52,7 @@ async function addRow({ rows }: DockerContext, row: NewRow, { volumeName, contai
   if (containerId !== undefined) await rows.change(row.sandboxId, made.generation, { state: 'hibernated', containerId });
 }
 
-/** A row that names this volume is of this call, whether or not its answer has arrived. */
+/** Removes what a failed restore has made. A row that names this volume was made by this call, even when the database's answer was lost. */
 async function takeBack(context: DockerContext, sandboxId: string, laidOut: LaidOut): Promise<void> {
   const { rows, log } = context;
   try {

@@ -10,7 +10,7 @@ import { holdStill, isStill, type Still } from './hold-still.ts';
 import { LABEL, memoryVolumeOf, snapshotVolumeOf } from '../../engine/labels.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
 
-/** Copies begun anew because somebody woke the sandbox in the middle. */
+/** A copy is repeated when another caller wakes the sandbox during it. */
 const ATTEMPTS = 5;
 const SNAPSHOT_NAME = /^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,99}$/u;
 
@@ -26,7 +26,7 @@ export async function snapshot(context: DockerContext, sandboxId: string, { name
   return toInfo(finished);
 }
 
-/** A snapshot that is not listed yet. Its row is there before its volumes, so that the reaper knows whose they are. */
+/** Makes a snapshot that is not listed yet. Its row is made before its volumes, so that the reaper knows their owner. */
 export async function takeSnapshot(context: DockerContext, sandboxId: string, name?: string): Promise<SnapshotRow> {
   const { snapshots, installation, hostId } = context;
   const wasRunning = (await ownRow(context, sandboxId)).state === 'running';
@@ -49,7 +49,7 @@ export async function takeSnapshot(context: DockerContext, sandboxId: string, na
   });
 }
 
-/** A snapshot of which one step was refused is removed. */
+/** Removes the snapshot when a step of it fails. */
 async function unlessRefused<T>(context: DockerContext, snapshotId: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
@@ -71,7 +71,7 @@ async function copyAndWake(
   }
 }
 
-/** Copies files and memory of one moment. Returns the volume with the memory, if it was to be had. */
+/** Copies files and memory of the same moment. Returns the volume with the memory, if the memory could be copied. */
 async function copySandbox(context: DockerContext, sandboxId: string, snapshotId: string): Promise<string | undefined> {
   const { engine, installation } = context;
   const volume = snapshotVolumeOf(installation, snapshotId);
@@ -87,12 +87,12 @@ async function copySandbox(context: DockerContext, sandboxId: string, snapshotId
   throw failure('SANDBOX_CONFLICT', { sandboxId });
 }
 
-/** A checkpoint of a frozen sandbox is made for this; a hibernated one has its own. Without one the snapshot is of the files alone. */
+/** Copies the checkpoint of a hibernated sandbox; for a frozen one, makes a checkpoint first. If that fails, the snapshot contains only the files. */
 async function copyMemory(context: DockerContext, { row, container, hasMemory }: Still, snapshotId: string): Promise<string | undefined> {
   const { engine, installation, jobs, log } = context;
   if (!hasMemory || container === undefined) return undefined;
   const volume = memoryVolumeOf(installation, snapshotId);
-  // Not of those names that count as resting on disk, should a crash leave it here.
+  // A name that does not count as a hibernated container, in case a crash leaves the checkpoint here.
   const own = container.checkpoint === undefined ? `copy-${snapshotId}` : undefined;
   try {
     await engine.removeVolume(volume);
@@ -110,7 +110,7 @@ async function copyMemory(context: DockerContext, { row, container, hasMemory }:
   }
 }
 
-/** Those without a name make room, the oldest first; a person has to choose among the others. */
+/** Removes the oldest snapshots without a name when the limit is reached. Snapshots with a name are removed only by their owner. */
 async function makeRoom(context: DockerContext, sandboxId: string): Promise<void> {
   const { snapshots, snapshotLimit, hostId } = context;
   const all = (await snapshots.list({ sandboxId })).filter(({ ready }) => ready);

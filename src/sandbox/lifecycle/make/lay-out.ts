@@ -10,21 +10,21 @@ import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/labels.ts';
 /** Where the parts of a sandbox come from. */
 export interface Parts {
   files: (to: Place) => Promise<void>;
-  /** With the definition of the container that it is for. */
+  /** Copies the checkpoint, and makes the definition of its container. */
   memory?: { copyTo: (to: Place) => Promise<void>; specOf: (volumeName: string) => Promise<ContainerSpec> };
 }
-/** The parts of a sandbox on this engine, of which no row says anything yet. */
+/** The parts of a sandbox on this engine, before any row names them. */
 export interface LaidOut {
   volumeName: string;
-  /** Of a container that was never started and has its checkpoint. */
+  /** Id of a container that was never started and has the checkpoint. */
   containerId?: string;
-  /** Why there is no such container, though there is memory. */
+  /** Why there is no such container although `memory` was given. */
   problem?: string;
 }
 
 /**
- * Makes a volume and, for its processes, a container, both under names of their own: any number of callers may do so at once, and the one whose change of
- * the row comes first has made the sandbox. The reaper lets them be for longer than other things.
+ * Makes a volume and, for the processes, a container. Both have unique names, so several callers may do this at the same time; the first one that changes
+ * the row has made the sandbox. The reaper waits longer before it removes them than for other orphans.
  */
 export async function layOut(
   context: DockerContext,

@@ -12,11 +12,11 @@ const DEFAULT_MEMORY_MB = 1024;
 const DEFAULT_CPUS = 2;
 const DEFAULT_PIDS = 256;
 
-/** Makes and starts a container, also of a warm sandbox, before it has a conversation. Returns its id; undefined when somebody has removed it since. */
+/** Makes and starts a sandbox's container. A warm sandbox has no conversation yet. Returns the container's id; undefined when another caller has removed it. */
 export async function startNew(context: DockerContext, row: SandboxRow): Promise<string | undefined> {
   const { engine, connections } = context;
   const { id, stream } = await createContainer(context, row);
-  // Ahead of the start: what is to be known by then is read while the engine is busy, and the supervisor finds its first message when it is up.
+  // Before the start: the sandbox's terms are read while the engine works, and the supervisor finds its first message as soon as it runs.
   if (stream !== undefined) connections.begin(row, stream);
   let isUp = false;
   try {
@@ -32,7 +32,7 @@ async function createContainer(context: DockerContext, row: SandboxRow): Promise
   try {
     return await createFrom(context, row, spec);
   } catch (error) {
-    // Another process has removed the holder, whose last user it was, before there was a container that joins it.
+    // Another process has removed the holder as unused, before this container joined it.
     if (spec.runtime.name === 'runc' || (await context.engine.inspect(spec.runtime.holder)) !== undefined) throw error;
     return createFrom(context, row, await specOf(context, row, spec.runtime.name));
   }
@@ -44,7 +44,7 @@ async function createFrom(context: DockerContext, row: SandboxRow, spec: Contain
     return await context.engine.createAttached(spec);
   } catch (error) {
     if (template === undefined || !isFailure(error, 'IMAGE_NOT_FOUND')) throw error;
-    // A sandbox may rest for longer than the image that it was made from is kept; its files go on in a newer one. A fresh one is what was asked for.
+    // A sandbox may rest for longer than its image is kept; then its files are used with a newer image. A new sandbox must have the requested image.
     const newer = row.state === 'creating' ? undefined : await context.engine.newestTemplateImage(template);
     if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
     context.log.warn({ sandboxId: row.sandboxId, image: spec.image, newer }, 'a sandbox goes on in a newer image of its template');
@@ -52,7 +52,7 @@ async function createFrom(context: DockerContext, row: SandboxRow, spec: Contain
   }
 }
 
-/** The runtime that options come to on this host. */
+/** The runtime for these options on this host. */
 export async function runtimeFor({ capabilities }: DockerContext, { runtime, hibernateAfterMs = 0 }: SandboxOptions): Promise<'runc' | 'runsc'> {
   const wished = runtime ?? (hibernateAfterMs > 0 ? 'auto' : 'runc');
   if (wished !== 'auto') return wished;
@@ -75,13 +75,13 @@ export async function specOf(
     volumeName: row.volumeName,
     ...(volumeMb !== undefined && { volumeMb }),
     ...(diskLimit(options) > 0 && { fileMb: diskLimit(options) }),
-    // A container from a pool was labelled before it had a conversation.
+    // A container from a pool was labelled before the sandbox had a conversation.
     labels: {
       ...templateLabels(options.labels),
       ...sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
     },
     memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
-    // Engines refuse more processors than the machine has.
+    // Engines refuse a limit above the machine's number of processors.
     cpus: Math.min(options.cpus ?? DEFAULT_CPUS, await engine.processorCount()),
     pids: options.pids ?? DEFAULT_PIDS,
     readOnlyRoot: options.readOnlyRoot ?? true,

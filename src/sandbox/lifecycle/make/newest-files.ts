@@ -2,7 +2,7 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from '../base/context.ts';
 import { layOut, type LaidOut } from './lay-out.ts';
 
-/** A volume with the files of the newest snapshot that this host has of a sandbox, for one whose own volume is gone; undefined when there is none. */
+/** Makes a volume with the files of the newest snapshot of a sandbox on this host, to replace a lost volume; undefined when there is no snapshot. */
 export async function newestFiles(context: DockerContext, row: SandboxRow): Promise<(LaidOut & { madeAt: string }) | undefined> {
   const { snapshots, hostId, jobs } = context;
   const found = (await snapshots.list({ sandboxId: row.sandboxId, hostId })).findLast(({ ready }) => ready);

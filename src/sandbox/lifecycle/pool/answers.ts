@@ -2,7 +2,7 @@ import { inTimeOr } from '../../../common/in-time.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from '../base/context.ts';
 
-/** Whether a supervisor answers within so many milliseconds. */
+/** Whether the supervisor answers within `withinMs` milliseconds. */
 export async function answers({ connections, log }: Pick<DockerContext, 'connections' | 'log'>, row: SandboxRow, withinMs: number): Promise<boolean> {
   const asked = connections
     .use(row, (connection) => connection.ping())

@@ -5,19 +5,19 @@ import type { DockerContext } from '../base/context.ts';
 import { answers } from './answers.ts';
 import { keyOf } from './key-of.ts';
 
-/** A warm sandbox that does not answer by then is opened like any other that may have died. Milliseconds. */
+/** A warm sandbox that does not answer within this time is opened like a new one. Milliseconds. */
 const ANSWER_MS = 1000;
 
 /**
- * Gives a warm sandbox, if one is kept that is what is asked for: to a conversation, which finds it again under an id that it has not chosen, and to whoever
- * takes any id. Undefined when there is none. One that does not answer at once is given as well: its row is `creating` still, and opening it starts its
- * container anew.
+ * Claims a warm sandbox that matches the options, if there is one. Only for an owner that accepts any sandbox id; a conversation does, because it finds its
+ * sandbox by the conversation's id. Undefined when there is none. A sandbox that does not answer in time is claimed as well: its row stays `creating`, and
+ * the open makes sure that its container runs.
  */
 export async function claimWarm(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow | undefined> {
   const { poolRows, pools, connections, hostId } = context;
   const { sandboxId, conversationId, tenantId, ttlMs, anyId = conversationId !== undefined } = owner;
   if (!anyId) return undefined;
-  // Who works without conversations keeps no pool, and takes from those that workers of the host keep.
+  // A program that uses sandboxes without conversations keeps no pool; it claims from the pools of the host's workers.
   const key = pools.keyFor(options) ?? (conversationId === undefined ? await keyOf(context, options) : undefined);
   if (key === undefined) return undefined;
   const preferred = (pools.met.get(key) ?? []).filter((id) => connections.isOpen(id));
@@ -33,7 +33,7 @@ export async function claimWarm(context: DockerContext, owner: SandboxOwner, opt
   try {
     return (await handOut(context, claimed)) ?? claimed;
   } finally {
-    // Not before: making the next one takes what this one's owner is waiting for.
+    // Last, because making the next warm sandbox would slow down this claim.
     pools.claimed();
   }
 }

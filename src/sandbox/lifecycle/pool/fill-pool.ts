@@ -11,8 +11,8 @@ import { retire } from './drain-pools.ts';
 const ANSWER_MS = 10_000;
 
 /**
- * Brings a pool to its size: removes what has died, then makes what is missing. Any number of workers of a host may do it at once. The slots bound them,
- * and whatever one of them has left half made the next one finishes.
+ * Brings a pool to its size: removes sandboxes that do not answer, then makes the missing ones. Several workers of a host may do this at the same time: the
+ * slots limit the number of sandboxes, and a worker finishes a sandbox that another one has left unfinished.
  */
 export async function fillPool(context: DockerContext, { options, size }: WarmPool, key: string, signal: AbortSignal): Promise<void> {
   const { poolRows, pools, hostId, installation } = context;
@@ -38,7 +38,7 @@ export async function fillPool(context: DockerContext, { options, size }: WarmPo
 
 async function isHealthy(context: DockerContext, row: SandboxRow): Promise<boolean> {
   const container = await context.engine.inspect(row.containerName);
-  // The answer also keeps this process's connection to it open, over which it is handed out.
+  // The call also keeps this process's connection to the sandbox open, which a claim then uses.
   return container?.status === 'running' && (await answers(context, row, ANSWER_MS));
 }
 
@@ -52,7 +52,7 @@ async function build(context: DockerContext, row: SandboxRow): Promise<void> {
   if (await rows.change(row.sandboxId, row.generation, { state: 'warm', containerId })) {
     log.info({ sandboxId: row.sandboxId }, 'sandbox is warm');
   } else if ((await rows.get(row.sandboxId))?.state === 'destroyed') {
-    // Retired while its container was being made: whoever did that may have found nothing to remove yet.
+    // Retired while its container was being made: the worker that retired it may have found no container to remove.
     await destroy(context, row.sandboxId);
   }
 }

@@ -5,12 +5,12 @@ import { drainPools } from './drain-pools.ts';
 import { fillPool } from './fill-pool.ts';
 import { keyOf } from './key-of.ts';
 
-/** Shorter than connections without work stay open. Milliseconds. */
+/** Shorter than the idle time of connections, so that those to warm sandboxes stay open. Milliseconds. */
 const ROUND_EVERY_MS = 15_000;
-/** A worker that says nothing for so long keeps nothing any more. Milliseconds. */
+/** A worker's ownership of a pool expires after this time unless the worker renews it. Milliseconds. */
 const OWNED_FOR_MS = 60_000;
 
-/** Fills pools now, after each claim and from time to time, one round after the other, until it is disposed. A failed round is told and left to the next. */
+/** Fills pools now, after each claim and periodically, until it is disposed. Rounds do not overlap. A failed round is logged, and the next round retries. */
 export function keepWarm(context: DockerContext, wanted: WarmPool[]): AsyncDisposable {
   const { pools, poolRows, log } = context;
   const ownerId = randomBytes(8).toString('hex');
@@ -18,7 +18,7 @@ export function keepWarm(context: DockerContext, wanted: WarmPool[]): AsyncDispo
   let waiting: Promise<void> | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  /** Claims in quick succession share the next round. */
+  /** Claims that follow each other quickly share the next round. */
   const fill = () => {
     waiting ??= running.then(() => {
       waiting = undefined;

@@ -3,7 +3,7 @@ import { runtimeFor } from '../make/new-container.ts';
 import type { DockerContext } from '../base/context.ts';
 import { poolKeyOf } from '../base/kept-pools.ts';
 
-/** Key of the pool of sandboxes that are what these options ask for, whoever keeps it; undefined when their image is not on this machine. */
+/** Key of the pool, of any worker, whose sandboxes match these options; undefined when their image is not on this machine. */
 export async function keyOf(context: DockerContext, options: SandboxOptions): Promise<string | undefined> {
   const { engine, installation, standardImage } = context;
   const imageId = await engine.imageId(options.image ?? standardImage);

@@ -1,10 +1,10 @@
 import { isFailure } from '../../../contracts/errors.ts';
 import type { DockerContext } from '../base/context.ts';
 
-/** An archive may take as long until its row names it, in graces: a day. */
+/** An archive may take this long until its row names it, in multiples of the grace: a day by default. */
 const BLOB_GRACES = 1440;
 
-/** Removes blobs that no archived sandbox names: what is left of archives that were cut off, or have been brought back. */
+/** Removes blobs that no archived sandbox names: parts of archives that were interrupted or have been unpacked. */
 export async function reapBlobs({ blobs, rows, reapGraceMs, log }: DockerContext): Promise<void> {
   try {
     const found = (await blobs.list()).filter(({ createdAtMs }) => Date.now() - createdAtMs >= reapGraceMs * BLOB_GRACES);
@@ -19,7 +19,7 @@ export async function reapBlobs({ blobs, rows, reapGraceMs, log }: DockerContext
       log.info({ blobId }, 'blob reaped');
     }
   } catch (error) {
-    // A blob store that is away must not keep the engine from being tidied.
+    // When the blob store is unavailable, the reaper must still clean up the engine.
     if (!isFailure(error, 'BLOB_FAILED')) throw error;
     log.warn({ err: error }, 'the blob store could not be tidied');
   }

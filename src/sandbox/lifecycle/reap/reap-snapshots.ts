@@ -1,7 +1,7 @@
 import type { DockerContext } from '../base/context.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
 
-/** Removes this host's snapshots that were never finished, and those without a name that are too old or whose sandbox is gone. */
+/** Removes this host's snapshots that were never finished, and snapshots without a name that are too old or whose sandbox does not exist any more. */
 export async function reapSnapshots(context: DockerContext, copyGraceMs: number): Promise<void> {
   const { snapshots, rows, hostId, snapshotMaxAgeMs, log } = context;
   for (const { snapshotId, sandboxId, name, ready, createdAt } of await snapshots.list({ hostId })) {

@@ -14,13 +14,13 @@ export interface Reaped {
   lost: string[];
 }
 
-/** A copy may take as long before a row says whose it is, in graces: an hour. */
+/** A copy may take this long before a row names it, in multiples of the grace: an hour by default. */
 const COPY_GRACES = 60;
 
 /**
- * Brings engine and rows together: removes this installation's containers, volumes and blobs whose sandbox or snapshot has no row or a destroyed one,
- * removes snapshots without a name that are too old, and marks sandboxes of this host as lost whose container has died. Things younger than the grace
- * are left alone.
+ * Removes orphans and corrects rows. Removes this installation's containers and volumes that no row of a sandbox or snapshot owns, blobs that no archived
+ * sandbox names, expired snapshots without a name, and warm sandboxes that no worker keeps. Sets sandboxes of this host to `lost` when their container has
+ * ended. Orphans younger than the grace stay.
  */
 export async function reap(context: DockerContext): Promise<Reaped> {
   const { engine, rows, installation, hostId, reapGraceMs, log } = context;
@@ -56,7 +56,7 @@ async function removeOrphans(context: DockerContext, things: OwnedThing[], remov
     try {
       if (await remove(name)) removed.push(name);
     } catch (error) {
-      // One thing that cannot be removed must not keep the rest; the next round tries again.
+      // One orphan that cannot be removed must not prevent the removal of the others; the next round tries again.
       if (!isFailure(error, 'DOCKER_FAILED')) throw error;
       context.log.warn({ name, err: error }, 'an orphan could not be removed');
     }
@@ -64,7 +64,7 @@ async function removeOrphans(context: DockerContext, things: OwnedThing[], remov
   return removed;
 }
 
-/** Of gVisor sandboxes whose checkpoint was removed, or failed, by a worker that died before it had removed all. */
+/** Removes memory pages that gVisor sandboxes do not need: a worker died while it removed a checkpoint, or a checkpoint failed. */
 async function removePages({ engine, log }: DockerContext, containers: OwnedThing[]): Promise<void> {
   for (const { name } of containers) {
     try {
@@ -80,7 +80,7 @@ async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext,
   const { sandboxId, snapshotId, role, createdAtMs } = thing;
   const ageMs = Date.now() - createdAtMs;
   if (ageMs < reapGraceMs) return false;
-  // What a copy makes is there before the row that it belongs to.
+  // A copy makes its volumes and containers before the row names them.
   const isRipe = role !== 'copy' || ageMs >= reapGraceMs * COPY_GRACES;
   if (snapshotId !== undefined) return (await snapshots.get(snapshotId)) === undefined;
   const row = sandboxId === '' ? undefined : await rows.get(sandboxId);
@@ -89,9 +89,9 @@ async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext,
   return isRipe && isPast(thing, row, hostId);
 }
 
-/** Whether it was archived here, or laid out in vain, and the sandbox is another container on another volume by now. */
+/** Whether the sandbox uses another container and volume now: this one was left when the sandbox was archived, or belongs to a layout that was not used. */
 function isPast({ id, name, role }: OwnedThing, row: SandboxRow, hostId: string): boolean {
-  // Others get their names from the sandbox, and their rows a moment later.
+  // These have the names that belong to the sandbox; the row may record them a moment later.
   if (row.hostId === hostId && role !== 'copy') return false;
   return id === undefined ? name !== row.volumeName : id !== row.containerId && row.containerId !== undefined;
 }

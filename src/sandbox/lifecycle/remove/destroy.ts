@@ -6,7 +6,10 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { removeContents } from './remove-contents.ts';
 
-/** Removes container, volume, archive and the snapshots without a name; the row stays and says `destroyed`. The row is set first, so that the reaper finishes what a crash cuts off. */
+/**
+ * Removes container, volume, archive and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
+ * the removal after a crash.
+ */
 export async function destroy(context: DockerContext, sandboxId: string): Promise<void> {
   const { rows, connections, installation, log } = context;
   const row = await untilSettled<SandboxRow | 'none'>(sandboxId, async () => {
@@ -15,7 +18,7 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
       if (row.state === 'destroyed') return row;
       return (await rows.change(sandboxId, row.generation, { state: 'destroyed' })) && row;
     } catch (error) {
-      // What was never opened has nothing to remove but what a crashed opener may have left.
+      // A sandbox without a row may still have a container or a volume of an open that crashed.
       if (isFailure(error, 'SANDBOX_NOT_FOUND')) return 'none';
       throw error;
     }
@@ -32,7 +35,7 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
   log.info({ sandboxId }, 'sandbox destroyed');
 }
 
-/** Those with a name belong to the tenant; unfinished ones to whoever makes them; those of other hosts to the reaper there. */
+/** Snapshots with a name belong to the tenant; unfinished ones to the caller that makes them; those on other hosts are removed by the reaper there. */
 async function removeUnnamedSnapshots(context: DockerContext, sandboxId: string): Promise<void> {
   for (const { snapshotId, name, ready, hostId } of await context.snapshots.list({ sandboxId })) {
     if (name === undefined && ready && hostId === context.hostId) await removeSnapshot(context, snapshotId);

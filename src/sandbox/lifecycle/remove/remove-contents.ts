@@ -8,7 +8,7 @@ import { retried } from '../../../platform/retried.ts';
 const REMOVE_ATTEMPTS = 100;
 const REMOVE_PAUSE_MS = 100;
 
-/** Removes container and volume of a sandbox that no row offers any more, and closes the connection to it. A container of that name that is not the sandbox's stays. */
+/** Removes the container and volume of a removed sandbox and closes the connection to it. A container with its name that belongs to another sandbox stays. */
 export async function removeContents(
   { engine, connections, log }: Pick<DockerContext, 'engine' | 'connections' | 'log'>,
   { sandboxId, containerName, containerId, volumeName }: Pick<SandboxRow, 'sandboxId' | 'containerName' | 'containerId' | 'volumeName'>,
@@ -17,13 +17,13 @@ export async function removeContents(
   for (let attempt = 0; ; attempt += 1) {
     for (const name of [containerName, spareNameOf(containerName)]) {
       const found = await engine.inspect(name);
-      // Engines refuse for a moment what is about to end.
+      // Engines refuse for a moment to remove a container that is ending.
       if (found?.labels[LABEL.sandbox] === sandboxId) await retried(() => engine.removeContainer(found.id), { log, what: `removing ${sandboxId}` });
     }
     if (await engine.removeVolume(volumeName)) return;
-    // One that was brought back, and has not got the sandbox's name yet.
+    // A container that was made from an archive or a snapshot and does not have the sandbox's name yet.
     if (containerId !== undefined) await engine.removeContainer(containerId);
-    // A container that somebody was just creating has taken the volume.
+    // Another caller has just created a container that uses the volume.
     if (attempt === REMOVE_ATTEMPTS) throw failure('SANDBOX_CONFLICT', { sandboxId });
     await pause(REMOVE_PAUSE_MS);
   }

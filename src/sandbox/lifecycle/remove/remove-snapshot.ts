@@ -3,8 +3,8 @@ import type { DockerContext } from '../base/context.ts';
 import { memoryVolumeOf, snapshotVolumeOf } from '../../engine/labels.ts';
 
 /**
- * Removes a snapshot. The row goes first, so that the reaper finishes what a crash cuts off, or a restore that reads it keeps from being removed. Where the
- * row is gone already, its volumes may still be there.
+ * Removes a snapshot. The row is removed first, so that the reaper removes the volumes after a crash, or when a restore still reads them. Without a row,
+ * volumes may still exist and are removed.
  */
 export async function removeSnapshot({ engine, snapshots, installation, hostId }: DockerContext, snapshotId: string): Promise<void> {
   const row = await snapshots.get(snapshotId);

@@ -2,7 +2,7 @@ import { cleanUp } from '../../../platform/clean-up.ts';
 import type { DockerContext } from '../base/context.ts';
 import { destroy } from './destroy.ts';
 
-/** Removes a sandbox that this very call has made, and its row. */
+/** Removes a sandbox that the current call has made, and its row. */
 export async function undo(context: DockerContext, sandboxId: string): Promise<void> {
   const { rows, inTurn, log } = context;
   const remove = async () => {

@@ -6,8 +6,8 @@ import { removeIdleHolder } from '../base/holder.ts';
 import { removeContents } from './remove-contents.ts';
 
 /**
- * Removes what a refused open has made: row, container and volume, unless another caller has got further with them.
- * @param found the row as the open found it, with nothing behind it
+ * Removes the row, container and volume that a failed open has made, unless another caller uses them.
+ * @param found the row as the open found it, before it had a container
  */
 export async function withdraw(context: DockerContext, found: SandboxRow): Promise<void> {
   const { inTurn, log } = context;
@@ -19,14 +19,14 @@ export async function withdraw(context: DockerContext, found: SandboxRow): Promi
       if (isOurs) await removeContents(context, found);
     });
   await cleanUp(remove, { log, what: 'what a refused open has made', sandboxId });
-  // The database is away. Without a conversation no other caller knows the id, and the row expires.
+  // The database is unavailable. Without a conversation no other caller knows the id, and the row expires.
   if (isOurs === undefined && found.conversationId === undefined) {
     await cleanUp(() => removeContents(context, found), { log, what: 'what a refused open has made', sandboxId });
   }
   await removeIdleHolder(context);
 }
 
-/** Removes the row that an open has inserted without learning of it, since the answer was lost. Nothing is behind it yet. */
+/** Removes a row that an open has inserted although the database's answer was lost. It has no container yet. */
 export async function withdrawUnseen({ rows, log }: DockerContext, sandboxId: string): Promise<void> {
   const remove = async () => {
     const row = await rows.get(sandboxId);
@@ -35,11 +35,11 @@ export async function withdrawUnseen({ rows, log }: DockerContext, sandboxId: st
   await cleanUp(remove, { log, what: 'the row of a refused open', sandboxId });
 }
 
-/** The row goes first: no caller finds the sandbox any more, and what a crash leaves behind is removed by the reaper. False when another caller has it. */
+/** Removes the row first: then no caller finds the sandbox, and the reaper removes what a crash leaves. False when another caller uses the sandbox. */
 async function withdrawRow(context: DockerContext, found: SandboxRow): Promise<boolean> {
   const { rows } = context;
   const now = await rows.get(found.sandboxId);
-  // The caller that destroyed it may have looked before its container was made.
+  // The caller that destroyed it may have looked for the container before it was made.
   if (now?.state === 'destroyed') await destroy(context, found.sandboxId);
   if (now === undefined) return true;
   return isUnused(context, found, now) && (await rows.withdraw(found.sandboxId, now.generation));
@@ -47,8 +47,8 @@ async function withdrawRow(context: DockerContext, found: SandboxRow): Promise<b
 
 function isUnused({ work, connections }: DockerContext, found: SandboxRow, now: SandboxRow): boolean {
   if (now.state === 'creating') return now.generation === found.generation;
-  // It was started and does not answer.
+  // A generation of one more and `running`: it was started, and did not answer.
   if (now.state !== 'running' || now.generation !== found.generation + 1 || work.isUnderWay(found.sandboxId)) return false;
-  // Where this process is about to end, the sandbox of a conversation goes to another one.
+  // When this process is about to end, another process continues with the sandbox of a conversation.
   return found.conversationId === undefined || !connections.isClosed();
 }

@@ -11,8 +11,8 @@ import { removeBlobs } from '../remove/remove-blobs.ts';
 import { stop } from './stop.ts';
 
 /**
- * Packs a sandbox into the blob store and removes it from this host. It is removed only after its row has the whole archive; whoever wakes it before that
- * keeps it here. Processes are taken along where they can be put to disk and copied; else they are ended, or the sandbox stays as it is.
+ * Packs a sandbox into the blob store and removes it from this host. It is removed only after its row names the complete archive; a wake before that keeps
+ * it here. The archive includes the processes when they can be hibernated and copied; else they are ended, or the sandbox stays as it is (`otherwise`).
  */
 export async function archive(context: DockerContext, sandboxId: string, otherwise: 'stop' | 'stay'): Promise<SandboxTier> {
   return untilSettled(sandboxId, async () => {
@@ -58,7 +58,7 @@ async function pack(context: DockerContext, row: SandboxRow, container: Containe
   return 'archived';
 }
 
-/** Undefined when the sandbox was changed meanwhile. */
+/** Sets the row to `archived`; undefined when the sandbox was changed meanwhile. */
 async function toArchived(
   context: DockerContext,
   { sandboxId, containerName, generation }: SandboxRow,
@@ -70,7 +70,7 @@ async function toArchived(
     const isResting = now?.id === container?.id && now?.status === container?.status;
     return isResting ? await rows.change(sandboxId, generation, { state: 'archived', archive: packed }) : undefined;
   } catch (error) {
-    // Where the answer of the database is lost, the row may name the archive; while that cannot be read, the reaper of blobs decides.
+    // The answer of the database may be lost, and the row may name the archive. When the row cannot be read, the archive is left to the reaper of blobs.
     if ((await rows.get(sandboxId))?.generation === generation) await removeBlobs(context, packed);
     throw error;
   }

@@ -17,16 +17,16 @@ import { findLoss, wasChanged } from '../base/find-loss.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
-  /** `running`; or `none` and `lost`, which only an open can mend. */
+  /** `running`; or `none` or `lost`, from which only an open can make it run. */
   tier: SandboxTier;
   lost?: string;
 }
 
 /**
- * Makes a sandbox run, whatever its row and its container say now. The container is made to run first and the row set afterwards:
- * a crash in between leaves a container that runs although it need not, which the next freeze mends.
- * @param purpose `open` also builds what is missing or lost; `wake` leaves that to an open, so that somebody is told of the loss
- * @param known why it has no processes, when the caller knows better than its row and container
+ * Makes a sandbox run, whatever the states of its row and its container are. The container runs first, and the row is set afterwards:
+ * a crash in between leaves a container that runs without need until the next freeze.
+ * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss
+ * @param known why it has no processes, if the caller knows a better reason than its row and container give
  */
 export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
   const cause = { text: known };
@@ -41,7 +41,7 @@ export async function bringUp(context: DockerContext, sandboxId: string, purpose
   });
 }
 
-/** One step towards a running sandbox; undefined when another has to follow. `cause` gathers why it has no processes. */
+/** One step towards a running sandbox; undefined when another step has to follow. Stores in `cause` why the sandbox has no processes. */
 async function stepUp(context: DockerContext, row: SandboxRow, purpose: 'open' | 'wake', cause: { text: string | undefined }): Promise<BroughtUp | undefined> {
   switch (row.state) {
     case 'destroyed':
@@ -69,8 +69,8 @@ async function build(context: DockerContext, row: SandboxRow): Promise<BroughtUp
 }
 
 /**
- * Lets the processes of a hibernated sandbox go on. The row is moved on before its checkpoint is restored, which tells a container that was restored
- * from one that is still being put to disk. When that is impossible it is lost, and the next open starts it anew from its files.
+ * Wakes a hibernated sandbox. The row gets a new generation before the checkpoint is restored. That tells a restored container from one whose checkpoint is
+ * still being written. When the restore fails, the sandbox is lost, and the next open starts it again from its files.
  */
 async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const { engine, rows } = context;
@@ -87,8 +87,8 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
     return undefined;
   }
   if (await makeRun(context, container)) {
-    // It was never put to disk, or somebody who woke it has died before he could say so.
-    // One with the row's own number is being written: the worker that does so finds the row changed, and wakes the sandbox from it.
+    // It was never written to disk, or the worker that woke it died before it changed the row.
+    // A checkpoint with the row's own generation is being written: its worker then finds the row changed, and wakes the sandbox from the checkpoint.
     const older = (await engine.checkpointsOf(row.containerName)).filter((name) => name !== checkpointName(row.generation));
     for (const name of older) await engine.removeCheckpoint(row.containerName, name);
     return settleAwake(context, row);
@@ -110,7 +110,7 @@ async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtU
   return undefined;
 }
 
-/** True when the container runs now; a container that has ended is left as it is. */
+/** Returns true when the container runs. A container that has ended is not started. */
 async function makeRun({ engine }: DockerContext, container: ContainerState | undefined): Promise<boolean> {
   switch (container?.status) {
     case 'running':
@@ -132,12 +132,12 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;
-  // One that runs was about to be stopped.
+  // A container that still runs was about to be stopped; nothing is lost.
   const loss = hasEnded ? await findLoss(context, row, { cause, filesLost: false, expected: true }) : {};
   return loss && settleStarted(context, row, { containerId: before.id, ...loss });
 }
 
-/** A worker that stops the sandbox may have read the row before this change, and stopped the container after it was started. */
+/** Checks the container again: a worker that stops the sandbox may have read the row before this change and stopped the container after its start. */
 async function settleStarted(context: DockerContext, row: SandboxRow, change: { containerId: string; lost?: string }): Promise<BroughtUp | undefined> {
   const settled = await settle(context, row, change);
   if (settled === undefined || (await context.engine.inspect(change.containerId))?.status !== 'ended') return settled;
@@ -147,7 +147,7 @@ async function settleStarted(context: DockerContext, row: SandboxRow, change: { 
 
 async function rebuild(context: DockerContext, row: SandboxRow, known?: string): Promise<BroughtUp | undefined> {
   const before = await context.engine.inspect(row.containerName);
-  // Somebody else is rebuilding it, or an engine that had lost it has it back.
+  // Another worker is rebuilding it, or the engine has found its container again.
   if (before?.status === 'running' || before?.status === 'paused' || before?.status === 'created') {
     if (!(await makeRun(context, before))) return undefined;
     const loss = await findLoss(context, row, { cause: 'its container had ended', filesLost: false, expected: false });
@@ -157,11 +157,11 @@ async function rebuild(context: DockerContext, row: SandboxRow, known?: string):
   return replace(context, row, before, known ?? cause);
 }
 
-/** A new container on the sandbox's old volume. The old one is removed by id, so that nobody's newer one is hit. */
+/** Makes a new container on the sandbox's old volume. The old container is removed by id, so that a newer one of another worker is not removed. */
 async function replace(context: DockerContext, seen: SandboxRow, before: ContainerState | undefined, cause: string): Promise<BroughtUp | undefined> {
   const { engine, connections, rows } = context;
   const filesLost = !(await engine.volumeExists(seen.volumeName));
-  // Noted before there is a new volume: whoever meets that one must know that its journal does not go back to the beginning.
+  // Stored before the new volume exists: the journal of a new volume is not complete, and every worker that uses it must know that.
   const saved = filesLost ? await newestFiles(context, seen) : undefined;
   const change = { state: 'lost', filesLost, ...(saved !== undefined && { volumeName: saved.volumeName }) } as const;
   const row = filesLost ? await rows.change(seen.sandboxId, seen.generation, change) : seen;
@@ -169,7 +169,7 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
     if (saved !== undefined) await discard(context, saved);
     return undefined;
   }
-  // What was in progress has ended with the old container: it does not run on.
+  // Operations in progress have ended with the old container; they fail here.
   connections.close(row.sandboxId, failure('SANDBOX_LOST', { sandboxId: row.sandboxId, problem: cause }));
   if (before !== undefined) await engine.removeContainer(before.id);
   const containerId = await startNew(context, row);
@@ -187,7 +187,7 @@ async function settle(context: DockerContext, row: SandboxRow, change: { contain
   const { rows, log } = context;
   const changed = await rows.change(row.sandboxId, row.generation, { state: 'running', ...change });
   if (changed === undefined) {
-    // Destroyed while its container was being made: whoever destroyed it may have found nothing to remove yet.
+    // Destroyed while its container was being made: the caller that destroyed it may have found no container to remove.
     if ((await rows.get(row.sandboxId))?.state === 'destroyed') await destroy(context, row.sandboxId);
     return undefined;
   }
@@ -195,14 +195,14 @@ async function settle(context: DockerContext, row: SandboxRow, change: { contain
   return { tier: 'running', ...(change.lost !== undefined && { lost: change.lost }) };
 }
 
-/** The worker that freezes it or puts it to disk may have read the row before this change, and acted after the container was made to run. */
+/** Checks the container again: a worker that freezes or hibernates the sandbox may have read the row before this change and acted after the container ran. */
 async function settleAwake(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const settled = await settle(context, row, {});
   const status = (await context.engine.inspect(row.containerName))?.status;
   return status === 'paused' || status === 'hibernated' ? undefined : settled;
 }
 
-/** A container whose holder is gone can never be started again. */
+/** A container cannot be started again after its holder was removed. */
 async function canStart(context: DockerContext, { holder }: ContainerState): Promise<boolean> {
   return holder === undefined || (await ensureHolder(context)) === holder;
 }

@@ -4,18 +4,18 @@ import { bringUp } from './bring-up.ts';
 import type { DockerContext } from '../base/context.ts';
 import type { Target } from '../base/open-stream.ts';
 
-/** A sandbox that answers so soon is not frozen. Milliseconds. */
+/** When an operation gets no answer within this time, the sandbox may be frozen. Milliseconds. */
 const ANSWER_MS = 10;
-/** How often a sandbox with work in progress is checked, and at most how rarely while it does not answer. Milliseconds. */
+/** Delay between checks of a sandbox with work in progress, and the longest delay while it does not answer. Milliseconds. */
 const CHECK_MS = { first: 500, longest: 4000 };
 /** Time for the answer to a check. Milliseconds. */
 const PING_MS = 250;
-/** Engine and database may be out of reach for so long before the work fails with their error. Milliseconds. */
+/** When the engine or the database is unavailable for longer, the work fails with their error. Milliseconds. */
 const PATIENCE_MS = 60_000;
 
 type Context = Pick<DockerContext, 'connections' | 'rows' | 'inTurn' | 'log'> & DockerContext;
 
-/** @param contextOf the context that this is a part of */
+/** @param contextOf returns the context that contains the result */
 export function createWork(contextOf: () => DockerContext): Work {
   const sandboxes = new Map<string, AtWork>();
   const enter = (target: Target): AtWork => {
@@ -50,7 +50,7 @@ class AtWork {
   #queuedWake: Promise<void> | undefined;
   #runningWake: Promise<void> = Promise.resolve();
   #checking: NodeJS.Timeout | undefined;
-  /** Grows when the checks of earlier work are over. */
+  /** Increases when the last work ends, so that its checks stop. */
   #round = 0;
   #failingSince: number | undefined;
 
@@ -87,8 +87,7 @@ class AtWork {
       await this.#wake();
       return connections.use(this.#target, operation);
     }
-    // Over a live stream the operation is sent at once, and the row is read only when it is not answered soon: a frozen sandbox
-    // answers when it is thawed.
+    // On an open stream the operation is sent at once. The row is read only when no answer arrives soon: a frozen sandbox answers after it is thawed.
     const look = () => void this.#wake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
     const unanswered = setTimeout(look, ANSWER_MS);
     try {
@@ -98,7 +97,7 @@ class AtWork {
     }
   }
 
-  /** Any number of operations share one wake, but none shares one that began before it: that may have seen an older state. */
+  /** Operations share a wake that has not begun. A wake that began before an operation may have read an older state. */
   #wake(): Promise<void> {
     this.#queuedWake ??= this.#runningWake
       .catch(() => undefined)
@@ -122,7 +121,7 @@ class AtWork {
     if (this.isWorking && this.#round === round) this.#checkLater(next);
   }
 
-  /** Returns the delay until the next check. Never rejects: an error that will stay goes to the operations. */
+  /** Returns the delay until the next check. Never rejects: the operations fail with a permanent error. */
   async #check(delay: number): Promise<number> {
     const { connections, log } = this.#context;
     const { sandboxId } = this.#target;
@@ -158,15 +157,15 @@ class AtWork {
   }
 }
 
-/** Wakes a resting sandbox for new work. One that runs by its row is left to the connection, which thaws or misses the container by itself. */
+/** Wakes a resting sandbox for new work. When the row says `running`, the connection itself thaws the container or reports that it is lost. */
 async function wake(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
   const row = await context.rows.get(sandboxId);
-  // An operation that is through is no reason to wake what was put to rest since.
+  // An operation that is finished must not wake a sandbox that was put to rest after it.
   if (row?.state === 'running' || !isWanted()) return;
   await wakeInTurn(context, sandboxId, isWanted);
 }
 
-/** For work that goes on: thaws what was frozen without a pause, and fails when the sandbox has ended. Any other rest is waited for. */
+/** For work in progress: thaws a sandbox that was frozen without a pause, and fails when it has ended. In any other rest, the work waits. */
 async function keepAwake(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
   const row = await context.rows.get(sandboxId);
   switch (row?.state) {
@@ -178,14 +177,14 @@ async function keepAwake(context: DockerContext, sandboxId: string, isWanted: ()
       return row.paused === true ? undefined : wakeInTurn(context, sandboxId, isWanted);
     case 'running':
     case 'lost':
-      // Its container may be frozen against the row, by a process that died in the middle of a change.
+      // Its container may be frozen although the row says otherwise, because a process died during a change.
       return wakeInTurn(context, sandboxId, isWanted);
     default:
       return undefined;
   }
 }
 
-/** In turn: another operation of this process that copies or packs the sandbox is let finish. That may take longer than the wake is wanted. */
+/** Waits for other operations of this process on the sandbox, such as a copy. After that wait the wake may not be wanted any more. */
 async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
   const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUp(context, sandboxId, 'wake') : undefined));
   if (woken !== undefined && woken.tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended' });

@@ -9,8 +9,8 @@ import { describeDeath } from '../base/describe-loss.ts';
 type Mode = NonNullable<FreezeOptions['mode']>;
 
 /**
- * Freezes a running sandbox; one that rests deeper stays as it is. The row is set before the container is frozen,
- * so that nobody takes the frozen container for one that should run.
+ * Freezes a running sandbox; one that is neither running nor frozen stays as it is. The row is set before the container is frozen,
+ * so that no worker thaws the container because the row says `running`.
  */
 export async function freeze(context: DockerContext, sandboxId: string, mode: Mode): Promise<SandboxTier> {
   return untilSettled(sandboxId, async () => {
@@ -23,7 +23,7 @@ export async function freeze(context: DockerContext, sandboxId: string, mode: Mo
         if (!isPause || row.paused === true) return pause(context, row);
         return change(context, row, { paused: true });
       case 'running':
-        // Work of other processes is not known here: they thaw it again.
+        // This process does not know the work of other processes; those thaw the sandbox again.
         if (!isPause && context.work.isUnderWay(sandboxId)) return 'running';
         return change(context, row, { paused: isPause });
       default:
@@ -47,7 +47,7 @@ async function pause(context: DockerContext, row: SandboxRow): Promise<SandboxTi
     await rows.change(row.sandboxId, row.generation, { state: 'lost', lost });
     return undefined;
   }
-  // `running` when somebody has woken it meanwhile: the later wish holds.
+  // `running` when another caller has woken it meanwhile: the later request wins.
   log.info({ sandboxId: row.sandboxId, tier: applied }, 'sandbox frozen');
   return applied;
 }

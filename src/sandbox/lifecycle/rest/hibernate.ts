@@ -14,8 +14,8 @@ const CHECKPOINT_ATTEMPTS = 3;
 const HAVE_PROCESSES: ReadonlySet<SandboxState> = new Set(['running', 'frozen', 'hibernated']);
 
 /**
- * Puts a sandbox to disk with its processes. The row is set first: from then on nobody opens a bridge into the container, and whoever wants the
- * sandbox waits or wakes it. What cannot be checkpointed is stopped, or left as it is.
+ * Writes a sandbox to disk with its processes. The row is set first: from then on no worker opens a bridge into the container, and callers wait for the
+ * sandbox or wake it. A sandbox that cannot be checkpointed is stopped or stays as it is, according to `otherwise`.
  */
 export async function hibernate(context: DockerContext, sandboxId: string, otherwise: 'stop' | 'stay'): Promise<SandboxTier> {
   const settled = await untilSettled(sandboxId, () => attempt(context, sandboxId));
@@ -53,7 +53,7 @@ async function putToDisk(context: DockerContext, row: SandboxRow, container: Con
   const name = checkpointName(row.generation);
   for (let count = 1; ; count += 1) {
     try {
-      // A frozen container cannot be asked to end its bridges; its processes run for the blink of an eye.
+      // The bridges in a frozen container cannot end, so its processes run for a moment.
       await engine.unpause(container.id);
       await endBridges(context, sandboxId, container.id);
       if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
@@ -70,10 +70,10 @@ async function putToDisk(context: DockerContext, row: SandboxRow, container: Con
   return settle(context, row, container);
 }
 
-/** Whoever has woken it while it was put to disk took its container for a running one; and older checkpoints are of no use any more. */
+/** Removes older checkpoints. Wakes the sandbox when another caller has woken it during the checkpoint: that caller found the container running. */
 async function settle(context: DockerContext, { sandboxId, generation }: SandboxRow, container: ContainerState): Promise<SandboxTier> {
   const { engine, rows, log } = context;
-  // The engine notices the end a moment later, and only then nothing of the sandbox is in memory.
+  // The engine notices the end a moment later; only then the memory of the sandbox is released.
   await pastCheckpoint(context, { containerName: container.id, generation });
   const [, ...older] = await engine.checkpointsOf(container.id);
   for (const name of older) await engine.removeCheckpoint(container.id, name);

@@ -3,8 +3,8 @@ import { failure } from '../../../contracts/errors.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
 
 /**
- * Ends a sandbox's processes and keeps its files. The row is set first: a container that has ended while its row says `running`
- * would be taken for a lost one.
+ * Ends a sandbox's processes and keeps its files. The row is set first: other workers treat a container that has ended while its row is `running`
+ * as lost.
  */
 export async function stop(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
   const { engine, rows, connections, log } = context;
@@ -12,7 +12,7 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
   return untilSettled(sandboxId, async () => {
     const before = await ownRow(context, sandboxId);
     if (before.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-    // One whose end another caller took for a loss, before this one could say that it was stopped.
+    // Another caller changed the row to `lost` because it saw the container end during this stop.
     const isOurs = before.state === 'lost' && hasStopped;
     if (!isOurs && (before.state === 'creating' || before.state === 'lost' || before.state === 'archived')) return tierOf(before.state);
     const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
@@ -21,7 +21,7 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
     await engine.stop(row.containerName);
     hasStopped = true;
     for (const name of await checkpointsIn(context, row.containerName)) await engine.removeCheckpoint(row.containerName, name);
-    // Somebody who woke it meanwhile took the container for a running one.
+    // A caller that woke it meanwhile may have found the container still running.
     if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
     log.info({ sandboxId }, 'sandbox stopped');
     return 'stopped';

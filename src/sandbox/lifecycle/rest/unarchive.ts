@@ -9,9 +9,9 @@ import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';
 
 /**
- * Brings an archived sandbox to this host: then it is `hibernated` when its processes came along, `lost` when they could not, else `stopped`. The archive
- * is removed only after the row has moved on. Returns why its processes are gone, if they are.
- * @throws ARCHIVE_DAMAGED when a digest is not what was stored; nothing is changed then
+ * Unpacks an archived sandbox on this host. It is then `hibernated` when its processes were restored to a checkpoint here, `lost` when they could not be, and
+ * `stopped` when the archive has none. The archive is removed only after the row has changed. Returns why the processes are lost, if they are.
+ * @throws ARCHIVE_DAMAGED when a digest differs from the stored one; nothing is changed then
  */
 export async function unarchive(context: DockerContext, row: SandboxRow, specOf: (volumeName: string) => Promise<ContainerSpec>): Promise<string | undefined> {
   const { rows, hostId, log } = context;
@@ -25,7 +25,7 @@ export async function unarchive(context: DockerContext, row: SandboxRow, specOf:
     ...(takesMemory && { memory: { specOf, copyTo: (to: Place) => bringBack(context, sandboxId, memory, to) } }),
   };
   const laidOut = await layOut(context, row, parts).catch(async (error: unknown) => {
-    // Somebody else has brought it back meanwhile, and removed what was being read.
+    // When the row has changed, another caller has unpacked the sandbox meanwhile and removed the archive.
     if ((await rows.get(sandboxId))?.generation === row.generation) throw error;
   });
   if (laidOut === undefined) return undefined;
@@ -48,10 +48,10 @@ function changeTo({ containerId, problem = 'this host cannot wake them' }: LaidO
   return hasMemory ? { state: 'lost', lost: `it was archived with its processes, and ${problem}` } : { state: 'stopped' };
 }
 
-/** The container that a crash has left here after its sandbox was archived: it is on the old volume. */
+/** Removes the container that a crash has left here after its sandbox was archived: it uses the old volume. */
 async function removeLeftover({ engine, rows }: DockerContext, { sandboxId, containerName, generation }: SandboxRow): Promise<void> {
   const leftover = await engine.inspect(containerName);
-  // Of a row that is archived still, nobody has made a new one under that name.
+  // While the row is still archived, no caller has made a new container with that name.
   if (leftover === undefined || (await rows.get(sandboxId))?.generation !== generation) return;
   await engine.removeContainer(leftover.id);
 }
@@ -64,7 +64,7 @@ async function bringBack({ blobs, jobs }: DockerContext, sandboxId: string, { bl
     await jobs.unpack(content, to);
   } catch (error) {
     if (isFailure(error, 'BLOB_NOT_FOUND')) throw damaged('it is not in the blob store');
-    // What is damaged may not let itself be unpacked either, and its digest says that better.
+    // A damaged archive may also fail to unpack; its digest tells the reason better.
     if (isFailure(error, 'DOCKER_FAILED') && (await digestOf(blobs.get(blobId))) !== sha256) throw damaged('its digest is another one');
     throw error;
   }

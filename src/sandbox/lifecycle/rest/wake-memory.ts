@@ -13,13 +13,13 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 
 type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'> & { connections: Pick<Connections, 'greet'> };
 
-/** `awake`: its processes go on, in the container of that id. `failed`: no way of waking it worked; the checkpoint is still there. */
+/** `awake`: its processes continue in the container with that id. `failed`: the sandbox could not be woken; its checkpoint still exists. */
 export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'failed'; problem: string };
 
 /**
- * Wakes a hibernated container: where it stands, again with growing pauses, and then in a fresh container on the same volume. The checkpoint is
- * removed only after the woken supervisor has answered. Any number of callers may do this at once.
- * @param specOf makes the definition of the fresh container
+ * Wakes a hibernated sandbox: in its own container, with retries and growing pauses; then, if allowed, in a new container on the same volume. The checkpoint
+ * is removed only after the woken supervisor has answered. Several callers may do this at the same time.
+ * @param specOf makes the definition of the new container
  */
 export async function wakeMemory(context: Needed, row: Target, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
   const { log } = context;
@@ -45,7 +45,7 @@ export async function wakeMemory(context: Needed, row: Target, container: Contai
   }
 }
 
-/** Another caller may have started it, and even removed the checkpoint: what counts is that it runs. */
+/** An error is ignored when the container runs: another caller may have started it and even removed the checkpoint. */
 async function startFrom({ engine }: Needed, container: string, name: string): Promise<void> {
   try {
     await engine.restore(container, name);
@@ -61,8 +61,8 @@ interface Move {
 }
 
 /**
- * Moves a checkpoint to a new container, which takes the place of the old one. The old one goes before the new one is started, and only while it does not
- * run: there is no moment at which both could. Returns the id of the container to wake: the old one, when somebody has woken it meanwhile.
+ * Moves a checkpoint to a new container, which replaces the old one. The old container is removed before the new one is started, and only while it does not
+ * run, so that both never run at the same time. Returns the id of the container to wake: the old one, if another caller has woken it meanwhile.
  */
 async function moveToFresh({ engine, installation, standardImage }: Needed, before: ContainerState, { name, containerName, spec }: Move): Promise<string> {
   const spare = spareNameOf(containerName);
@@ -83,8 +83,8 @@ async function moveToFresh({ engine, installation, standardImage }: Needed, befo
 }
 
 /**
- * Finishes such a move where a crash has left it without the last step; false when there was nothing to finish. A container that was made
- * of an archive or a snapshot waits under a name of its own until the row names it by its id.
+ * Finishes such a move when a crash has prevented its last step; false when there was nothing to finish. It also renames a container that was made from an
+ * archive or a snapshot: that one has a temporary name until the row contains its id.
  */
 export async function finishMove(
   { engine }: Pick<DockerContext, 'engine'>,
@@ -96,13 +96,13 @@ export async function finishMove(
   try {
     await engine.rename(spare.id, containerName);
   } catch (error) {
-    // Somebody else was doing the same.
+    // Another caller may have done the same.
     if ((await engine.inspect(containerName)) === undefined) throw error;
   }
   return true;
 }
 
-/** Once its processes have gone on, they must not be started from the same moment again: what they have done since would be done twice. */
+/** Removes the checkpoint after the first answer: processes that have continued must not be restored from it again, because their work would be done twice. */
 async function confirmed(context: Needed, target: Target, containerId: string, name: string): Promise<Woken> {
   try {
     await confirm(context, target, containerId, name);
@@ -113,7 +113,7 @@ async function confirmed(context: Needed, target: Target, containerId: string, n
   }
 }
 
-/** The first answer of the supervisor; then the checkpoint has done its work. */
+/** Waits for the first answer of the supervisor, then removes the checkpoint. */
 async function confirm({ engine, connections, log }: Needed, target: Target, container: string, name: string): Promise<void> {
   const open = async () => {
     const stream = await engine.openBridge(container);

@@ -1,5 +1,5 @@
 /**
- * The types that Pandora plugins import from `@pandorakit/sdk` and `@pandorakit/sdk/tools`. They are types alone, so that importing them brings nothing along.
+ * The types that Pandora plugins import from `@pandorakit/sdk` and `@pandorakit/sdk/tools`. There are only types, so that the import adds no code.
  */
 
 export type SandboxMode = 'compartment' | 'host';
@@ -33,11 +33,11 @@ export interface ToolExecuteContext {
   /** The variables that the manifest's permissions name. */
   env: Record<string, string | undefined>;
   logger: Logger;
-  /** Aborts when the call is to end. */
+  /** Aborts when the call must end. */
   signal: AbortSignal;
 }
 
-/** By default a tool takes any input, so that tools with inputs of their own fit into one list. */
+/** By default a tool accepts any input, so that tools with different inputs fit into one list. */
 // oxlint-disable-next-line typescript/no-explicit-any -- each tool knows the input that its own schema lets through
 export interface Tool<Input = any, Output = unknown> {
   id: string;
@@ -47,16 +47,16 @@ export interface Tool<Input = any, Output = unknown> {
   parameters?: Record<string, unknown>;
   /** Milliseconds; 60 000 where it is left out. */
   timeout?: number;
-  /** What the manifest says counts. */
+  /** Ignored: the manifest decides. */
   sandbox?: SandboxMode;
-  /** What the manifest says counts. */
+  /** Ignored: the manifest decides. */
   permissions?: ToolPermissions;
   annotations: ToolAnnotations;
-  // A method, so that a tool with an input of its own fits where any tool is taken.
+  // A method, so that a tool with an input type of its own is assignable to `Tool`.
   execute(input: Input, context: ToolExecuteContext): Promise<Output>;
 }
 
-/** What is known of a tool besides its code. */
+/** The facts about a tool besides its code. */
 export interface ToolManifest extends Pick<Tool, 'id' | 'name' | 'description' | 'permissions' | 'annotations'> {
   sandbox: SandboxMode;
   /** Milliseconds. */
@@ -71,7 +71,7 @@ export interface ConfigFieldDescriptor {
   required?: boolean;
   placeholder?: string;
   description?: string;
-  /** Of an `enum`. */
+  /** Choices of an `enum`. */
   options?: { value: string; label: string }[];
 }
 

@@ -1,6 +1,6 @@
 import { stringOf } from './string-of.ts';
 
-/** The part of an event that listeners of an abort look at; it has no time stamp, which would be a clock for those who were granted none. */
+/** The part of an event that listeners of an abort read. It has no time stamp, because code without the permission `time` must not have a clock. */
 interface AbortEvent {
   readonly type: 'abort';
   readonly target: GuestAbortSignal;
@@ -14,13 +14,13 @@ interface SignalState {
 }
 
 const MAX_DELAY = 2_147_483_647;
-/** In the whole process. */
+/** Limit for the whole process. */
 const MAX_TIMEOUTS = 10_000;
 let timeouts = 0;
 
 let stateOf: (signal: GuestAbortSignal) => SignalState;
 
-/** The platform's AbortSignal without the platform's objects behind it. */
+/** The platform's AbortSignal without access to the platform's objects. */
 export class GuestAbortSignal {
   static {
     stateOf = (signal) => signal.#state;
@@ -44,7 +44,7 @@ export class GuestAbortSignal {
     return signal;
   }
 
-  /** Its timer keeps no process alive. */
+  /** The timer does not keep the process alive. */
   static timeout(ms: unknown): GuestAbortSignal {
     const delay = Number(ms);
     if (!(delay >= 0 && delay <= MAX_DELAY)) throw new RangeError(`The time ${stringOf(ms)} is not between 0 and ${MAX_DELAY} ms`);
@@ -82,7 +82,7 @@ export class GuestAbortSignal {
   }
 }
 
-/** Aborts a signal; a listener that throws does not keep the others from being told. */
+/** Aborts a signal. A listener that throws does not stop the other listeners. */
 export function abortSignal(signal: GuestAbortSignal, reason: unknown = abortError()): void {
   const state = stateOf(signal);
   if (state.aborted) return;
@@ -96,7 +96,7 @@ export function abortSignal(signal: GuestAbortSignal, reason: unknown = abortErr
       if (typeof listener === 'function') listener.call(signal, event);
       else listener.handleEvent(event);
     } catch {
-      // Whose error it is cannot be told to anybody who waits for it.
+      // No caller waits for this error.
     }
   }
 }

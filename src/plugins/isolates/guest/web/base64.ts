@@ -4,12 +4,12 @@ export function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 }
 
-/** A copy, since small buffers of the platform share their memory. */
+/** Returns a copy, because small buffers of the platform share their memory. */
 export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(Buffer.from(text, 'base64'));
 }
 
-/** The platform's errors lead to objects that conversations would share; these are the language's own. */
+/** Errors of the platform lead to objects that conversations would share, so these functions throw errors of the language. */
 export const textOfBase64 = (text: unknown): string => translated(() => atob(stringOf(text)));
 export const base64OfText = (text: unknown): string => translated(() => btoa(stringOf(text)));
 

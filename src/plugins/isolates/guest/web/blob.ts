@@ -47,7 +47,7 @@ export class GuestBlob {
   }
 }
 
-/** A blob with a name, as forms have them. `lastModified` is 0 where it is not given: there is no clock here. */
+/** A blob with a name, as used in forms. `lastModified` is 0 where it is not given, because there is no clock here. */
 export class GuestFile extends GuestBlob {
   readonly #name: string;
   readonly #lastModified: number;

@@ -6,11 +6,11 @@ import { stringOf } from './string-of.ts';
 
 export interface Content {
   bytes: Uint8Array;
-  /** What the body says of itself. */
+  /** The content type that the body itself has. */
   type?: string;
 }
 
-/** The bytes of whatever may stand for a body; undefined where there is none. */
+/** The bytes of any value that may be a body; undefined where there is none. */
 export function contentOf(body: unknown): Content | undefined {
   if (body === undefined || body === null) return undefined;
   if (isBlob(body)) return { bytes: blobBytes(body), ...(body.type && { type: body.type }) };
@@ -20,7 +20,7 @@ export function contentOf(body: unknown): Content | undefined {
   return bytes ? { bytes } : { bytes: encodeText(stringOf(body)), type: 'text/plain;charset=UTF-8' };
 }
 
-/** What requests and answers have in common: a body that is read once, as a whole. */
+/** The common part of requests and responses: a body that is read once, as a whole. */
 export class GuestBody {
   readonly #content: Content | undefined;
   readonly #type: () => string;

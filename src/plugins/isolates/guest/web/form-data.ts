@@ -61,7 +61,7 @@ export class GuestFormData {
   }
 }
 
-/** A form as multipart/form-data. Its boundary is one that its fields do not contain. */
+/** Encodes a form as multipart/form-data, with a boundary that its fields do not contain. */
 export function encodeForm(form: GuestFormData): { bytes: Uint8Array; type: string } {
   const fields = [...form].map(([name, value]) => partOf(name, value));
   for (let number = 0; ; number += 1) {

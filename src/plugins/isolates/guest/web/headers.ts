@@ -2,10 +2,10 @@ import { stringOf } from './string-of.ts';
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Headers of a request or an answer, by lower-case name. */
+/** Headers of a request or a response, by lower-case name. */
 export class GuestHeaders {
   readonly #values = new Map<string, string>();
-  /** Several of these are not one with commas. */
+  /** Several cookies are not joined with commas. */
   readonly #cookies: string[] = [];
 
   constructor(init?: unknown) {
@@ -69,7 +69,7 @@ export class GuestHeaders {
   }
 }
 
-/** Pairs of whatever may stand for headers: an iterable of them, or an object. */
+/** The pairs of any value that may be headers: an iterable of pairs, or an object. */
 export function pairsOf(init: unknown): [string, string][] {
   if (init === undefined || init === null) return [];
   if (typeof init !== 'object') throw new TypeError('Headers are an object, a list of pairs or Headers');

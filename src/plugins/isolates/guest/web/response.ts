@@ -4,7 +4,7 @@ import { GuestHeaders } from './headers.ts';
 import { GuestURL } from './url.ts';
 import { stringOf } from './string-of.ts';
 
-/** An answer as the worker gives it; `body` is base 64. */
+/** A response as the worker sends it; `body` is base 64. */
 export interface Answer {
   status: number;
   statusText: string;
@@ -27,7 +27,7 @@ interface Facts {
   content: Content | undefined;
 }
 
-/** The part of the standard Response that an answer with its whole body needs. It has no streams: `body` is null. */
+/** The part of the standard Response that a complete response needs. It has no streams: `body` is null. */
 export class GuestResponse extends GuestBody {
   readonly status: number;
   readonly statusText: string;
@@ -83,7 +83,7 @@ export class GuestResponse extends GuestBody {
   }
 }
 
-/** What is true of a response that code makes itself. */
+/** The properties of a response that code makes itself. */
 function fresh(content: Content | undefined, status: unknown): Facts {
   const number = Number(status);
   if (Number.isInteger(number) && number >= 200 && number <= 599) return { url: '', redirected: false, type: 'default', content };
@@ -92,7 +92,7 @@ function fresh(content: Content | undefined, status: unknown): Facts {
 
 harden(GuestResponse);
 
-/** What `fetch` gives inside a compartment. */
+/** The result of `fetch` inside a compartment. */
 export function responseOf({ status, statusText, headers, url, redirected, body }: Answer): GuestResponse {
   const content = { bytes: fromBase64(body) };
   return harden(new GuestResponse(undefined, { status, statusText, headers }, { url, redirected, type: 'basic', content }));

@@ -4,7 +4,7 @@ const { TextEncoder: PlatformEncoder, TextDecoder: PlatformDecoder } = globalThi
 const encoder = new PlatformEncoder();
 const strict = new PlatformDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
-/** The platform's TextEncoder; its objects have no properties that lead into the platform. */
+/** The platform's TextEncoder; its objects have no properties that lead to the platform's objects. */
 export class GuestTextEncoder {
   get encoding(): string {
     return 'utf-8';
@@ -30,7 +30,7 @@ interface DecoderOptions {
   ignoreBOM?: unknown;
 }
 
-/** The platform's TextDecoder, whose own objects would lead to prototypes that conversations share. */
+/** The platform's TextDecoder without its objects, which lead to prototypes that conversations share. */
 export class GuestTextDecoder {
   readonly #decoder: InstanceType<typeof PlatformDecoder>;
 
@@ -68,11 +68,11 @@ export class GuestTextDecoder {
 }
 
 export function encodeText(text: string): Uint8Array {
-  // A copy: the platform may give a part of memory that others share.
+  // A copy: the platform may return a part of memory that others share.
   return new Uint8Array(encoder.encode(text));
 }
 
-/** As `Response.text` does, which takes no byte order mark away but that of UTF-8. */
+/** Decodes as `Response.text` does, which removes no byte order mark except that of UTF-8. */
 export function decodeText(bytes: Uint8Array): string {
   const text = strict.decode(bytes);
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
@@ -81,8 +81,8 @@ export function decodeText(bytes: Uint8Array): string {
 const LENGTH = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength');
 
 /**
- * A copy of what an ArrayBuffer or a view of one holds; undefined for anything else. Code may have given it properties of its own, so it is handed to the
- * platform in no other form.
+ * A copy of the content of an ArrayBuffer or a view of one; undefined for anything else. Code may have added properties to the given object, so the platform
+ * receives only copies.
  */
 export function bytesOf(value: unknown): Uint8Array | undefined {
   if (isBuffer(value)) return new Uint8Array(value.slice(0));

@@ -5,7 +5,7 @@ const { URL: PlatformURL, URLSearchParams: PlatformParams } = globalThis;
 type Parts = 'hash' | 'host' | 'hostname' | 'href' | 'password' | 'pathname' | 'port' | 'protocol' | 'search' | 'username';
 const SEARCH: unique symbol = Symbol('search');
 
-/** The platform's URLSearchParams without the platform's objects behind it. */
+/** The platform's URLSearchParams without access to the platform's objects. */
 export class GuestURLSearchParams {
   readonly #params: URLSearchParams;
 
@@ -85,7 +85,7 @@ export class GuestURLSearchParams {
   }
 }
 
-/** The platform's URL without the platform's objects behind it. */
+/** The platform's URL without access to the platform's objects. */
 export class GuestURL {
   declare hash: string;
   declare host: string;

@@ -1,10 +1,10 @@
 /**
- * The system calls that programs in Longshore's containers may make, by what they are for; all others fail with EPERM. A name that an engine, a kernel or
- * an architecture does not know is left out there.
+ * The system calls that programs in Longshore's containers may make, by purpose. All others fail with EPERM, except those with rules of their own in
+ * `profile.ts`. A name that an engine, a kernel or an architecture does not know is ignored there.
  *
- * Left out on purpose: io_uring (works past every filter), userfaultfd, bpf, perf_event_open and fanotify (large parts of the kernel), keys (containers
- * share them), unshare, setns and all about mounts (namespaces), socketcall (its arguments are in memory, out of a filter's sight: 32-bit programs have
- * calls of their own for sockets), whatever changes the clock, modules, swap or the machine.
+ * Left out on purpose: io_uring (its operations are not filtered), userfaultfd, bpf, perf_event_open and fanotify (large parts of the kernel), keys
+ * (containers share them), unshare, setns and all calls about mounts (namespaces), socketcall (its arguments are in memory, which a filter cannot read;
+ * 32-bit programs also have separate socket calls), and calls that change the clock, modules, swap or the machine.
  */
 export const ALLOWED: Record<string, string> = {
   'Files: content': `

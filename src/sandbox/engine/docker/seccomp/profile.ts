@@ -1,6 +1,6 @@
 import { ALLOWED } from './allowed-calls.ts';
 
-/** The format in which an engine takes a profile. */
+/** The format of a profile for an engine. */
 export interface SeccompProfile {
   defaultAction: string;
   archMap: { architecture: string; subArchitectures: string[] }[];
@@ -17,17 +17,17 @@ interface Rule {
 const ENOSYS = 38;
 const EOPNOTSUPP = 95;
 
-/** clone's flags for namespaces of its own: mount, cgroup, uts, ipc, user, pid, net. */
+/** The flags of clone for new namespaces: mount, cgroup, uts, ipc, user, pid, net. */
 const NAMESPACES = 0x7e02_0000;
 
-/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. No AF_VSOCK, which would reach the host of a virtual machine past all networks, and none of the rare ones. */
+/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. No rare families, and no AF_VSOCK, which reaches the host of a virtual machine without any network. */
 const FAMILIES = [1, 2, 10, 16];
 const AF_UNIX = 1;
 
-/** Of Linux itself, of 32-bit Linux, with and without old BSD manners; and the question which one it is. */
+/** PER_LINUX and PER_LINUX32, each with and without UNAME26; and 0xffffffff, which only reads the current one. */
 const PERSONALITIES = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 
-/** 32-bit programs run; x32, which nobody uses and which has numbers of its own, does not. */
+/** 32-bit programs are permitted. The x32 ABI, which is not in use and has call numbers of its own, is not. */
 const ARCHITECTURES = [
   { architecture: 'SCMP_ARCH_X86_64', subArchitectures: ['SCMP_ARCH_X86'] },
   { architecture: 'SCMP_ARCH_AARCH64', subArchitectures: ['SCMP_ARCH_ARM'] },
@@ -35,8 +35,8 @@ const ARCHITECTURES = [
 ];
 
 /**
- * What the containers of sandboxes, and all others that Longshore starts, may ask of the kernel. The engine's own default is wider, and differs from version
- * to version. Arguments are compared as 64 bits, so only lists of permitted values hold: a forbidden one could come with other upper bits.
+ * The system calls that containers of sandboxes, and all others that Longshore starts, may make. The engine's default profile permits more, and differs
+ * between versions. Arguments are compared as 64 bits, so rules list permitted values: a forbidden value could be given with other upper bits.
  */
 export function seccompProfile(): SeccompProfile {
   return {
@@ -48,23 +48,23 @@ export function seccompProfile(): SeccompProfile {
       allow(['socketpair'], [equals(0, AF_UNIX)]),
       ...PERSONALITIES.map((personality) => allow(['personality'], [equals(0, personality)])),
       allow(['clone'], [{ index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }]),
-      // What permits one of the calls for sockets permits it here as well, unless it is refused by name, with another error than the default; its arguments
-      // are in memory, past the list of families.
+      // A rule that permits one of the socket calls also permits it through socketcall, unless socketcall is refused by name with another error than the
+      // default. The arguments of socketcall are in memory, where a filter cannot check the family.
       refuse(['socketcall'], ENOSYS),
-      // Its flags are in memory, where a filter cannot look. C libraries then use clone.
+      // Its flags are in memory, which a filter cannot read. C libraries then use clone.
       refuse(['clone3'], ENOSYS),
-      // Programs that would like to use it do without.
+      // Programs then use other calls.
       refuse(['io_uring_setup', 'io_uring_enter', 'io_uring_register'], ENOSYS),
-      // It takes up gigabytes before anything that watches could see it. Programs that know this answer, posix_fallocate of glibc among them, write instead.
+      // It allocates gigabytes before the disk watchdog can see them. Programs that know this error, such as posix_fallocate of glibc, write instead.
       refuse(['fallocate'], EOPNOTSUPP),
     ],
   };
 }
 
-/** The profile as an engine is given it with a container. */
+/** The profile as an option of a container. */
 export const SECCOMP_OPTION = `seccomp=${JSON.stringify(seccompProfile())}`;
 
-/** Of `SecurityOpt`, for each container that Longshore starts. */
+/** The `SecurityOpt` of each container that Longshore starts. */
 export const SECURITY_OPTIONS: readonly string[] = ['no-new-privileges:true', SECCOMP_OPTION];
 
 function allow(names: string[], args?: Rule['args']): Rule {
