@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { onceEach } from '../tool-calls/results/once-each.ts';
 
-/** Puts a user's message into the transcript, once, and starts its turn unless it joins a running one. */
+/** Adds a user's message to the transcript, once, and starts its turn unless it joins a running one. */
 export function createAcceptMessage({ store }: { store: Store }) {
   return async function acceptMessage({ conversationId, turnId, messageId, text: inline, steers, status }: AcceptMessageArgs): Promise<void> {
     const text = inline ?? (await store.messages.get(conversationId, messageId));

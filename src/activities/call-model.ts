@@ -36,20 +36,20 @@ type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 type CallPart = AssistantPart & { type: 'tool-call' };
 
 const HEARTBEAT_MS = 500;
-/** The pauses after failures grow from half a second to a minute; so many failures outlast a bad quarter of an hour. */
+/** The delays after failures grow from half a second to a minute; this many failures take longer than a quarter of an hour. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 const MAX_FAILURES = 20;
 
-/** Kept by Temporal from one attempt to the next. */
+/** State that Temporal keeps from one attempt to the next. */
 interface Kept {
-  /** Of the provider or a service. Attempts that ended with their worker are none. */
+  /** Failures of the provider or of a service. Attempts that ended because their worker died do not count. */
   failures: number;
 }
 
 /**
- * Makes the activity of one model call. The answer's transcript entry (key = step id) is the point of no return: an attempt that finds it
- * rebuilds the same outcome from it and does not ask the model again.
+ * Makes the activity of one model call. Once the answer's transcript entry (key = step id) is stored, the answer is final: an attempt that finds it
+ * rebuilds the same outcome from it and does not call the model again.
  */
 export function createCallModel(parts: CallModelDependencies): (args: CallModelArgs) => Promise<CallModelResult> {
   return async (args) => {
@@ -78,7 +78,7 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
   };
 }
 
-/** A cancellation comes back with a beat; an answer that comes sooner than the first costs no request for it. */
+/** A heartbeat receives a cancellation. An answer that comes before the first heartbeat needs no request for it. */
 function startHeartbeat(kept: Kept): NodeJS.Timeout {
   const context = Context.current();
   return setInterval(() => context.heartbeat({ ...kept }), HEARTBEAT_MS);
@@ -90,8 +90,8 @@ function failuresBefore(): number {
 }
 
 /**
- * The pause before the next attempt grows with what has failed, and not with the attempts: those of workers that died count for Temporal too, whose own
- * policy keeps the pause after a death short.
+ * The delay before the next attempt grows with the number of failures, not of attempts: Temporal also counts attempts whose worker died, and its own
+ * policy keeps the delay after a death short.
  */
 function failedAgain(kept: Kept, error: unknown): CallModelResult {
   kept.failures += 1;
@@ -109,7 +109,7 @@ function findAgent(agents: ReadonlyMap<string, Agent>, agentId: string): Agent {
   throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: "the workers' agents directory" });
 }
 
-/** Only the workflow's request ends a model call for good; a worker that goes away leaves it to another. */
+/** Only the workflow's request ends a model call for good; when a worker shuts down, another one retries the call. */
 function classifyAbort(error: unknown): unknown {
   const abandoned = Context.current().cancellationSignal.aborted && !isFailure(error) && whyCancelled() === 'moved';
   return abandoned ? failure('INTERNAL', { problem: 'the worker let go of a model call' }, error) : error;
@@ -136,7 +136,7 @@ async function askModel(
   await deltas.flush();
   const entry: AssistantEntry = { role: 'assistant', parts: nameCalls(answer.parts, stepId, registry), usage: answer.usage };
   if (await store.transcript.append(conversationId, turnId, stepId, stepId, entry)) return entry;
-  // An attempt thought dead was faster: its answer counts.
+  // Another attempt, which was thought dead, stored its answer first: that answer counts.
   return findAnswer(await store.transcript.read(conversationId), stepId) ?? entry;
 }
 
@@ -145,7 +145,7 @@ function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry |
   return found?.entry.role === 'assistant' ? found.entry : undefined;
 }
 
-/** Gives each tool call its id: the step's, numbered; and its tool's full id, also where it was not shown. */
+/** Gives each tool call its id, made of the step's id and its number, and its tool's full id, even when the tool was not shown. */
 function nameCalls(parts: AssistantPart[], stepId: string, registry: Registry): AssistantPart[] {
   let position = 0;
   const named = (part: CallPart): CallPart => ({
@@ -211,7 +211,7 @@ function describeStep({ turnId, stepId }: CallModelArgs, accepted: JsonObject[],
   return [finished, ...requested];
 }
 
-/** A call that cannot run has its result at once. */
+/** Settles a call that cannot run. */
 async function refuse(store: Pick<Store, 'toolCalls'>, { turnId, stepId }: CallModelArgs, parts: CallPart[], callId: string, text: string): Promise<void> {
   const tool = parts.find((part) => part.callId === callId)?.tool ?? '';
   const finished: NewEvent = { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError: true, text, durationMs: 0 } };

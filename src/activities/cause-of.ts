@@ -3,12 +3,15 @@ import { isFailure } from '../contracts/errors.ts';
 import { operatorText } from '../contracts/operator-text.ts';
 import { redact } from '../tool-calls/results/redact.ts';
 
-/** An error that wraps more is told with so many of them. All together take less than what the history of a step may. */
+/** Most levels of causes that are reported with an error. Together they take less space than the history of a step may. */
 const MAX_DEPTH = 4;
 const MAX_MESSAGE = 1000;
 const MAX_STACK = 2000;
 
-/** What led to an error, for operators who look at a failed activity in Temporal: classes, messages and stacks, cut to a bounded size and without credentials. */
+/**
+ * The causes of an error, for operators who look at a failed activity in Temporal: classes, messages and stacks, cut to a bounded size and without
+ * credentials.
+ */
 export function causeOf(error: unknown, depth = 1): ApplicationFailure | undefined {
   if (error === undefined || error === null || depth > MAX_DEPTH) return undefined;
   const { name, message, stack, cause } = describe(error);
@@ -24,12 +27,12 @@ interface Described {
   cause?: unknown;
 }
 
-/** Whatever was thrown: a getter or `toString` of it may throw in turn. */
+/** The thrown value may be anything: its getters or its `toString` may throw too. */
 function describe(error: unknown): Described {
   try {
     if (!(error instanceof Error) && !isFailure(error)) return { name: typeof error, message: String(error), stack: '' };
     const { name, message, stack, cause } = error;
-    // Node tries every address of a host, and then throws an error of many without a message.
+    // Node tries every address of a host, and then throws an AggregateError without a message.
     const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
     return { name: isFailure(error) ? error.code : textOf(name), message: textOf(message), stack: textOf(stack), cause: cause ?? first };
   } catch {
@@ -37,7 +40,7 @@ function describe(error: unknown): Described {
   }
 }
 
-/** Nothing keeps a subclass from other types than those that are declared. */
+/** A subclass of Error may give its fields other types than the declared ones. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

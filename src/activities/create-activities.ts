@@ -16,7 +16,7 @@ import { createSaveStatus } from './save-status.ts';
 import { createSettleCall } from '../tool-calls/results/settle-call.ts';
 import { createStartScheduled } from './start-scheduled.ts';
 
-/** All activities of a worker. `default` takes every type without a name of its own: tool calls run under the tool's id. */
+/** All activities of a worker. `default` gets every type without an activity of its own: tool calls run under the tool's id. */
 export interface WorkerActivities extends ConversationActivities {
   default(args: ExecuteToolArgs): Promise<ExecuteToolResult>;
 }

@@ -11,7 +11,10 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents'>;
 
-/** Checks arguments that an operator changed, by the tool's schema and by what the agent denies, stores them in place of the model's and tells the model. */
+/**
+ * Checks arguments that an operator edited against the tool's schema and the agent's denials, stores them in place of the model's, and adds a note for the
+ * model.
+ */
 export function createEditArguments({ store, agents, ...parts }: Parts) {
   return async function editArguments({ conversationId, agentId, callId, tool: toolId, editedArguments }: EditArgumentsArgs): Promise<EditArgumentsResult> {
     const registry = await registryOf(conversationId);
@@ -34,7 +37,7 @@ export function createEditArguments({ store, agents, ...parts }: Parts) {
   async function edit(conversationId: string, callId: string, tool: RegisteredTool, edited: JsonObject): Promise<EditArgumentsResult> {
     const hash = hashCall(tool, edited);
     const before = await store.toolCalls.get(callId);
-    // A repeated attempt finds its own edit, which is of this version.
+    // A repeated attempt finds its own edit, which has the current version.
     if (before && isOutdated(tool, before)) {
       return refuse(`its plugin has version ${tool.pluginVersion} now, which is not the one that was asked about. Deny the call; the agent may call again`);
     }
@@ -49,7 +52,7 @@ export function createEditArguments({ store, agents, ...parts }: Parts) {
   }
 }
 
-/** Ends a sentence about the arguments. */
+/** `message` is the end of a sentence about the arguments. */
 function refuse(message: string): EditArgumentsResult {
   return { outcome: 'invalid', message };
 }

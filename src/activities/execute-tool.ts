@@ -17,15 +17,15 @@ import type { RunOutcome, ToolRun } from '../tool-calls/run/tool-run.ts';
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services'> & { opened: ConversationSandboxes };
 
 /**
- * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has its result gives it again, and commands in
- * the sandbox are followed from wherever they are. However often it is called, the call takes effect once.
+ * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has a result returns it again, and commands in
+ * the sandbox are followed wherever they run. Repeated runs of this activity give the call one effect.
  */
 export function createExecuteTool(parts: Parts) {
   const { store, opened, services } = parts;
   const awaited: AwaitedResults = new Map();
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
-    // Awaited, so that the heartbeats go on until then.
+    // Awaited, so that the heartbeats continue until the end.
     return await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
   };
 
@@ -63,7 +63,7 @@ export function createExecuteTool(parts: Parts) {
     });
   }
 
-  /** The id was used for other arguments: an edit that came too late, or a forged call. A call that runs keeps its own result. */
+  /** The id was used with other arguments: an edit that came too late, or a forged call. A running call keeps its own result. */
   async function refuseMismatch({ args, registry, tool }: Claimed, call: ToolCallRow): Promise<ExecuteToolResult> {
     const mismatch = failure('TOOL_CALL_MISMATCH', { callId: args.callId, expected: call.hash, given: args.hash });
     if (call.state !== 'proposed') throw mismatch;
@@ -90,13 +90,13 @@ interface Claimed {
   tool: RegisteredTool | undefined;
 }
 
-/** Where a call is run: by itself, when it may run calls of its code at once, or within the attempt of another. */
+/** How a call is run: by itself, when it may run calls of its code at once, or within the attempt of another call. */
 interface Place {
   runAtOnce?: NonNullable<DeskParts['runAtOnce']>;
   within?: Within;
 }
 
-/** A call that is run within the attempt of another shows nothing but its own lines. */
+/** A call that runs within the attempt of another reports only its own lines. */
 function withinAnother(progress: Progress): Progress {
   return { phase: () => undefined, output: () => undefined, line: (text) => progress.line(text), [Symbol.dispose]: () => undefined };
 }

@@ -7,8 +7,8 @@ import { redact } from '../tool-calls/results/redact.ts';
 type Activity<Args extends unknown[], Result> = (...args: Args) => Promise<Result>;
 
 /**
- * Wraps an activity so that whatever it throws leaves as Temporal's own failure, once: `type` is the error code, `details` its values,
- * and the table decides whether Temporal may retry.
+ * Wraps an activity so that every error it throws is translated once into Temporal's own failure: `type` is the error code, `details` its values,
+ * and the error table decides whether Temporal may retry.
  */
 export function translated<Args extends unknown[], Result>(activity: Activity<Args, Result>): Activity<Args, Result> {
   return async (...args) => {
@@ -21,8 +21,8 @@ export function translated<Args extends unknown[], Result>(activity: Activity<Ar
 }
 
 /**
- * What Temporal is told about an error, with what led to it. Errors that are Temporal's already pass through; unknown ones are `INTERNAL` and may be retried.
- * @param pauseMs until the next attempt, where the error itself does not say; otherwise the activity's policy decides
+ * Translates an error for Temporal, with its causes. Temporal's own errors pass unchanged; unknown errors become `INTERNAL` and may be retried.
+ * @param pauseMs delay of the next attempt when the error itself has none; without both, the activity's policy decides
  */
 export function toTemporalFailure(error: unknown, pauseMs?: number): unknown {
   if (error instanceof TemporalFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError) return error;

@@ -9,7 +9,7 @@ import { INTERRUPTED_MARK } from '../tool-calls/run/tool-sandbox.ts';
 import { settleInterrupted } from '../tool-calls/results/settle-call.ts';
 
 /**
- * Ends what a call runs, wherever it is attached. Killing is all it does to a running command: the attached `executeTool`, now or at its next
+ * Ends the commands of a call, whichever worker is attached. A running command is only killed here: the attached `executeTool`, now or at its next
  * attempt, sees the kill and stores the result with the output so far. A call that has not started is settled here.
  */
 export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> & { opened: ConversationSandboxes }) {
@@ -18,12 +18,12 @@ export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> &
     if (!call || call.content) return;
     if (call.state === 'proposed' && (await settledUnclaimed(call))) return;
     const handle = await openIfThere(conversationId);
-    // Without a sandbox nothing runs: an attempt that is about to create one looks at the ledger after it has done so.
+    // Without a sandbox nothing runs: an attempt that creates one reads the ledger after that.
     if (handle) await killCommandsOf(handle, callId);
     else await settleInterrupted(parts.store, call);
   };
 
-  /** True when nobody had claimed the call before it was settled; then nobody will. */
+  /** True when the call was settled before any worker claimed it; then no worker will claim it. */
   async function settledUnclaimed(call: ToolCallRow): Promise<boolean> {
     await settleInterrupted(parts.store, call);
     return (await parts.store.toolCalls.get(call.callId))?.fence === 0;
@@ -37,7 +37,7 @@ export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> &
   }
 }
 
-/** Kills what runs and bars the next command; whichever of the two a starting command meets, it does not get through. */
+/** Kills running commands and blocks the next one. A command that starts meanwhile is either killed or blocked. */
 async function killCommandsOf(handle: WorkerHandle, callId: string): Promise<void> {
   for (;;) {
     const commands = (await handle.execs()).filter(({ execId }) => isExecOf(callId, execId));

@@ -10,12 +10,12 @@ type Parts = Pick<ActivityDependencies, 'registry' | 'log'> & {
   opened: Pick<ConversationSandboxes, 'ifAwake'>;
 };
 
-/** A sandbox that does not answer holds up no step. */
+/** A sandbox that does not answer must not delay a step for longer. */
 const PATIENCE_MS = 15_000;
 
 /**
- * Looks after the MCP servers in a conversation's sandbox before a step: one that has said that its tools are others is asked for them, and one that an
- * operator has disabled is ended. A sandbox that rests is left alone. What goes wrong is left to the next step.
+ * Maintains the MCP servers in a conversation's sandbox before a step: a server that reported changed tools is asked for them, and a server that an
+ * operator has disabled is ended. A sandbox that rests is not woken. A failure is left to the next step.
  */
 export async function lookIntoServers(parts: Parts, args: CallModelArgs, agent: Agent): Promise<void> {
   const names = guestsOf(agent);

@@ -2,7 +2,7 @@ import type { ApprovalEventArgs } from '../contracts/activities.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { onceEach } from '../tool-calls/results/once-each.ts';
 
-/** Tells readers of the events that a person is asked, and what the answer was. */
+/** Records in the events that a person is asked, and what the answer was. */
 export function createRecordApproval({ store }: { store: Store }) {
   return async function recordApproval(args: ApprovalEventArgs): Promise<void> {
     await store.events.append(args.conversationId, onceEach([await toEvent(args)]));

@@ -18,7 +18,7 @@ export function createSandboxLifecycle({ store, sandboxes, opened }: { store: St
       whileBeating(() =>
         action(async (sandboxId, conversationId) => {
           const tier = await sandboxes.archive(sandboxId, { otherwise });
-          // It may come back on another host, and whoever opens it then is told what did not come along.
+          // The sandbox may wake on another host. Without a held handle, the next open reports what the archive did not contain.
           opened.forget(conversationId);
           return tier;
         })(conversation),
@@ -52,7 +52,7 @@ async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A sandbox that is gone is an outcome of these actions; the next tool call decides what to do about it. */
+/** A sandbox that is gone is an expected outcome of these actions; the next tool call decides how to handle it. */
 function tierOf(error: unknown): SandboxTier {
   if (isFailure(error, 'SANDBOX_LOST')) return 'lost';
   if (isFailure(error, 'SANDBOX_DESTROYED')) return 'destroyed';

@@ -5,12 +5,12 @@ import type { Store } from '../store/store.ts';
 import { readEvents } from './read-events.ts';
 
 interface ReplyOptions {
-  /** The newest turn when absent; waits for one if there is none yet. */
+  /** When absent, the newest turn. If the conversation has no turn yet, the first one that ends. */
   turnId: string | undefined;
   signal: AbortSignal;
 }
 
-/** Waits for the turn's end and gives what the agent said last in it; `TURN_FAILED` when it did not finish by itself. */
+/** Waits until the turn ends and returns the last text of the agent in it. Fails with `TURN_FAILED` when the turn did not finish normally. */
 export async function awaitReply(store: Store, conversationId: string, options: ReplyOptions): Promise<string> {
   const turnId = options.turnId ?? (await newestTurn(store, conversationId));
   const afterSeq = turnId === undefined ? 0 : await store.events.turnStart(conversationId, turnId);
@@ -35,7 +35,7 @@ function refuseFailure(event: EventOf<'turn.finished'>): void {
   throw failure('TURN_FAILED', { turnId: event.turnId ?? '', outcome, problem: message ?? 'no reason was given' });
 }
 
-/** The text of the last thing said in the turn; empty when it ended without a word. */
+/** The last text of the agent in the turn; empty when the agent wrote none. */
 export function lastWords(transcript: StoredEntry[], turnId: string | undefined): string {
   for (const { turnId: of, entry } of transcript.toReversed()) {
     if (of !== turnId || entry.role !== 'assistant') continue;

@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { shownValue } from '../common/shown-value.ts';
 
-/** Refuses what is no text for an agent, before anything is stored. */
+/** Refuses a message that is not a valid text for an agent, before anything is stored. */
 export function checkMessage(text: unknown): asserts text is string {
   if (typeof text !== 'string') throw failure('MESSAGE_INVALID', { problem: `it is ${shownValue(text)}, and not a text`, fix: 'Give a string' });
   if (text.length > MAX_MESSAGE_LENGTH) {

@@ -15,7 +15,7 @@ const reason = textOf(10_000, { min: 0 });
 const start = z.strictObject({
   agent: name,
   user: id,
-  // Checked with an error of its own.
+  // `checkMessage` validates it and throws an error of its own.
   message: z.unknown().optional(),
   tenant: id.optional(),
   unattended: z.boolean().optional(),
@@ -99,7 +99,7 @@ export const scheduleNote = (given: unknown): { note?: string } =>
   readOptions('options of schedules.pause', z.strictObject({ note: reason.optional() }), given);
 export const configureOptions = (given: unknown) => readOptions('options of plugins.configure', z.strictObject({ ifVersion: count.optional() }), given);
 export const pluginConfig = (given: unknown) => read('config', jsonObject, given);
-/** Rows of an index have to hold a path. */
+/** A path must fit into a row of a database index. */
 const MAX_PATH_BYTES = 2_000;
 const grants = permissionBound.refine(
   ({ fs = [] }) => fs.every((path) => Buffer.byteLength(path) <= MAX_PATH_BYTES && !path.includes('\0')),
@@ -111,7 +111,7 @@ export const seqOf = (given: unknown): number | undefined => read('afterSeq', co
 export const turnIdOf = (given: unknown): string | undefined => read('turnId', name.optional(), given);
 export const flagOf = (what: string, given: unknown): boolean => read(what, z.boolean(), given);
 
-/** A conversation is named by its id, or by the object that `start` and `chat` give. */
+/** A conversation is named by its id, or by the object that `start` and `chat` return. */
 export function conversationIdOf(given: string | Chat): string {
   if (typeof given === 'string') return nameOf('conversation', given);
   const named = read('conversation', z.looseObject({ id: name }).optional(), given ?? undefined);

@@ -15,11 +15,11 @@ export interface ConversationCalls {
   approve(conversationId: string, options: ApproveOptions): Promise<ResolveApprovalResult>;
   signal(conversationId: string, name: SignalName, args?: PauseArgs | ResumeArgs): Promise<void>;
   close(conversationId: string): Promise<void>;
-  /** Runs a call to Temporal about a conversation; its failures leave as errors of the table. */
+  /** Runs a call to Temporal about a conversation and translates its failures into errors of the error table. */
   translated<T>(conversationId: string, call: () => Promise<T>): Promise<T>;
 }
 
-/** An update needs a worker to look at it; past this nobody is there. */
+/** A worker must process an update. When no worker has done so after this time, the call fails. */
 const UPDATE_DEADLINE_MS = 10_000;
 
 /** The messages to a running conversation, with their errors translated. */
@@ -51,7 +51,7 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
     async send(conversationId, text, { messageId = makeId('msg', Date.now(), Math.random), whenBusy } = {}) {
       checkMessage(text);
       await store.messages.put(conversationId, messageId, text);
-      // The workflow finds duplicates by the message's id. The update has an id of its own: by the same one, the server would repeat its old answer.
+      // The workflow detects duplicates by the message id. Each update has its own id: for a repeated update id, the server would return its old answer.
       const args: SendMessageArgs = { messageId, ...(whenBusy && { whenBusy }) };
       const sent = await update<SendMessageResult>(conversationId, 'sendMessage', args);
       return { ...sent, messageId };
@@ -70,7 +70,10 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
   };
 }
 
-/** From the ledger, not from the status: the status follows a moment later, and an approval may be given at the first sight of its event. */
+/**
+ * Reads the hash from the ledger, not from the status: the status is updated a moment later, and a client may approve as soon as it reads the event of
+ * the approval.
+ */
 async function hashOf(store: Store, conversationId: string, callId: string): Promise<string> {
   const call = await store.toolCalls.get(callId);
   if (call?.conversationId === conversationId) return call.hash;

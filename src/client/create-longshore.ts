@@ -32,7 +32,7 @@ export interface ClientParts {
 
 const DEFAULT_LIST_LIMIT = 50;
 
-/** The client on parts that are open; disposing it closes them. */
+/** Creates the client from connections that are open already. Disposing the client closes them. */
 export function createLongshore(parts: ClientParts): Longshore {
   const { store } = parts;
   const calls = createConversationCalls(parts);
@@ -92,14 +92,14 @@ export function createLongshore(parts: ClientParts): Longshore {
   return longshore;
 }
 
-/** Any number of calls may wait on its signal at once, each of which lets go of it when it ends; Node would take the twelfth for a leak. */
+/** Any number of calls may listen to its signal at once, and each removes its listener when it ends. Node would report the eleventh listener as a leak. */
 function sharedController(): AbortController {
   const controller = new AbortController();
   setMaxListeners(0, controller.signal);
   return controller;
 }
 
-/** One conversation's face; disposing it ends its own iterations only. */
+/** The calls of one conversation. Disposing it ends only its own iterations. */
 function createChat(longshore: Longshore, id: string, firstTurnId?: string): Chat {
   const disposed = sharedController();
   let newestTurnId = firstTurnId;

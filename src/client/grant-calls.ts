@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { grantsOf } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types.ts';
 
-/** Grants of permissions, which workers follow. */
+/** Grants permissions to plugins and revokes them. Workers apply the changes. */
 export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['get']): Pick<Plugins, 'grant' | 'revoke'> {
   return {
     async grant(id, given) {
@@ -37,7 +37,7 @@ function named(given: unknown): PermissionBound {
   throw failure('INVALID_ARGUMENT', { what: 'permissions', problem: 'none is named', fix: 'Name at least one host, variable or path' });
 }
 
-/** What the workers that are there have read of it; where none is, what they read last. */
+/** The permissions that the workers report for the plugin. Reports of absent workers count only when no worker is present. */
 function askedBy({ id, reports }: PluginState): PermissionBound {
   const present = reports.filter(({ away }) => !away);
   const said = (present.length > 0 ? present : reports).flatMap(({ permissions, ungranted = {} }) => [permissions, ungranted]);

@@ -10,7 +10,7 @@ import { findAgent, type StartParts } from './start-conversation.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Checks what a run would only find out when nobody looks, and makes the schedule. */
+/** Creates the schedule. First checks what would otherwise fail only in a run, when no person watches. */
 export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agents' | 'taskQueue'>, client: Client, options: CreateScheduleOptions) {
   const { id, catchUp = '1d', maxRuns } = options;
   if (!ID.test(id)) throw bad('schedule id', `"${id}" cannot be used`, 'Write 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or digit');
@@ -28,10 +28,10 @@ export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agen
       taskQueue,
       args: [input],
       staticSummary: summaryLine(`${input.agent} for ${input.user}`),
-      // The same patience with workers that are away as with a server that is.
+      // A run waits for an absent worker as long as for an absent Temporal server.
       workflowExecutionTimeout: catchUpMs,
     },
-    // A run only starts a conversation, so it never has to wait for the one before, and none is left out for another.
+    // A run only starts a conversation. It never has to wait for the previous run, and no run is skipped because of another.
     policies: { overlap: 'ALLOW_ALL', catchupWindow: catchUpMs },
     state: { ...(maxRuns !== undefined && { remainingActions: maxRuns }) },
   });
@@ -53,7 +53,7 @@ function inputOf({ agent, user, tenant = 'default', message, keepOpen = false }:
   return { agent, user, tenant, message, keepOpen };
 }
 
-/** A schedule as Temporal has it now, with what was changed there. */
+/** Describes a schedule as Temporal stores it now, including changes that were made in Temporal. */
 export function readSchedule({ scheduleId, action, spec, policies, state, info }: ScheduleDescription): Schedule {
   const given = action.args?.[0];
   const input = isObject(given) ? given : {};

@@ -2,7 +2,7 @@ import type { Connection } from '@temporalio/client';
 import { failure } from '../contracts/errors.ts';
 import type { Store, TemporalNamespace } from '../store/store.ts';
 
-/** Of the Temporal server, by a client's connection or a worker's. */
+/** Connection to a Temporal server, of a client or of a worker. */
 export interface NamespaceParts {
   address: string;
   namespace: string;
@@ -15,9 +15,9 @@ const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
 
 /**
- * Makes sure that the database belongs to this namespace; the first who connects makes it so. In any other one the conversations of the database have no
- * workflows, and would be taken for ended.
- * @throws DATABASE_ELSEWHERE naming both
+ * Makes sure that the database belongs to this namespace. The first process that connects claims the database for its namespace. In any other namespace,
+ * the conversations of the database have no workflows and would be treated as ended.
+ * @throws DATABASE_ELSEWHERE naming both namespaces
  */
 export async function checkNamespace(home: Store['temporalHome'], parts: NamespaceParts): Promise<void> {
   const here = await identifyNamespace(parts);
@@ -27,7 +27,7 @@ export async function checkNamespace(home: Store['temporalHome'], parts: Namespa
   throw failure('DATABASE_ELSEWHERE', { owner: wordsFor(owner), here: wordsFor(here), address: parts.address });
 }
 
-/** The namespace as its server knows it; undefined when it does not, which whoever uses it will be told. */
+/** The namespace as its server knows it. Undefined when the server does not know it; the calls that use the namespace then fail. */
 export async function identifyNamespace({ address, namespace, connection }: NamespaceParts): Promise<TemporalNamespace | undefined> {
   try {
     const { namespaceInfo } = await connection.workflowService.describeNamespace({ namespace });
@@ -35,7 +35,7 @@ export async function identifyNamespace({ address, namespace, connection }: Name
   } catch (error) {
     const { code } = error as { code?: number };
     if (code === NOT_FOUND) return undefined;
-    // Not everybody may ask; the name alone tells most of them apart.
+    // Not every caller may describe the namespace. The name alone distinguishes most namespaces.
     if (code === PERMISSION_DENIED || code === UNIMPLEMENTED) return { name: namespace };
     throw failure('TEMPORAL_UNAVAILABLE', { address, problem: error instanceof Error ? error.message : String(error) }, error);
   }

@@ -7,7 +7,7 @@ import { createGrantCalls } from './grant-calls.ts';
 import { configureOptions, flagOf, nameOf, pluginConfig } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types.ts';
 
-/** Plugins of the installation, as the workers have told of them and as operators want them. */
+/** Plugins of the installation: what the workers report about them and what operators set. */
 export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
   const list = async () => {
     const settings = new Map((await store.plugins.settings()).map((row) => [row.pluginId, row]));
@@ -60,7 +60,7 @@ function stateOf(id: string, settings: PluginSettings | undefined): PluginState 
   return { id, enabled, config, configVersion, ...(configProblem !== undefined && { configProblem }), granted, reports: [] };
 }
 
-/** What the plugin's schema forbids is refused here; what depends on a worker's variables, by the workers. */
+/** Refuses what the plugin's schema forbids. The workers check what depends on their environment variables. */
 async function refuseUnfit({ id, reports }: PluginState, config: JsonObject): Promise<void> {
   const described = reports.filter(({ pluginId }) => pluginId !== undefined);
   if (described.length === 0) {

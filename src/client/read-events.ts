@@ -10,7 +10,7 @@ export async function* readEvents(
 ): AsyncGenerator<ConversationEvent> {
   const row = await store.conversations.get(conversationId);
   if (!row) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
-  // Nothing follows in a closed conversation, and its closing event may lie before `afterSeq`.
+  // A closed conversation gets no more events, and its closing event may lie before `afterSeq`.
   const events = row.state === 'closed' ? readStored(store, conversationId, afterSeq) : store.events.follow(conversationId, afterSeq, signal);
   for await (const event of events) {
     if (signal.aborted) return;

@@ -10,14 +10,14 @@ import type { Schedule, ScheduleRun, Schedules } from './schedule-types.ts';
 import type { StartParts } from './start-conversation.ts';
 import { temporalFailure } from './temporal-failures.ts';
 
-/** Schedules described at a time. */
+/** Number of schedules that are described at the same time. */
 const AT_ONCE = 8;
 const TRIGGER_DEADLINE_MS = 10_000;
 const POLL_MS = 50;
-/** Temporal takes an empty note for none at all, and does not pause then. */
+/** Temporal treats an empty note as no note, and then does not pause the schedule. */
 const BY_HAND = 'by an operator';
 
-/** Schedules of this installation; Temporal has them all. */
+/** Schedules of this installation. Temporal stores all of them. */
 export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events'> }): Schedules {
   const { store, temporal, taskQueue } = parts;
   const asked = <T>(scheduleId: string, call: (client: Client) => Promise<T>) => translated(temporal, scheduleId, call);
@@ -27,7 +27,7 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
     if (isOurs(described)) return described;
     throw failure('SCHEDULE_NOT_FOUND', { scheduleId });
   };
-  /** A handle of a schedule that is there and ours. */
+  /** Calls `work` with the handle of a schedule that exists and belongs to this installation. */
   const withHandle = async (given: string, work: (handle: ReturnType<Client['schedule']['getHandle']>) => Promise<void>) => {
     const id = nameOf('schedule id', given);
     await asked(id, async (client) => {
@@ -74,7 +74,7 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
   };
 }
 
-/** Runs a call to Temporal; its failures leave as errors of the table. */
+/** Runs a call to Temporal and translates its failures into errors of the error table. */
 async function translated<T>(temporal: StartParts['temporal'], scheduleId: string, call: (client: Client) => Promise<T>): Promise<T> {
   try {
     return await call(await temporal.client());
@@ -86,7 +86,7 @@ async function translated<T>(temporal: StartParts['temporal'], scheduleId: strin
   }
 }
 
-/** Some may be of other installations, and others may go meanwhile. */
+/** Skips schedules of other installations, and schedules that are deleted while this runs. */
 async function describeAll(ids: string[], describe: (id: string) => Promise<Schedule>): Promise<Schedule[]> {
   const found: Schedule[] = [];
   const waiting = ids.values();
@@ -105,12 +105,12 @@ async function describeAll(ids: string[], describe: (id: string) => Promise<Sche
 
 interface Awaited {
   newest: () => Promise<ScheduleExecutionResult | undefined>;
-  /** Runs that were there before. */
+  /** Ids of the runs that existed before the trigger. */
   known: string[];
   read: (action: ScheduleExecutionResult) => Promise<ScheduleRun>;
 }
 
-/** Waits for a run that was asked for, and for its conversation. One that joined a run of the same second is told of that one. */
+/** Waits for the run that was triggered, and for its conversation to start. If Temporal merged it with a run of the same second, returns that run. */
 async function awaitRun({ newest, known, read }: Awaited, scheduleId: string): Promise<ScheduleRun> {
   const deadline = Date.now() + TRIGGER_DEADLINE_MS;
   const inTime = () => Date.now() < deadline;

@@ -9,9 +9,12 @@ interface RunParts {
   store: Pick<Store, 'conversations' | 'events'>;
 }
 
-/** What became of a run. The workflow that starts the conversation is asked first: until it has ended, a conversation may be there in part. */
+/**
+ * Returns the result of a run. Asks first for the workflow that starts the conversation: until that workflow has ended, the conversation may be only partly
+ * stored.
+ */
 export async function runOf({ client, store }: RunParts, scheduleId: string, { scheduledAt, action }: ScheduleExecutionResult): Promise<ScheduleRun> {
-  // A run that was asked for comes with fractions of a second, which its workflow does not know of.
+  // A triggered run has a time with fractions of a second, which its workflow does not receive.
   const at = new Date(Math.floor(scheduledAt.getTime() / 1000) * 1000).toISOString();
   const conversationId = scheduledConversationId({ scheduleId, at });
   const handle = client.workflow.getHandle(action.workflow.workflowId, action.workflow.firstExecutionRunId);
@@ -47,7 +50,7 @@ async function problemOf(handle: Handle, status: Status): Promise<string> {
   );
 }
 
-/** The activity's own failure says what is wrong; what wraps it says only that it failed, and what led to it is for operators. */
+/** The activity's own failure has the useful message. The failures that wrap it only say that it failed, and its cause is for operators. */
 function messageOf(error: unknown): string {
   if (error instanceof TemporalFailure && !(error instanceof ApplicationFailure) && error.cause) return messageOf(error.cause);
   return error instanceof Error ? error.message : String(error);

@@ -11,7 +11,9 @@ const MONTHS = ['JANUARY', 'FEBRUARY', 'MARCH', 'APRIL', 'MAY', 'JUNE', 'JULY', 
 
 type AnyTiming = { [Name in 'cron' | 'timeZone']?: string } & { every?: string | number; at?: string | Date };
 
-/** The times as Temporal takes them. What is checked here it would take, or refuse with less help; the rest is left to it. */
+/**
+ * Converts the times to Temporal's form. Checks only what Temporal would accept, or refuse with a less helpful message; Temporal checks the rest.
+ */
 export function specOf(timing: ScheduleTiming, nowMs: number): ScheduleSpec {
   const { cron, timeZone, every, at }: AnyTiming = timing;
   const given = Object.entries({ cron, every, at }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
@@ -23,12 +25,12 @@ export function specOf(timing: ScheduleTiming, nowMs: number): ScheduleSpec {
   throw bad('timing', 'it is not said when', ONE_OF);
 }
 
-/** What Temporal would not run as it was meant: seconds and years as further fields, zones and comments within the text. */
+/** Refuses what Temporal would not run as intended: further fields for seconds and years, time zones and comments within the text. */
 function cronSpec(cron: string, timeZone = 'UTC'): ScheduleSpec {
   const text = cron.trim().replaceAll(/\s+/g, ' ');
   if (!CRON.test(text))
     throw bad('cron', `"${cron}" is not understood`, 'Write five fields, such as 0 9 * * 1-5, or @hourly, @daily, @weekly, @monthly, @yearly');
-  // Temporal keeps the times and not the text; what follows a # it keeps.
+  // Temporal stores the times and not the text. It does store what follows a #.
   return { cronExpressions: [`${text} # ${text}`], timezone: timeZone };
 }
 
@@ -44,19 +46,19 @@ function onceSpec(given: string | Date, nowMs: number): ScheduleSpec {
   return { calendars: [{ year, month, dayOfMonth, hour, minute, second, comment: at.toISOString() }] };
 }
 
-/** The 31st of a short month would be taken for a day of the next. */
+/** `Date` reads the 31st of a shorter month as a day of the next month. */
 function isDay(date: string): boolean {
   return new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
 }
 
-/** Milliseconds of a duration that Temporal can hold to. */
+/** Returns the duration in milliseconds. Less than a minute is refused. */
 export function atLeastAMinute(what: string, given: string | number): number {
   const ms = typeof given === 'number' ? given : parseDuration(given);
   if (ms >= MINUTE && Number.isFinite(ms)) return ms;
   throw bad(what, `${given} is less than a minute`, 'Write 1m or more, such as 30m, 24h or 7d');
 }
 
-/** The times as they were given. */
+/** Reads the times back in the form in which they were given. */
 export function timingOf(spec: ScheduleDescription['spec']): Schedule['timing'] {
   const { calendars = [], intervals = [], skip = [] } = spec;
   const [interval] = intervals;

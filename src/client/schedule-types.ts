@@ -2,11 +2,14 @@ import type { ConversationState, TurnOutcome } from '../contracts/conversation.t
 
 /** When a schedule runs. */
 export type ScheduleTiming =
-  /** Five fields: minute, hour, day of the month, month, day of the week; both days have to fit. Or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. */
+  /**
+   * Five fields: minute, hour, day of the month, month, day of the week; a date must match both day fields. Or `@hourly`, `@daily`, `@weekly`, `@monthly`,
+   * `@yearly`.
+   */
   | { cron: string; /** Name of an IANA time zone. Default `UTC`. */ timeZone?: string }
-  /** A duration of at least a minute (`30m`, milliseconds), counted from 1970 and not from the creation: `1h` is every full hour. */
+  /** A duration of at least a minute (`30m`, or milliseconds). It counts from 1970, not from the creation: `1h` runs at every full hour. */
   | { every: string | number }
-  /** Once. A text is ISO 8601 with its zone, such as `2027-01-31T09:00:00Z`. */
+  /** Runs once. A string is ISO 8601 with its time zone, such as `2027-01-31T09:00:00Z`. */
   | { at: string | Date };
 
 export type CreateScheduleOptions = ScheduleTiming & {
@@ -16,13 +19,13 @@ export type CreateScheduleOptions = ScheduleTiming & {
   user: string;
   /** Default `default`. */
   tenant?: string;
-  /** What each conversation begins with; at most 16,384 characters. */
+  /** The first message of each conversation; at most 16,384 characters. */
   message: string;
-  /** Each conversation waits for more when it has answered. Otherwise it closes then. */
+  /** `true`: each conversation stays open after its answer and waits for more messages. Default false: it closes. */
   keepOpen?: boolean;
-  /** How late a run may begin, such as after an outage; what is later is left out. A duration of at least a minute. Default `1d`. */
+  /** The longest delay of a run, for example after an outage; a run that would begin later is skipped. At least a minute. Default `1d`. */
   catchUp?: string | number;
-  /** Runs until it rests for good. Those of `trigger` do not count. */
+  /** Number of runs after which the schedule never runs again. Runs by `trigger` do not count. */
   maxRuns?: number;
 };
 
@@ -33,24 +36,24 @@ export interface Schedule {
   tenant: string;
   message: string;
   keepOpen: boolean;
-  /** `other`: it was changed in Temporal to something that Longshore does not make. */
+  /** `other`: it was changed in Temporal to a timing that Longshore does not create. */
   timing: { kind: 'cron'; cron: string; timeZone: string } | { kind: 'every'; everyMs: number } | { kind: 'at'; at: string } | { kind: 'other' };
   catchUpMs: number;
   paused: boolean;
   /** Why it is paused. */
   note?: string;
-  /** Absent without a limit. */
+  /** Absent when there is no limit. */
   runsLeft?: number;
-  /** Runs that were left out because they would have begun too late. */
+  /** Runs that were skipped because they would have begun too late. */
   missedRuns: number;
-  /** The next times, at most ten; none when it is over. Those of a paused one are left out if it is still paused then. */
+  /** The next times, at most ten; empty when the schedule is over. If it is paused at such a time, the run is skipped. */
   nextAt: string[];
   createdAt: string;
 }
 
 /**
- * What became of one run. `waiting`: no worker has taken it up yet, or it is being tried again. `lastTurn`: how the newest turn of its conversation has ended; absent
- * before the first has.
+ * The result of one run. `waiting`: no worker has started it yet, or it is being retried. `lastTurn`: how the newest ended turn of its conversation ended;
+ * absent before a turn has ended.
  */
 export type ScheduleRun = { at: string; conversationId: string } & (
   | { outcome: 'started'; state: ConversationState; lastTurn?: { outcome: TurnOutcome; message?: string } }
@@ -64,20 +67,20 @@ export interface ScheduleWithRuns extends Schedule {
 }
 
 /**
- * Conversations that start by themselves, unattended, one for each time of a schedule. Temporal keeps the schedules, and makes up for runs that were due while it was
- * down. Only those of this installation (task queue) are seen here. An unknown id is a `SCHEDULE_NOT_FOUND`.
+ * Conversations that start by themselves, unattended, one for each time of a schedule. Temporal stores the schedules, and catches up runs that were due while
+ * it was down. Only the schedules of this installation (task queue) are visible. An unknown id fails with `SCHEDULE_NOT_FOUND`.
  */
 export interface Schedules {
-  /** `SCHEDULE_EXISTS`, `AGENT_NOT_FOUND`, `MESSAGE_INVALID`; `INVALID_ARGUMENT` for times that are none. */
+  /** Fails with `SCHEDULE_EXISTS`, `AGENT_NOT_FOUND` or `MESSAGE_INVALID`, or with `INVALID_ARGUMENT` for invalid times. */
   create(options: CreateScheduleOptions): Promise<Schedule>;
-  /** By id. A change may take Temporal a second to show here. */
+  /** Sorted by id. Temporal may take a second to show a change here. */
   list(): Promise<Schedule[]>;
   get(id: string): Promise<ScheduleWithRuns>;
-  /** What would be due meanwhile is left out. */
+  /** Runs that are due while it is paused are skipped. */
   pause(id: string, options?: { note?: string }): Promise<void>;
   resume(id: string): Promise<void>;
-  /** Runs it now, paused or not, and waits up to 10 seconds for the conversation to start. Twice within a second is one run. */
+  /** Runs it now, paused or not, and waits up to 10 seconds for the conversation to start. Two triggers within a second are one run. */
   trigger(id: string): Promise<ScheduleRun>;
-  /** Its conversations stay as they are. */
+  /** Does not change its conversations. */
   delete(id: string): Promise<void>;
 }

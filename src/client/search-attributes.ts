@@ -8,7 +8,7 @@ interface Ids {
   scheduledBy?: ScheduledBy;
 }
 
-/** What a conversation is born with; its workflow keeps the last three up to date. */
+/** The attributes of a new conversation. Its workflow keeps `ConversationState`, `SandboxTier` and `AwaitingApproval` up to date. */
 export function initialSearchAttributes({ scheduledBy, ...ids }: Ids, state: 'running' | 'idle'): SearchAttributePair[] {
   return [
     { key: keyword('AgentId'), value: ids.agentId },
@@ -21,7 +21,7 @@ export function initialSearchAttributes({ scheduledBy, ...ids }: Ids, state: 'ru
   ];
 }
 
-/** Temporal's own names, which every server knows: its lists of a schedule's workflows have the conversations in them. */
+/** Temporal's own attributes, which every server knows. With them, Temporal's lists of a schedule's workflows include its conversations. */
 function origin({ scheduleId, at }: ScheduledBy): SearchAttributePair[] {
   return [
     { key: keyword('TemporalScheduledById'), value: scheduleId },

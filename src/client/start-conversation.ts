@@ -15,7 +15,7 @@ import type { TemporalLink } from './temporal.ts';
 import type { StartOptions } from './types.ts';
 
 export interface AgentSource {
-  /** Where agents are looked for, in words. */
+  /** The place where agents are looked for, for error messages. */
   directory: string;
   load(): Promise<ReadonlyMap<string, Agent>>;
 }
@@ -29,12 +29,12 @@ export interface StartParts {
 
 const CONVERSATION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** What a schedule says beside. */
+/** Also names the schedule that starts the conversation. */
 export interface ScheduledStart extends StartOptions {
   scheduledBy?: ScheduledBy;
 }
 
-/** Starts the conversation's workflow; gives its id and the turn of its first message. */
+/** Starts the conversation's workflow. Returns its id and the turn of its first message. */
 export async function startConversation(parts: StartParts, options: ScheduledStart): Promise<{ conversationId: string; turnId?: string }> {
   if (options.message !== undefined) checkMessage(options.message);
   if (options.conversationId !== undefined) checkId(options.conversationId);
@@ -43,7 +43,7 @@ export async function startConversation(parts: StartParts, options: ScheduledSta
   const input = makeInput(agent, options);
   const { conversationId } = input;
 
-  // Row and text are there before the workflow: its first activity reads them.
+  // The row and the text must exist before the workflow: its first activity reads them.
   const status = initialStatus(input);
   await parts.store.conversations.create({ ...status, status });
   if (input.firstMessage) await parts.store.messages.put(conversationId, input.firstMessage.messageId, options.message ?? '');
@@ -58,7 +58,7 @@ export async function startConversation(parts: StartParts, options: ScheduledSta
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return { conversationId };
-    // A conversation that never began must not look alive; if it did begin after all, its own next status corrects this.
+    // A conversation that did not start must not be listed as open. If it did start, its workflow corrects this with its next status.
     await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
     throw await temporalFailure(error, { address: parts.temporal.address, conversationId, isKnown: async () => true });
   }
@@ -72,7 +72,7 @@ export async function findAgent(source: AgentSource, id: string): Promise<Agent>
   throw failure('AGENT_NOT_FOUND', { agent: id, known: [...agents.keys()].toSorted().join(', ') || 'none', directory: source.directory });
 }
 
-/** It becomes part of the names of a container and a volume. */
+/** The id becomes part of the names of a container and a volume. */
 function checkId(conversationId: unknown): void {
   if (typeof conversationId === 'string' && conversationId.length <= 128 && CONVERSATION_ID.test(conversationId)) return;
   const fix = 'Write 1 to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit';

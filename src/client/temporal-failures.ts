@@ -2,11 +2,11 @@ import { isGrpcServiceError, ServiceError, WorkflowUpdateFailedError, WorkflowUp
 import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } from '@temporalio/common';
 import { ERRORS, failure, isFailure, LongshoreError, type ErrorCode } from '../contracts/errors.ts';
 
-/** What a failed call was about; the messages name it. */
+/** The subject of a failed call; the error messages name it. */
 export interface CallContext {
   address: string;
   conversationId: string;
-  /** Whether Postgres knows the conversation: Temporal does not tell a closed one from one that never was. */
+  /** Whether Postgres knows the conversation: Temporal does not distinguish a closed conversation from one that never existed. */
   isKnown(): Promise<boolean>;
 }
 
@@ -15,12 +15,12 @@ interface GrpcStatus {
   details: string;
 }
 
-// gRPC status codes, by number: importing grpc for four constants would add a dependency that the Temporal client may change.
+// gRPC status codes, by number: importing grpc for three constants would add a dependency that the Temporal client may change.
 const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
 const FAILED_PRECONDITION = 9;
 
-/** Turns whatever the Temporal client throws into an error of the table. */
+/** Translates any error of the Temporal client into an error of the table. */
 export async function temporalFailure(error: unknown, context: CallContext): Promise<LongshoreError> {
   const { conversationId, address } = context;
   if (isFailure(error)) return error;
@@ -51,7 +51,7 @@ async function missing(context: CallContext, error: unknown): Promise<LongshoreE
   return failure((await context.isKnown()) ? 'CONVERSATION_CLOSED' : 'CONVERSATION_NOT_FOUND', { conversationId }, error);
 }
 
-/** The workflow says no in our own codes: rebuilt here, so that a caller sees the error as it was raised. */
+/** The workflow refuses with Longshore's own error codes. The error is rebuilt here, so that the caller sees it as it was raised. */
 function refusal(error: WorkflowUpdateFailedError, conversationId: string): LongshoreError {
   const { cause } = error;
   if (!(cause instanceof ApplicationFailure)) return failure('INTERNAL', { problem: cause?.message ?? error.message }, error);

@@ -2,19 +2,19 @@ import { Client, Connection } from '@temporalio/client';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { NamespaceParts } from './own-namespace.ts';
 
-/** The connection to Temporal, made when first asked for. */
+/** The connection to Temporal, created at its first use. */
 export interface TemporalLink {
   readonly address: string;
-  /** Fails with `TEMPORAL_UNAVAILABLE`, or with what the check says; the next call tries again. */
+  /** Fails with `TEMPORAL_UNAVAILABLE`, or with the error of the check; the next call tries again. */
   client(): Promise<Client>;
-  /** As `client`, for what is not about workflows. */
+  /** As `client`, for calls that are not about workflows. */
   connection(): Promise<Connection>;
   close(): Promise<void>;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** @param options.check whether the server may be used, by each new connection */
+/** @param options.check fails when the server may not be used; called for each new connection */
 export function createTemporalLink(options: { address: string; namespace: string; check?: (parts: NamespaceParts) => Promise<void> }): TemporalLink {
   const { address, namespace, check } = options;
   let connecting: Promise<{ connection: Connection; client: Client }> | undefined;

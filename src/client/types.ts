@@ -17,7 +17,7 @@ import type { KeptPluginReport } from '../store/plugin-rows.ts';
 import type { ConversationRow } from '../store/store.ts';
 import type { Schedules } from './schedule-types.ts';
 
-/** Everything has a default from the environment: docs/settings.md lists the variables. */
+/** Where an option names a variable, the variable is its default: see docs/settings.md. */
 export interface ConnectOptions {
   /** `TEMPORAL_ADDRESS` */
   temporalAddress?: string;
@@ -27,31 +27,34 @@ export interface ConnectOptions {
   databaseUrl?: string;
   /** `LONGSHORE_TASK_QUEUE` */
   taskQueue?: string;
-  /** A directory of agent files (`LONGSHORE_AGENTS`), or the agents themselves. The workers must know the same ones. */
+  /** A directory of agent files (`LONGSHORE_AGENTS`), or the agents themselves. The workers must know the same agents. */
   agents?: string | Agent[];
-  /** Leave Temporal alone until a call needs it; what is only read from Postgres then works without it. */
+  /** Connect to Temporal only when a call needs it. Calls that only read Postgres then work without Temporal. */
   lazy?: boolean;
-  /** Errors only, to stderr, by default. */
+  /** Default: errors only, to stderr. */
   log?: Logger;
 }
 
 export interface StartOptions {
   agent: string;
   user: string;
-  /** The first message; without one the conversation waits. */
+  /** The first message; without one, the conversation waits for a message. */
   message?: string;
   /** Default `default`. */
   tenant?: string;
-  /** Nobody will be there to approve anything: only tools that read and need no approval are offered and run. */
+  /** No person can approve calls: only tools that read and need no approval are offered and run. */
   unattended?: boolean;
-  /** Closes the conversation when it has answered what it was sent, instead of waiting for more. */
+  /** Closes the conversation when it has answered its messages, instead of waiting for more. */
   closeWhenDone?: boolean;
-  /** Up to 128 letters, digits, `.`, `_` and `-`; made when absent. Starting an id a second time gives the conversation that runs; the message is not sent again. */
+  /**
+   * Up to 128 letters, digits, `.`, `_` and `-`; generated when absent. A second start with the same id returns the existing conversation and does not send the
+   * message again.
+   */
   conversationId?: string;
 }
 
 export interface SendOptions {
-  /** Makes a repeated send safe: the same id twice is one message. Made when absent. */
+  /** Makes a repeated send safe: two messages with the same id are one message. Generated when absent. */
   messageId?: string;
   /** Default `queue`. */
   whenBusy?: WhenBusy;
@@ -61,7 +64,7 @@ export interface SentMessage extends SendMessageResult {
 }
 
 export interface EventOptions {
-  /** Events after this one; 0 (the default) gives them all. */
+  /** Only events after this number; 0 (the default) returns all events. */
   afterSeq?: number;
   /** Ends the iteration. */
   signal?: AbortSignal;
@@ -70,7 +73,7 @@ export interface EventOptions {
 export interface ApproveOptions {
   callId: string;
   answer: ApprovalAnswer;
-  /** The hash that the person was shown. Without it, whatever the call is now is answered. */
+  /** The hash that the person saw. Without it, the answer applies to the call as it is now. */
   hash?: string;
   editedArguments?: JsonObject;
   reason?: string;
@@ -86,28 +89,31 @@ export interface ListFilter {
   limit?: number;
 }
 
-/** What can be done with one conversation. Every method may fail with `CONVERSATION_NOT_FOUND`, and with what its services raise. */
+/** The operations on one conversation. Every method may fail with `CONVERSATION_NOT_FOUND`, and with errors of Postgres and Temporal. */
 export interface Chat extends AsyncDisposable {
   readonly id: string;
-  /** Resolves when the conversation has taken the message, long before it is answered. */
+  /** Resolves when the conversation has accepted the message, before the agent answers it. */
   send(text: string, options?: SendOptions): Promise<SentMessage>;
-  /** Every event as it comes, old ones first; ends when the conversation closes. */
+  /** Yields every event as it comes, old ones first; ends when the conversation closes. */
   events(options?: EventOptions): AsyncIterable<ConversationEvent>;
-  /** Waits for a turn to end (by default that of the message last sent with this object, else the newest) and gives what the agent said last in it. A turn that ends badly is a `TURN_FAILED`. */
+  /**
+   * Waits for a turn to end and returns the agent's last text in it. Default: the turn of the message last sent with this object, else the newest turn.
+   * Fails with `TURN_FAILED` when the turn does not finish normally.
+   */
   reply(turnId?: string): Promise<string>;
-  /** From Postgres: works while no worker runs. */
+  /** Reads Postgres: works while no worker runs. */
   status(): Promise<ConversationStatus>;
   transcript(afterSeq?: number): Promise<StoredEntry[]>;
   pause(options?: PauseArgs): Promise<void>;
   resume(grants?: ResumeArgs): Promise<void>;
   approve(options: ApproveOptions): Promise<ResolveApprovalResult>;
-  /** Ends the running turn now; the queue goes on. */
+  /** Ends the running turn now; the queued messages are answered next. */
   interrupt(): Promise<void>;
   /** Ends the running turn when its step is done. */
   stopAfterStep(): Promise<void>;
   /** Ends the running turn and drops the queue. */
   cancel(): Promise<void>;
-  /** Ends the conversation; a closed one stays closed. */
+  /** Ends the conversation. Has no effect on a closed one. */
   close(): Promise<void>;
 }
 
@@ -117,39 +123,39 @@ export interface PluginState {
   enabled: boolean;
   /** As it was written: secrets are references, `${env.NAME}`. */
   config: JsonObject;
-  /** Grows by one with each change; 0 was never configured. */
+  /** Grows by one with each change; 0 means never configured. */
   configVersion: number;
-  /** Why the newest change of the configuration was taken back. */
+  /** Why the newest change of the configuration was reverted. */
   configProblem?: string;
-  /** What operators granted it, besides what agents' files do. */
+  /** The permissions that operators granted, in addition to those in agents' files. */
   granted: PermissionBound;
-  /** What the workers of each host say of it. */
+  /** What the workers of each host report about it. */
   reports: KeptPluginReport[];
 }
 
-/** Plugins of the installation. Workers follow a change within seconds. A plugin that no worker has told of is a `PLUGIN_NOT_FOUND`. */
+/** Plugins of the installation. Workers apply a change within seconds. A plugin that no worker has reported fails with `PLUGIN_NOT_FOUND`. */
 export interface Plugins {
   list(): Promise<PluginState[]>;
   get(id: string): Promise<PluginState>;
-  /** Takes a plugin away from all agents, or gives it back. */
+  /** Disables a plugin for all agents, or enables it again. */
   enable(id: string, enabled: boolean): Promise<void>;
-  /** Loads it again, by its id or by the name that agents give it. */
+  /** Loads it again. `id` is its id, or the name that agents give it. */
   reload(id: string): Promise<void>;
   /**
-   * Replaces its configuration and gives the new version; with `ifVersion` only over that one. What its schema does not take is an `INVALID_ARGUMENT`;
-   * what a worker cannot work with is taken back later, see `configProblem`.
+   * Replaces its configuration and returns the new version; with `ifVersion`, only when that is the current version. A configuration that its schema forbids
+   * fails with `INVALID_ARGUMENT`; one that a worker cannot use is reverted later, see `configProblem`.
    */
   configure(id: string, config: JsonObject, options?: { ifVersion?: number }): Promise<number>;
-  /** Grants permissions to a plugin, `asked`: all that it asks for now. Gives what was granted by this. */
+  /** Grants permissions to a plugin; `asked` grants all that it asks for now. Returns the permissions that this call granted. */
   grant(id: string, permissions: PermissionBound | 'asked'): Promise<PermissionBound>;
-  /** Takes grants away, all of them without `permissions`. Gives what was taken away. */
+  /** Revokes permissions; without `permissions`, all of them. Returns the permissions that were revoked. */
   revoke(id: string, permissions?: PermissionBound): Promise<PermissionBound>;
 }
 
-/** The same for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
+/** The same operations for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
 export interface Longshore extends AsyncDisposable {
   start(options: StartOptions): Promise<Chat>;
-  /** A conversation that exists. */
+  /** Returns a conversation that exists. */
   chat(conversationId: string): Promise<Chat>;
   list(filter?: ListFilter): Promise<ConversationRow[]>;
   send(conversation: string | Chat, text: string, options?: SendOptions): Promise<SentMessage>;

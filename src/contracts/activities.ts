@@ -4,10 +4,10 @@ import type { EventType } from './events.ts';
 import type { JsonObject } from './json.ts';
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
 
-/** A tool call as the model asked for it and the worker judged it; big arguments stay in Postgres. */
+/** A tool call as the model requested it and the worker judged it; large arguments stay in Postgres. */
 export interface ProposedCall {
   callId: string;
-  /** Full id, `pluginId:toolId`, or the unknown name the model used. */
+  /** Full id, `pluginId:toolId`, or the unknown name that the model used. */
   tool: string;
   /** Absent when over 16 KB. */
   arguments?: JsonObject;
@@ -15,14 +15,14 @@ export interface ProposedCall {
   hash: string;
   /** What the policy says; a call that cannot run (unknown tool, bad arguments) is `invalid` and already has its result. */
   decision: ApprovalDecision | 'invalid';
-  /** Why the policy says so, in words. */
+  /** The reason for the decision, as text. */
   why: string;
   kind: 'tool' | 'agent' | 'behavior' | 'multimodal_agent';
   readOnly: boolean;
   /** Whether the call needs the conversation's sandbox. */
   needsSandbox: boolean;
   timeoutMs: number;
-  /** Attempts that Temporal may make when the worker cannot tell what happened; re-attaching calls may be retried at will. */
+  /** How Temporal retries the call. `attach`: without limit, since every attempt attaches to the same commands. `repeat`: a few times. `once`: never. */
   retry: 'attach' | 'repeat' | 'once';
   /** One line for the Temporal UI, such as `npm test`. */
   summary: string;
@@ -37,7 +37,7 @@ export interface CallModelArgs {
   step: number;
   userId: string;
   tenantId: string;
-  /** Nobody is there to approve anything. */
+  /** No person can approve calls. */
   unattended?: boolean;
   /** Tools that were allowed for the rest of the conversation. */
   allowedTools?: string[];
@@ -47,7 +47,7 @@ export interface CallModelArgs {
 export type CallModelResult =
   | { outcome: 'answered'; calls: ProposedCall[]; usage: Usage; /** True when the model said anything to the user. */ spoke: boolean }
   | { outcome: 'failed'; code: string; message: string }
-  /** The model was not asked: the conversation has stored all that it may. */
+  /** The model was not called: the conversation has used all of its storage. */
   | { outcome: 'exhausted'; storedBytes: number };
 
 /** Arguments of every tool activity; its activity type is the tool's own id. */
@@ -63,18 +63,18 @@ export interface ExecuteToolArgs {
   hash: string;
   timeoutMs: number;
   needsSandbox: boolean;
-  /** Calls of its code that the workflow looks after already; absent when there are none. */
+  /** Calls of its code that the workflow owns already; absent when there are none. */
   openMethods?: string[];
   /** Bytes that the conversation may store; absent for no limit. */
   storageLimit?: number;
-  /** A person was asked about it, or its policy for that person: it runs as it was shown, or not at all. */
+  /** The policy asked for an approval, and the call has it. It runs exactly as it was shown, or not at all. */
   approved?: true;
 }
 /**
- * How an attach to a tool call ended. `finished`: the result is stored, whatever it says; `onlyNoted`: it is that of code that called only behaviors and
- * told nothing, so that it sets off no step. `detached`: the command goes on (or stays frozen) without us.
- * `unknown`: it was started and nobody can know whether it took effect. `interrupted`: ended on request.
- * `suspended`: its code waits for calls that it made; `calls` are those that the workflow was not told of before.
+ * How an attach to a tool call ended. `finished`: the result is stored, success or error; `onlyNoted`: the call's code called only behaviors and returned
+ * nothing, so its result starts no step. `detached`: the command continues (or stays frozen) without this worker.
+ * `unknown`: it was started and no process can know whether it took effect. `interrupted`: it was ended on request.
+ * `suspended`: its code waits for calls that it made; `calls` are those that the workflow does not know yet.
  */
 export type ExecuteToolResult =
   | { outcome: 'finished'; isError: boolean; kind?: 'behavior'; onlyNoted?: true; sandboxTier: SandboxTier }
@@ -89,7 +89,7 @@ export interface SettleCallArgs {
   stepId: string;
   callId: string;
   tool: string;
-  /** Why the call got no result of its own; this text becomes its result for the model. */
+  /** Why the call got no result of its own; `message` becomes its result for the model. */
   settlement: 'denied' | 'expired' | 'interrupted' | 'unknown' | 'failed';
   message: string;
 }
@@ -119,7 +119,7 @@ export interface AcceptMessageArgs {
   messageId: string;
   /** Absent when the text is in Postgres under `messageId`. */
   text?: string;
-  /** True when the message joins a running turn; otherwise the turn starts here. */
+  /** True when the message joins a running turn; otherwise it starts a turn. */
   steers: boolean;
   status: ConversationStatus;
 }
@@ -128,7 +128,7 @@ export interface FinishTurnArgs {
   conversationId: string;
   turnId: string;
   outcome: TurnOutcome;
-  /** Why, when the turn did not finish by itself. */
+  /** The reason, when the turn did not finish normally. */
   message?: string;
   status: ConversationStatus;
 }
@@ -143,11 +143,11 @@ export interface SandboxActionArgs {
   conversationId: string;
 }
 export interface FreezeSandboxArgs extends SandboxActionArgs {
-  /** Absent in histories of earlier versions, which meant a pause by it. */
+  /** Absent in histories of earlier versions, where it means `pause`. */
   mode?: 'idle' | 'pause';
 }
 export interface HibernateSandboxArgs extends SandboxActionArgs {
-  /** What to do with a sandbox whose processes cannot be put to disk, or not be taken along. */
+  /** What to do with a sandbox whose processes cannot be written to disk, or not archived. */
   otherwise: 'stop' | 'stay';
 }
 export interface SandboxActionResult {
@@ -161,7 +161,7 @@ export interface InterruptCallArgs {
 /** The activities with fixed names; tool calls run under the tool's own id (the worker's `default` activity). */
 export interface ConversationActivities {
   callModel(args: CallModelArgs): Promise<CallModelResult>;
-  /** Gives a call that will not run a result that the model can read. */
+  /** Stores a result that the model can read for a call that will not run. */
   settleCall(args: SettleCallArgs): Promise<void>;
   recordApproval(args: ApprovalEventArgs): Promise<void>;
   /** Validates arguments edited by an operator and stores them in place of the model's. */
@@ -175,9 +175,9 @@ export interface ConversationActivities {
   wakeSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   stopSandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   destroySandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
-  /** Ends a running command, wherever it runs; it settles as interrupted. */
+  /** Ends a running command, wherever it runs; its call settles as interrupted. */
   interruptCall(args: InterruptCallArgs): Promise<void>;
-  /** Starts the conversation of a schedule's run, once, however often it is asked to. */
+  /** Starts the conversation of a schedule's run. Repeated calls for one run start it once. */
   startScheduled(args: StartScheduledArgs): Promise<StartScheduledResult>;
 }
 

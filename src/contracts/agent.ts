@@ -1,15 +1,15 @@
 import type { JsonObject } from './json.ts';
 
-/** Whether a tool call goes ahead, waits for a person, or is refused. */
+/** Whether a tool call runs, waits for a person, or is refused. */
 export type ApprovalDecision = 'allow' | 'ask' | 'deny';
 
 /** The hints that a rule may name. */
 export type AnnotationHint = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint';
 
 /**
- * One line of an agent's approval policy. All rules that match are weighed together: deny beats ask beats allow. A rule matches where all that it names
- * fits: `tool` and `plugin` are ids or patterns with `*` (`files:*`), `annotation` a hint that the tool has, `when` compares arguments by name,
- * `*` in a text matches anything.
+ * One rule of an agent's approval policy. All matching rules are combined: deny overrides ask, and ask overrides allow. A rule matches when every field that
+ * it sets matches: `tool` and `plugin` are ids or patterns with `*` (`files:*`), `annotation` is a hint that the tool has, `when` compares arguments by name.
+ * `*` in a string matches any text.
  */
 export interface ApprovalRule {
   tool?: string;
@@ -19,7 +19,7 @@ export interface ApprovalRule {
   decide: ApprovalDecision;
 }
 
-/** Limits of a conversation; running out of one pauses it and says which. */
+/** Limits of a conversation. When one is used up, the conversation pauses and reports which. */
 export interface Budget {
   /** User messages answered over the conversation's life. */
   turns?: number;
@@ -29,11 +29,14 @@ export interface Budget {
   tokens?: number;
   /** Time spent working (paused and idle time excluded), in milliseconds, over the conversation's life. */
   wallTimeMs?: number;
-  /** What transcript, calls and events take up in the database, in MB, over the conversation's life. Absent in conversations started before there was such a limit. */
+  /**
+   * Size of transcript, calls and events in the database, in MB, over the conversation's life. Absent in conversations that were started by versions without
+   * this limit.
+   */
   storageMb?: number;
 }
 
-/** A file or directory of the worker's machine that a sandbox gets at its start. */
+/** A file or directory of the worker's machine that is copied into a sandbox when it is created. */
 export type SandboxAsset = {
   /** Absolute. */
   from: string;
@@ -41,7 +44,7 @@ export type SandboxAsset = {
   to: string;
 };
 
-/** A host that a sandbox may reach. (An alias: unlike an interface it counts as JSON.) */
+/** A host that a sandbox may reach. (A type alias: unlike an interface, it is assignable to `Json`.) */
 export type EgressRule = {
   /** A name, `*.domain` for all names below it, or an address. */
   host: string;
@@ -49,9 +52,11 @@ export type EgressRule = {
   ports?: number[];
   /** Set by the worker on requests to this host, in place of the guest's own. `${env.NAME}` is filled in by the worker when it is needed. */
   headers?: Record<string, string>;
-  /** Whether `headers` are also added to requests without TLS, which anybody on the way can read. Default false: such requests are refused. */
+  /** Whether `headers` are also added to requests without TLS, which anyone on the network path can read. Default false: such requests are refused. */
   cleartext?: boolean;
-  /** Whether connections to `ports` may speak something else than TLS with this name and HTTP: ssh, databases. Nothing in them is checked. Default false. */
+  /**
+   * Whether connections to `ports` may use other protocols than HTTP, and TLS with this name: ssh, databases. Their content is not checked. Default false.
+   */
   raw?: boolean;
 };
 
@@ -63,73 +68,75 @@ export interface SandboxOptions {
   memoryMb?: number;
   cpus?: number;
   pids?: number;
-  /** What all files of the sandbox may take up; commands that write more are ended. 0 leaves it to the storage. Default 10 240. */
+  /** Size limit of all files of the sandbox, in MB; commands that write more are ended. 0: only the storage of the host limits it. Default 10 240. */
   diskMb?: number;
   /** Whether only `/home`, `/tmp` and `/run` can be written. Default true. */
   readOnlyRoot?: boolean;
   /**
-   * `runc`: an ordinary container. `runsc`: gVisor, a stronger fence, and the one that can hibernate. `auto`: gVisor where the host can hibernate it.
+   * `runc`: an ordinary container. `runsc`: gVisor, which isolates more strongly and can hibernate. `auto`: gVisor where the host can hibernate it.
    * Default `auto` for a sandbox that hibernates, else `runc`.
    */
   runtime?: 'runc' | 'runsc' | 'auto';
-  /** Hosts that the sandbox may reach; nothing when absent. A text is a rule with that host alone. */
+  /** Hosts that the sandbox may reach; none when absent. A string is a rule with only that host. */
   egress?: (string | EgressRule)[];
-  /** Environment of every command, masked in its output. `${env.NAME}` is filled in by the worker that opens the sandbox. */
+  /** Environment variables of every command, masked in its output. `${env.NAME}` is filled in by the worker that opens the sandbox. */
   secrets?: Record<string, string>;
-  /** Environment of every command, code and terminal that does not say otherwise; kept with the sandbox as it is, unlike `secrets`. */
+  /**
+   * Environment variables of every command, code and terminal that sets no others; stored with the sandbox as they are, unlike `secrets`.
+   */
   env?: Record<string, string>;
-  /** What happens to a sandbox without a conversation when its time to live is over. Default `destroy`; the others keep its files. */
+  /** What happens to a sandbox without a conversation when its time to live ends. Default `destroy`; the other values keep its files. */
   onTtl?: 'destroy' | 'stop' | 'hibernate';
   /** Milliseconds without work until the sandbox is frozen. 0 never freezes. Default 30 000. */
   freezeAfterMs?: number;
   /**
-   * Milliseconds without work until the sandbox is hibernated: its processes rest on disk and go on later. 0 (the default) never hibernates it.
-   * Where the host cannot, it is stopped instead.
+   * Milliseconds without work until the sandbox is hibernated: its processes are stored on disk and continue later. 0 (the default) never hibernates it.
+   * A host that cannot hibernate it stops it instead.
    */
   hibernateAfterMs?: number;
   /** Milliseconds without work until the sandbox is stopped: files stay, processes end. 0 (the default) never stops it. */
   stopAfterMs?: number;
   /**
-   * Milliseconds without work until the sandbox is archived: packed into the blob store and removed from its host, until something uses it. A hibernated one
-   * is archived with its processes where the host can. 0 (the default) never archives it.
+   * Milliseconds without work until the sandbox is archived: packed into the blob store and removed from its host, until its next use. A hibernated sandbox
+   * is archived with its processes where the host can do that. 0 (the default) never archives it.
    */
   archiveAfterMs?: number;
-  /** Where commands and code begin that do not say where. Default `/home/user`. */
+  /** Working directory of commands and code that set none. Default `/home/user`. */
   workDirectory?: string;
-  /** On the container, as `longshore.label.<name>`. */
+  /** Labels of the container, as `longshore.label.<name>`. */
   labels?: Record<string, string>;
-  /** Kept with the sandbox, for whoever reads its row. */
+  /** Stored with the sandbox, for programs that read its row. */
   metadata?: JsonObject;
   /** What a closed conversation does with its sandbox. Default `destroy`. */
   onClose?: 'destroy' | 'keep';
-  /** `false`: the sandbox is destroyed at the end of every turn, and the next one begins with an empty one. Default true. */
+  /** `false`: the sandbox is destroyed at the end of every turn, and the next turn begins with an empty one. Default true. */
   persist?: boolean;
-  /** A sandbox that is there already, of the same tenant; it is never destroyed by a conversation. */
+  /** An existing sandbox of the same tenant; a conversation never destroys it. */
   sandboxId?: string;
-  /** Uploaded when the sandbox is made, and again when it had to be rebuilt without its files. */
+  /** Uploaded when the sandbox is created, and again when it is rebuilt without its files. */
   assets?: SandboxAsset[];
-  /** Milliseconds after work in which the sandbox keeps its tier; only then the times of its rest begin. `true`: it does not rest by itself. */
+  /** Milliseconds after work during which the sandbox keeps its tier; the times until its rest count from their end. `true`: it never rests by itself. */
   keepalive?: true | number;
 }
 
-/** `deny`: the call is refused. `allow`: it runs. `pause`: the conversation pauses, and the approval waits on. */
+/** `deny`: the call is refused. `allow`: it runs. `pause`: the conversation pauses, and the approval keeps waiting. */
 export type ApprovalExpiry = 'deny' | 'allow' | 'pause';
 
-/** When tools are shown to the model by one line each, to be found with `tools:search`. */
+/** When the model sees only one line per tool and finds the tools with `tools:search`. */
 export interface DeferOptions {
-  /** With more tools than this all are deferred but the pinned ones. */
+  /** With more tools than this, all tools are deferred except the pinned ones. */
   over: number;
   /** Ids and patterns of tools that are never deferred. */
   pin: string[];
 }
 
-/** A server of the Model Context Protocol. `${env.NAME}` in `env`, `headers` and `url` is filled in when it is connected to, and kept nowhere. */
+/** A server of the Model Context Protocol. `${env.NAME}` in `env`, `headers` and `url` is filled in at each connection, and never stored. */
 export type McpServer = McpProgram | McpGuest | McpRemote;
 
 export interface McpLimits {
   /** Time limit of a call, in milliseconds. */
   timeoutMs: number;
-  /** Of calls of single tools, by the names that the server gives them. */
+  /** Time limits of calls of single tools, by the names that the server gives them. */
   toolTimeoutsMs?: Record<string, number>;
 }
 interface McpCommand extends McpLimits {
@@ -137,16 +144,16 @@ interface McpCommand extends McpLimits {
   args: string[];
   env: Record<string, string>;
 }
-/** A program that speaks over its stdin and stdout, once beside the worker, where the operator has allowed it. */
+/** A program that is reached over its stdin and stdout. One process runs beside the worker, if the operator allows it. */
 export interface McpProgram extends McpCommand {
   where: 'host';
-  /** Where it runs; the worker's own directory when absent. */
+  /** Its working directory; the worker's own directory when absent. */
   directory?: string;
 }
 /** A program in the sandbox of each conversation that calls it. */
 export interface McpGuest extends McpCommand {
   where: 'sandbox';
-  /** Where it runs, in the sandbox; its home when absent. */
+  /** Its working directory in the sandbox; the sandbox's home when absent. */
   directory?: string;
 }
 /** A server reached by streamable HTTP. */
@@ -160,19 +167,19 @@ export interface PluginPin {
   version?: string;
   /** `sha256:…` of all the files of its directory. */
   digest?: string;
-  /** What it may want at most; all that it says it needs when absent. */
+  /** Upper bound of its permissions; when absent, all that it declares. */
   permissions?: PermissionBound;
 }
 
-/** The most that a plugin is granted; what is not named is refused. (An alias: unlike an interface it counts as JSON.) */
+/** The most that a plugin is granted; what is not named is refused. (A type alias: unlike an interface, it is assignable to `Json`.) */
 export type PermissionBound = {
   time?: boolean;
   random?: boolean;
-  /** Host names; one without a port allows all of its ports. */
+  /** Host names; a name without a port allows all ports. */
   network?: string[];
   /** Names of environment variables. */
   env?: string[];
-  /** Absolute paths, with all that lies below them. */
+  /** Absolute paths, including everything below them. */
   fs?: string[];
 };
 
@@ -185,19 +192,21 @@ export interface Agent {
   instructions: string;
   /** Plugin directories or packages, relative to the agent's file. */
   plugins: string[];
-  /** Servers whose tools are a plugin each, by the plugin's id. Absent: none. */
+  /** MCP servers, by plugin id; the tools of each server form one plugin. Absent: none. */
   mcp?: Record<string, McpServer>;
-  /** What some of them have to be, by their names in `plugins`; else they are not loaded. */
+  /** Required versions or digests of plugins, by their names in `plugins`; a plugin that differs is not loaded. */
   pluginPins?: Record<string, PluginPin>;
   /** Tool ids and patterns (`files:*`) that the agent may call. */
   tools: string[];
   sandbox: SandboxOptions;
   approval: ApprovalRule[];
-  /** By tool id or pattern, over what plugins and tools say of themselves: `true` asks, unless a rule denies; `false` allows, unless a rule says otherwise. */
+  /**
+   * By tool id or pattern; overrides what plugins and tools declare. `true` asks, unless a rule denies; `false` allows, unless a rule decides otherwise.
+   */
   requireApproval: Record<string, boolean>;
-  /** How long an approval waits for an answer. 0 waits for ever. */
+  /** How long an approval waits for an answer. 0: without limit. */
   approvalTimeoutMs: number;
-  /** What becomes of an approval that nobody answers in time. */
+  /** What happens to an approval that is not answered in time. */
   approvalExpiry: ApprovalExpiry;
   deferTools: DeferOptions;
   budget: Budget;
@@ -207,10 +216,10 @@ export interface Agent {
 export interface AgentLimits {
   budget: Budget;
   freezeAfterMs: number;
-  /** Absent in conversations that were started before there was such a rest. */
+  /** Absent in conversations that were started by versions without hibernation. */
   hibernateAfterMs?: number;
   stopAfterMs: number;
-  /** Absent as well in conversations that were started before there was such a rest. */
+  /** Absent in conversations that were started by versions without archives. */
   archiveAfterMs?: number;
   onClose: 'destroy' | 'keep';
   /** Present where the sandbox is destroyed at the end of every turn. */
@@ -218,6 +227,6 @@ export interface AgentLimits {
   approvalTimeoutMs: number;
   /** Absent: `deny`. */
   approvalExpiry?: ApprovalExpiry;
-  /** Nobody is there to answer: only calls that read and need no approval may run. */
+  /** No person can answer: only calls that read and need no approval may run. */
   unattended?: boolean;
 }

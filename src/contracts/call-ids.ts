@@ -1,7 +1,7 @@
 import { makeId } from './ids.ts';
 
 /**
- * The ids of tool calls and of the commands that they start. Each is made of where it comes from, so that a repeated attempt makes the same:
+ * The ids of tool calls and of the commands that they start. Each id is derived from its origin, so that a repeated attempt makes the same id:
  *
  *   call  =  call_<of its step><position>    asked for by the model
  *         |  <exec>m<number>                 asked for by code that runs as the exec; the supervisor numbers these
@@ -25,7 +25,7 @@ export function callOfCode(execId: string, number: number): string {
   return `${execId}m${number}`;
 }
 
-/** Id of the n-th command, from 1, of a call; or of a tool in the sandbox, by the tool's own exec. */
+/** Id of the n-th command, from 1, of a call. For a tool in the sandbox, `id` is the tool's own exec. */
 export function execOf(id: string, number: number): string {
   return `${id}-${number}`;
 }
@@ -35,22 +35,25 @@ export function freeExec(): string {
   return makeId('call', Date.now(), Math.random);
 }
 
-/** How deep in code that was called by code a call is: 0 for the model's. */
+/** How many levels of code made the call: 0 for a call of the model. */
 export function depthOfCall(callId: string): number {
   return callId.match(OF_CODE)?.length ?? 0;
 }
 
-/** True for the commands of a call itself, with those that a tool in the sandbox asked for while it ran as one of them. Calls of code have their own. */
+/**
+ * True for the commands of the call itself, including those that a tool in the sandbox requested while it ran as one of them. Calls that code makes have
+ * commands of their own.
+ */
 export function isExecOf(callId: string, execId: string): boolean {
   return execId.startsWith(callId) && NUMBERS.test(execId.slice(callId.length));
 }
 
-/** True for those of a call's commands that the call started itself; these are numbered without a gap. */
+/** True for the commands that the call started itself; their numbers have no gap. */
 export function isDirectExecOf(callId: string, execId: string): boolean {
   return isExecOf(callId, execId) && !execId.slice(callId.length + 1).includes('-');
 }
 
-/** True for all that was started under an exec: commands that its tool asked for, and the commands of calls that their code made. */
+/** True for everything that was started under an exec: commands that its tool requested, and the commands of calls that their code made. */
 export function isUnderExec(parentId: string, execId: string): boolean {
   return execId.startsWith(`${parentId}-`);
 }

@@ -4,16 +4,16 @@ import type { ScheduledBy } from './schedule.ts';
 
 export const CONVERSATION_WORKFLOW = 'conversation';
 
-/** Longest message a client may store, in characters; one typed into the Temporal UI may have 16 384. */
+/** Longest message that a client may store, in characters. A message typed into the Temporal UI may have 16 384. */
 export const MAX_MESSAGE_LENGTH = 100_000;
 /** Arguments of one tool call larger than this (JSON characters) stay in Postgres and out of Temporal. */
 export const MAX_INLINE_ARGUMENTS = 16_384;
 
-/** `running`: a turn is at work. `idle`: waiting for a message. `closing`: cleaning up. */
+/** `running`: a turn runs. `idle`: waiting for a message. `closing`: cleaning up. */
 export type ConversationState = 'running' | 'idle' | 'awaiting-approval' | 'paused' | 'closing' | 'closed';
 
 /**
- * Where the sandbox is. `none`: not yet created. `hibernated`: its processes are on disk and go on when it wakes. `stopped`: its processes have ended.
+ * Where the sandbox is. `none`: not yet created. `hibernated`: its processes are on disk and continue when it wakes. `stopped`: its processes have ended.
  * `archived`: it is on no host; its files, and its processes if they were hibernated, are packed in the blob store.
  * `lost`: its container died; the next tool call makes a new one on the same files.
  */
@@ -23,7 +23,7 @@ export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime' | 'storage';
 export type PauseReason =
   | { by: 'operator'; note?: string }
   | { by: 'budget'; exhausted: BudgetKind; limit: number }
-  /** Nobody answered this approval in time; it waits on. */
+  /** This approval was not answered in time; it keeps waiting. */
   | { by: 'approval'; callId: string; tool: string };
 
 export interface Usage {
@@ -40,9 +40,9 @@ export interface ConversationInput {
   limits: AgentLimits;
   /** The first message, already validated; absent when the conversation starts empty. */
   firstMessage?: QueuedMessage;
-  /** Absent unless a schedule started it. */
+  /** Present when a schedule started the conversation. */
   scheduledBy?: ScheduledBy;
-  /** The conversation closes itself when it has answered what it was sent, instead of waiting for more. */
+  /** The conversation closes itself when it has answered its messages, instead of waiting for more. */
   closeWhenDone?: boolean;
   carried?: CarriedConversation;
 }
@@ -54,16 +54,16 @@ export interface QueuedMessage {
   text?: string;
 }
 
-/** A turn that a note of a tool call set off; without a call, an operator did. */
+/** A turn that a note of a tool call started; without a call, an operator started it. */
 export interface Wake {
   turnId: string;
   callId?: string;
 }
 
-/** What one run of the workflow hands to the next. */
+/** State that one run of the workflow passes to the next. */
 export interface CarriedConversation {
   queue: QueuedMessage[];
-  /** Ids of the newest messages accepted, for deduplication over continue-as-new; at most 200. */
+  /** Ids of the newest accepted messages, for deduplication across continue-as-new; at most 200. */
   recentMessages: { messageId: string; turnId: string }[];
   wake?: Wake;
   paused?: PauseReason;
@@ -71,7 +71,7 @@ export interface CarriedConversation {
   tokensUsed: number;
   workedMs: number;
   sandboxTier: SandboxTier;
-  /** Tools allowed for good by an operator in this conversation. */
+  /** Tools that an operator allowed for the rest of this conversation. */
   allowedTools: string[];
   extraTurns: number;
   extraTokens: number;
@@ -83,11 +83,14 @@ export interface CarriedConversation {
 export type WhenBusy = 'queue' | 'steer' | 'interrupt' | 'reject';
 
 export interface SendMessageArgs {
-  /** Made by the client; the same id twice is one message. */
+  /** Made by the client; two messages with the same id are one message. */
   messageId: string;
   /** The text, at most 16 KB; absent when the client has stored it in Postgres under `messageId` (clients always do). */
   text?: string;
-  /** `queue` (default): after the running turn. `steer`: into the running turn, at its next step. `interrupt`: end the running turn first. `reject`: refuse when busy. */
+  /**
+   * `queue` (default): after the running turn. `steer`: into the running turn, at its next step. `interrupt`: end the running turn first. `reject`: refuse when
+   * busy.
+   */
   whenBusy?: WhenBusy;
 }
 export interface SendMessageResult {
@@ -115,12 +118,12 @@ export interface ResolveApprovalResult {
 }
 
 export interface PauseArgs {
-  /** `step` (default): when the running step is done. `now`: freeze the running command where it is. */
+  /** `step` (default): when the running step is done. `now`: freeze the running command at once. */
   mode?: 'step' | 'now';
   note?: string;
 }
 export interface ResumeArgs {
-  /** Grants that add to an exhausted budget. */
+  /** Amounts that are added to the budget. */
   extraTurns?: number;
   extraTokens?: number;
   extraWallTimeMs?: number;
@@ -128,7 +131,7 @@ export interface ResumeArgs {
 }
 
 export interface WakeArgs {
-  /** The call whose note asks for a turn; it gets one, however often it asks. */
+  /** The call whose note asks for a turn. All requests of one call start one turn. */
   callId?: string;
 }
 
@@ -140,10 +143,10 @@ export interface PendingApproval {
   hash: string;
   /** The arguments, absent when larger than 16 KB (then read the transcript). */
   arguments?: JsonObject;
-  /** Why a person is asked, in words. */
+  /** Why a person is asked, as text. */
   why: string;
   requestedAtMs: number;
-  /** 0 when it waits for ever. */
+  /** 0 when it waits without limit. */
   expiresAtMs: number;
 }
 
@@ -154,9 +157,9 @@ export interface ConversationStatus {
   tenantId: string;
   state: ConversationState;
   paused?: PauseReason;
-  /** Nobody is there to approve anything: only calls that read and need no approval run. */
+  /** No person can approve calls: only calls that read and need no approval run. */
   unattended?: boolean;
-  /** The schedule that started it; absent when somebody did. */
+  /** Present when a schedule started the conversation. */
   scheduledBy?: ScheduledBy;
   turnId?: string;
   queued: number;
@@ -164,11 +167,11 @@ export interface ConversationStatus {
   /** Model calls of the running turn. */
   stepsUsed: number;
   tokensUsed: number;
-  /** Bytes that it takes up in the database; added by the database. */
+  /** Bytes that the conversation uses in the database; set when the status is read from the database. */
   storedBytes?: number;
   workedMs: number;
   sandboxTier: SandboxTier;
-  /** How the turn that ended last has ended, and why where it did not finish by itself; absent while none has ended. */
+  /** How the last turn ended, and why when it did not finish normally; absent before a turn has ended. */
   lastTurn?: LastTurn;
   pendingApprovals: PendingApproval[];
   /** Tool calls that run now. */

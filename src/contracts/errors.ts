@@ -1,6 +1,6 @@
 /** One row of the error table; docs/errors.md is checked against it. */
 interface ErrorRow {
-  /** Template; `{name}` is filled from the error's values. Says what, which value, and what to do next. */
+  /** Template; `{name}` is filled from the error's values. Says what is wrong, with which value, and what to do next. */
   message: string;
   httpStatus: number;
   retryable: boolean;
@@ -285,7 +285,7 @@ export function isFailure(error: unknown, code?: ErrorCode): error is LongshoreE
 }
 
 function fill(template: string, values: Record<string, string | number>): string {
-  // A text of others may end its own sentence.
+  // A value that comes from elsewhere may end with its own full stop.
   return template.replaceAll(/\{(\w+)\}(\. )?/g, (whole, name: string, stop: string = '') => {
     if (!Object.hasOwn(values, name)) return whole;
     const value = String(values[name]);

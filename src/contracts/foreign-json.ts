@@ -1,8 +1,8 @@
 import type { Json } from './json.ts';
 
-/** Code that walks a value calls itself for each level, and overflows the stack at some thousand. */
+/** Code that walks a value recursively overflows the stack at some thousand levels. */
 export const MOST_NESTED = 500;
-/** Parsing takes about 0.02 microseconds for an element of a list, and up to 1 for a key or an object, which are made and kept one by one. */
+/** Parsing takes about 0.02 microseconds for an element of a list, and up to 1 for a key or an object, which are allocated one by one. */
 const MOST_ELEMENTS = 1_000_000;
 const MOST_KEYS = 200_000;
 
@@ -10,11 +10,11 @@ const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x
 const [COMMA, COLON] = [0x2c, 0x3a];
 
 /**
- * What JSON of others is refused for before it is parsed, as a clause behind its name: "is nested …". Looks at the text only. Undefined where it can be
- * parsed, or is no JSON.
+ * Returns why untrusted JSON is refused before it is parsed, as a clause that follows its name: "is nested …". Looks only at the text. Undefined when no
+ * limit is exceeded; the text may still be invalid JSON.
  */
 export function excessOf(json: string): string | undefined {
-  // Each level takes two characters, and each element or key at least as many.
+  // Each level takes two characters, and each element or key at least two: a shorter text exceeds no limit.
   if (json.length < 2 * MOST_NESTED) return undefined;
   const count = new Count();
   for (let at = 0; at < json.length; at += 1) {
@@ -25,7 +25,7 @@ export function excessOf(json: string): string | undefined {
   return count.excess;
 }
 
-/** The same for bytes that come one after the other. */
+/** The same check for bytes that arrive one at a time. */
 export function createExcessScan(): { take(byte: number): void; found(): string | undefined } {
   const count = new Count();
   let [inString, isEscaped] = [false, false];
@@ -47,7 +47,7 @@ class Count {
   #elements = 0;
   #keys = 0;
 
-  /** Takes a character outside of texts; true when there is too much. */
+  /** Takes a character outside of strings; true when a limit is exceeded. */
   take(character: number): boolean {
     if (character === COMMA) this.#elements += 1;
     else if (character === COLON) this.#keys += 1;
@@ -77,7 +77,7 @@ function endOfString(json: string, open: number): number {
 }
 
 /**
- * Parses JSON that others have written.
+ * Parses untrusted JSON.
  * @throws an Error that says what is wrong with it
  */
 export function parseForeign(json: string): Json {
@@ -86,7 +86,7 @@ export function parseForeign(json: string): Json {
   return JSON.parse(json) as Json;
 }
 
-/** As `parseForeign`; undefined for what is refused or is no JSON. */
+/** As `parseForeign`; returns undefined for JSON that is refused or invalid. */
 export function tryParseForeign(json: string): Json | undefined {
   try {
     return parseForeign(json);
@@ -95,7 +95,7 @@ export function tryParseForeign(json: string): Json | undefined {
   }
 }
 
-/** The same of a value that a library has parsed already, or that a caller has made. Needs no stack; ends at a value that holds itself, too. */
+/** The same check for a value that a library has parsed, or that a caller has made. Does not recurse, and ends for a value that contains itself. */
 export function excessOfValue(value: unknown): string | undefined {
   let level = [value];
   let [elements, keys] = [0, 0];

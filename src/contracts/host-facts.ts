@@ -2,29 +2,29 @@ import type { SandboxOptions } from './agent.ts';
 
 export interface SandboxSample {
   sandboxId: string;
-  /** Since it was started, in milliseconds of one processor. */
+  /** Since the sandbox was started, in milliseconds of one processor. */
   cpuMs: number;
-  /** 0 of one that rests. */
+  /** 0 for a sandbox that rests. */
   memoryBytes: number;
-  /** Threads count as well. */
+  /** Includes threads. */
   processes: number;
-  /** Its files, and the memory of a hibernated one. Absent where it was not measured. */
+  /** Its files, and the memory of a hibernated sandbox. Absent when it was not measured. */
   diskBytes?: number;
 }
 export interface WarmPool {
   /** For logs. */
   name: string;
-  /** What conversations will ask for; nothing else is given one of these. */
+  /** The options that conversations will request; only a request with the same options gets a sandbox of this pool. */
   options: SandboxOptions;
-  /** How many of them wait on this host, whatever the number of workers. */
+  /** How many sandboxes wait on this host, independent of the number of workers. */
   size: number;
 }
 /** What a host can do for its sandboxes. */
 export interface SandboxCapabilities {
   /** Containers run in gVisor. */
   gvisor: boolean;
-  /** Such a container can be put to disk with its processes and woken again. */
+  /** Such a container can be stored on disk with its processes and resumed. */
   checkpoint: boolean;
-  /** Why one of them is not there. */
+  /** Why one of these abilities is missing. */
   problem?: string;
 }

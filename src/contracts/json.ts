@@ -1,8 +1,8 @@
-/** What survives `JSON.parse(JSON.stringify(value))`. */
+/** Values that `JSON.parse(JSON.stringify(value))` does not change. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-/** Arrays are none. */
+/** False for arrays. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

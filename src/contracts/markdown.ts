@@ -1,21 +1,24 @@
 import { cutMiddle, splitMiddle, visibleLine } from './visible-text.ts';
 
-/** A text may have megabytes, and is looked at by whoever is busy with a conversation. */
+/** A text may have megabytes, and its summary must not delay the conversation. */
 const LONGEST_LOOKED_AT = 4_000;
 /** Longest summary of a workflow or an activity, in bytes. */
 const MAX_SUMMARY_BYTES = 200;
 /** Links, images, addresses that become links, HTML, headings, quotes, lists. */
 const ACTIVE = /[<>`]|\[.*\]|:\/\/|www\.|^\s*(?:[#+-]|\d+[.)])/;
 
-/** Text that others wrote as a span of Markdown code, in one line, with every character that would not be seen as an escape. */
+/** Untrusted text as a span of Markdown code, in one line; characters that would be invisible become escapes. */
 export function codeSpan(text: string): string {
-  // A backtick would end the span, whatever follows it; it is shown as the escape that JSON has for it.
-  // Two backticks would begin a span that ends elsewhere.
+  // A backtick would end the span, so it is shown as its JSON escape.
+  // For an empty text, two backticks would begin a span that ends elsewhere.
   if (text === '') return '`""`';
   return `\`${visibleLine(text).replaceAll('`', '\\u0060')}\``;
 }
 
-/** A summary for the Temporal UI, which takes it for Markdown: what could be more than text is a span of code; what is cut says so and shows its end. */
+/**
+ * A summary for the Temporal UI, which renders Markdown: text that could be more than plain text becomes a span of code. A text that is cut is marked, and its
+ * end is shown.
+ */
 export function summaryLine(text: string): string {
   if (text.length > LONGEST_LOOKED_AT) return summaryOfLong(text);
   const line = lineOf(text);
@@ -26,7 +29,7 @@ export function summaryLine(text: string): string {
   }
 }
 
-/** Its beginning and end, each made to a line by itself; of what lies between, only the length is looked at. */
+/** The beginning and the end of the text, each converted to one line; only the length of the middle is used. */
 function summaryOfLong(text: string): string {
   const half = LONGEST_LOOKED_AT / 2;
   const [head, tail] = [lineOf(text.slice(0, half)), lineOf(text.slice(-half))];

@@ -1,9 +1,9 @@
 export const SCHEDULED_WORKFLOW = 'scheduledConversation';
 
-/** Longest message of a schedule, in characters: unlike other messages it goes through Temporal, with every run. */
+/** Longest message of a schedule, in characters. Unlike other messages, it goes through Temporal, with every run. */
 export const MAX_SCHEDULED_MESSAGE_LENGTH = 16_384;
 
-/** What a schedule says to whom; the input of its workflow, which can be edited in the Temporal UI. */
+/** What a schedule sends and for whom; the input of its workflow, which can be edited in the Temporal UI. */
 export interface ScheduledConversation {
   agent: string;
   user: string;
@@ -13,7 +13,7 @@ export interface ScheduledConversation {
   keepOpen: boolean;
 }
 
-/** Where a conversation comes from. (An alias: unlike an interface it counts as JSON.) */
+/** The schedule that started a conversation. (A type alias: unlike an interface, it is assignable to `Json`.) */
 export type ScheduledBy = {
   scheduleId: string;
   /** The time that the run was due, ISO 8601; it may have begun later. */
@@ -27,7 +27,7 @@ export interface StartScheduledResult {
   conversationId: string;
 }
 
-/** The conversation of a schedule's run: the same one, however often that run is tried. Temporal's schedules count in whole seconds. */
+/** Id of the conversation of a schedule's run: the same for every attempt of the run. Temporal's schedules count in whole seconds. */
 export function scheduledConversationId({ scheduleId, at }: ScheduledBy): string {
   return `conv_${scheduleId}-${at.slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }

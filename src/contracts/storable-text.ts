@@ -1,4 +1,4 @@
-/** What Postgres, or UTF-8, has no place for: it would come back as another text. Undefined for a text that is kept as it is. */
+/** Describes what Postgres or UTF-8 cannot store without a change of the text. Undefined for a text that is stored as it is. */
 export function unstorable(text: string): string | undefined {
   const nul = text.indexOf('\0');
   if (nul !== -1) return `a NUL character at position ${nul}`;

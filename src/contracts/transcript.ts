@@ -13,19 +13,19 @@ export type AssistantPart =
       callId: string;
       tool: string;
       arguments: JsonObject;
-      /** What was wrong with arguments that were no JSON object; such a call never runs. */
+      /** What was wrong with arguments that were not a JSON object; such a call never runs. */
       unreadable?: string;
       providerMetadata?: JsonObject;
     };
 
-/** One entry of a conversation's transcript: what the model is shown. `note` is said to the model by Longshore itself (a lost sandbox, an edited call). */
+/** One entry of a conversation's transcript, which the model reads. A `note` comes from Longshore itself (a lost sandbox, an edited call). */
 export type TranscriptEntry =
   | { role: 'user'; content: ContentPart[] }
   | { role: 'assistant'; parts: AssistantPart[]; usage?: Usage }
   | { role: 'tool'; callId: string; tool: string; content: ContentPart[]; isError: boolean }
   | { role: 'note'; text: string };
 
-/** A transcript entry as stored: `seq` orders the conversation, and its turn and step say where it belongs. */
+/** A transcript entry as stored: `seq` orders the conversation, and `turnId` and `stepId` say where the entry belongs. */
 export interface StoredEntry {
   seq: number;
   turnId: string;

@@ -1,33 +1,33 @@
 /**
  * Everything that a terminal or a reader does not show as a character of its own: controls (C0, C1), formats (bidi overrides and isolates, zero-width
- * characters, tags), lone surrogates, private and unassigned code points, line separators, fillers, variation selectors, and blanks that look like a space.
+ * characters, tags), lone surrogates, private and unassigned code points, line separators, fillers, variation selectors, and the Braille blank.
  */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
-/** More combining marks than any script needs on one letter are drawn over the lines above and below. */
+/** More combining marks than any script needs on one letter would be drawn over the lines above and below. */
 const STACKED_MARKS = /(?<=\p{M}{4})\p{M}/gu;
 const LOOKS_LIKE_SPACE = /[\u00A0\u1680\u2000-\u200A\u202F\u205F]/g;
-/** Presentation of emoji: without them the same symbols are shown. */
+/** Variation selectors and joiners of emoji: the same symbols are shown without them. */
 const EMOJI_PRESENTATION =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}])(?:[\uFE0E\uFE0F](?:\u200D(?=\p{Extended_Pictographic}))?|\u200D(?=\p{Extended_Pictographic}))/gu;
 const TAB = '    ';
 
-/** Text of any origin for a person's eyes: lines stay lines, and every character that would not be seen is written as an escape such as `\u202e`. */
+/** Untrusted text for people: line breaks stay, and every character that would be invisible becomes an escape such as `\u202e`. */
 export function visibleText(text: string): string {
   const lines = text.replaceAll('\r\n', '\n').replaceAll('\t', TAB).replaceAll(EMOJI_PRESENTATION, '');
   return lines.replaceAll(HIDDEN, (character) => (character === '\n' ? character : escape(character))).replaceAll(STACKED_MARKS, escape);
 }
 
-/** The same for a place of one line, such as a name or a cell of a table: a line break is an escape too. */
+/** The same for a single line, such as a name or a cell of a table: a line break becomes an escape too. */
 export function visibleLine(text: string): string {
   return visibleText(text).replaceAll('\n', '\\n');
 }
 
-/** A value as JSON that hides nothing and parses to the same value. */
+/** A value as JSON without invisible characters, which parses to the same value. */
 export function visibleJson(value: unknown, indent?: number): string {
   return visibleJsonText(JSON.stringify(value, undefined, indent) ?? 'null');
 }
 
-/** JSON that another program has written, with the same values. */
+/** The same for JSON text of another program; its values do not change. */
 export function visibleJsonText(json: string): string {
   return json
     .replaceAll(HIDDEN, (character) => (character === '\n' || character === '\t' ? character : escapeUnits(character)))
@@ -35,7 +35,7 @@ export function visibleJsonText(json: string): string {
     .replaceAll(LOOKS_LIKE_SPACE, escapeUnits);
 }
 
-/** The beginning and the end of a text with what was left out between them; `limit` counts characters, without the words about the cut. */
+/** The beginning and the end of a text, with a note between them about the cut; `limit` counts characters, without the note. */
 export function cutMiddle(text: string, limit: number): string {
   const parts = splitMiddle(text, limit);
   return parts ? `${parts.head} …cut, ${parts.left} more characters… ${parts.tail}` : text;
@@ -57,7 +57,7 @@ function escape(character: string): string {
   return code > 0xffff ? `\\u{${code.toString(16)}}` : escapeUnits(character);
 }
 
-/** As JSON writes it, unit by unit. */
+/** As JSON writes it: one escape for each UTF-16 unit. */
 function escapeUnits(character: string): string {
   return Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
 }

@@ -2,7 +2,7 @@ import type { PermissionBound } from '../contracts/agent.ts';
 import type { Database } from './database/database.ts';
 import { toGrantRows } from './plugin-grants.ts';
 
-/** Grants are read with the settings of a plugin, which may have none yet. */
+/** Grants are read together with the plugin's settings row, which may not exist yet. */
 const ADD = 'insert into plugin_settings (plugin_id) values ($1) on conflict do nothing';
 
 const GRANT = `insert into plugin_grants (plugin_id, permission, value)

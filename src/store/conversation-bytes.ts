@@ -3,7 +3,7 @@ import type { Store } from './store.ts';
 
 const REMOVED = '(removed: the conversation was closed long ago)';
 
-/** Rows are claimed by marking them: workers that do this at once take different ones. All of it happens, or nothing. */
+/** Rows are claimed by marking them, so that workers that run this at the same time take different ones. The statement is atomic. */
 const COMPACT = `with old as (
     update conversations set compacted_at = clock_timestamp() where conversation_id in (
       select conversation_id from conversations

@@ -8,7 +8,7 @@ import { toJsonText } from './database/json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
 import type { ConversationRow, Store } from './store.ts';
 
-// What runs now and where the sandbox is change more often than the status is saved; they are read from where they are always right.
+// Running calls and the sandbox's state change more often than the status is saved, so they are read from their own tables.
 const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at, stored_bytes::float8 as stored_bytes,
   (select s.state from sandboxes s where s.conversation_id = conversations.conversation_id) as sandbox_state,
   (select json_agg(json_build_object('callId', t.call_id, 'tool', t.tool) order by t.started_at, t.position) from tool_calls t
@@ -46,7 +46,7 @@ const SAVE_STATUS = `with ${newEvents('$4')}, counter as (
 const LIST_OPEN = `select ${COLUMNS}, extract(epoch from clock_timestamp() - updated_at)::float8 * 1000 as untouched_ms from conversations
   where state <> 'closed' and conversation_id > $1 order by conversation_id limit $2`;
 
-// A turn that was under way is not named any more: nobody will finish it.
+// The turn that was under way is removed from the status: no process will finish it.
 const CLOSE = `with counter as (
     update conversations set state = 'closed', updated_at = clock_timestamp(), event_seq = event_seq + json_array_length($2::json),
       status = ((status::jsonb - 'turnId' - 'paused') || '{"state":"closed","queued":0,"pendingApprovals":[]}'::jsonb)::json
@@ -84,7 +84,7 @@ export function createConversations({ database, announcer }: { database: Databas
       const values = [status.conversationId, status.state, toJsonText(status), eventsText(events)];
       const save = () => appendingOnce(() => database.query('conversations.saveStatus', SAVE_STATUS, values));
       if ((await save()).length === 0) {
-        // Started by other means than our client, such as the Temporal UI.
+        // The workflow was not started by the client, but for example in the Temporal UI.
         await create({ ...status, status });
         await save();
       }

@@ -5,13 +5,13 @@ import { toJsonText } from './database/json-text.ts';
 import type { NewEvent } from './store.ts';
 
 const KEY_INDEX = 'events_key';
-/** Each that fails means that another statement has appended a key. */
+/** Each failure means that another statement has appended one of the keys. */
 const MAX_TRIES = 20;
 
 /**
  * The insert of a statement that logs events. It reads a CTE `counter (conversation_id, event_seq)` that has already added the number of
- * events to the conversation's counter; since that update locks the row until commit, numbers have no gaps and readers never see one early.
- * @param events the placeholder (`$2`) that carries the events as JSON text, or `NEW_EVENTS`
+ * events to the conversation's counter. That update locks the row until commit, so numbers have no gaps and readers never see one early.
+ * @param events the placeholder (`$2`) for the events as JSON text, or `NEW_EVENTS`
  */
 export function insertEvents(events: string): string {
   return `insert into events (conversation_id, seq, at, turn_id, step_id, attempt, type, data, key)
@@ -20,17 +20,17 @@ export function insertEvents(events: string): string {
     from counter cross join json_array_elements(${events}::json) with ordinality as item (value, position)`;
 }
 
-/** What an update of the conversation's row says of events that are logged with it: their numbers, and what they take up. */
+/** The assignments of an update of the conversation's row for events that are logged with it: the counter, and the stored bytes. */
 export function countEvents(events: string): string {
   return `event_seq = event_seq + json_array_length(${events}::json), stored_bytes = stored_bytes + octet_length(${events}::json::text)`;
 }
 
-/** The events that `newEvents` has found to be new. */
+/** The events that `newEvents` found to be new. */
 export const NEW_EVENTS = '(select events from new_events)';
 
 /**
- * A CTE with those of the events whose key the log does not have. Two statements that append the same key at once both find it new; the second then fails on the
- * unique index when it has waited for the first, and is repeated (`appendingOnce`), so that numbers keep no gaps.
+ * A CTE with the events whose key is not in the log. Two statements that append the same key at once both find it new; the second waits for the first, fails on
+ * the unique index and is repeated (`appendingOnce`), so that numbers have no gaps.
  */
 export function newEvents(events: string): string {
   return `new_events as materialized (
@@ -45,7 +45,7 @@ export function haveKeys(events: NewEvent[]): boolean {
   return events.some(({ key }) => key !== undefined);
 }
 
-/** Repeats a statement that was too late with a key; it finds it in the log then. */
+/** Repeats a statement that another one preceded with the same key; the repetition finds the key in the log. */
 export async function appendingOnce<Row>(append: () => Promise<Row[]>): Promise<Row[]> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -84,6 +84,6 @@ export function toEvent(row: EventRow): ConversationEvent {
     type: row.type,
     data: row.data,
   };
-  // Type and data are as they were appended; the writers hold to the contract.
+  // Type and data are as they were appended; the writers follow the contract.
   return event as ConversationEvent;
 }

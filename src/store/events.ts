@@ -8,7 +8,7 @@ import type { Listener } from './database/listener.ts';
 import type { Store } from './store.ts';
 
 const DEFAULT_LIMIT = 500;
-/** Bytes of data with which a page is full; the event that exceeds them is its last. */
+/** Bytes of data that fill a page; the event that exceeds them is the last of the page. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 const APPEND = `with counter as (
@@ -21,7 +21,7 @@ const APPEND_ONCE = `with ${newEvents('$2')}, counter as (
   ), logged as (${insertEvents(NEW_EVENTS)})
   select 1 from counter`;
 
-/** Measured as it is stored first, compressed, which costs nothing: only a few pages of that are then unpacked to be measured as text. */
+/** First limits by the stored, compressed size, which is cheap to read. Only a few pages of that are then decompressed and measured as text. */
 const READ = `select ${EVENT_COLUMNS} from (
     select *, sum(octet_length(data::text)) over (order by seq) - octet_length(data::text) as bytes_before from (
       select *, sum(pg_column_size(data)) over (order by seq) - pg_column_size(data) as stored_before from (

@@ -4,7 +4,7 @@ import { followTopic } from './database/follow-topic.ts';
 import type { Listener } from './database/listener.ts';
 import type { Store } from './store.ts';
 
-/** How long a reader stays in the dark when an announcement is lost. */
+/** How long a reader waits when an announcement is lost. */
 const POLL_MS = 2_000;
 
 interface FollowOptions {
@@ -15,7 +15,7 @@ interface FollowOptions {
   signal: AbortSignal;
 }
 
-/** Yields events in order, each once, until `signal` aborts or the store closes. A database that is away is waited for. */
+/** Yields events in order, each once, until `signal` aborts or the store closes. When the database is unavailable, waits for it. */
 export async function* followEvents({ read, listener, conversationId, afterSeq, signal }: FollowOptions): AsyncGenerator<ConversationEvent> {
   let cursor = afterSeq;
   for await (const _ of followTopic(listener, conversationId, { pollMs: POLL_MS, signal })) {

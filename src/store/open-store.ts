@@ -20,17 +20,17 @@ import { createTranscript } from './transcript.ts';
 
 const DEFAULT_POOL_SIZE = 10;
 
-/** As in the settings. */
+/** Fields of the settings. */
 export interface BlobOptions {
   LONGSHORE_BLOBS?: string | undefined;
   LONGSHORE_INSTALLATION: string;
 }
 
 /**
- * Opens the store on a Postgres database and brings its schema up to date if need be. Every method may fail with `POSTGRES_UNAVAILABLE`;
- * the connections come back by themselves. Dispose it to close them.
- * @param options.blobs where archives are kept, and under which installation's name; Postgres by default
- * @param options.poolSize connections at most (default 10), and one more when events are followed
+ * Opens the store on a Postgres database and brings its schema up to date if necessary. Every method may fail with `POSTGRES_UNAVAILABLE`;
+ * connections are restored automatically. Dispose it to close them.
+ * @param options.blobs where archives are kept, and the name of the installation; Postgres by default
+ * @param options.poolSize maximum of connections (default 10); one more when events are followed
  */
 export async function openStore(options: { url: string; log: Logger; poolSize?: number; blobs?: BlobOptions }): Promise<Store> {
   const { url, log, blobs: { LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation } = { LONGSHORE_INSTALLATION: 'longshore' } } = options;

@@ -3,13 +3,13 @@ import type { PermissionBound } from '../contracts/agent.ts';
 const LISTS = ['network', 'env', 'fs'] as const;
 const FLAGS = ['time', 'random'] as const;
 
-/** A permission as a row: the value is empty for those that are granted or not. */
+/** A permission as a row; the value is empty for a permission that is only granted or not. */
 export interface GrantRow {
   permission: (typeof LISTS)[number] | (typeof FLAGS)[number];
   value: string;
 }
 
-/** Sorted, so that two statements with the same rows never wait for each other. */
+/** Sorted, so that two statements with the same rows cannot deadlock. */
 export function toGrantRows(permissions: PermissionBound): GrantRow[] {
   const listed = LISTS.flatMap((permission) => (permissions[permission] ?? []).map((value): GrantRow => ({ permission, value: normal(permission, value) })));
   const flags = FLAGS.filter((permission) => permissions[permission]).map((permission): GrantRow => ({ permission, value: '' }));
@@ -26,7 +26,7 @@ export function fromGrantRows(rows: GrantRow[]): PermissionBound {
   return permissions;
 }
 
-/** Host names are the same in upper and lower case. */
+/** Host names are not case-sensitive. */
 function normal(permission: GrantRow['permission'], value: string): string {
   return permission === 'network' ? value.toLowerCase() : value;
 }

@@ -1,7 +1,7 @@
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
 
-/** Where a plugin's entries lie: with a conversation, with a user, with a user in a conversation, or with the plugin in its tenant. */
+/** The owner of a plugin's entries: a conversation, a user, a user in a conversation, or the plugin in its tenant. */
 export interface PluginShelf {
   pluginId: string;
   tenantId: string;
@@ -9,57 +9,57 @@ export interface PluginShelf {
   userId?: string;
 }
 
-/** What operators want of a plugin. */
+/** What operators set for a plugin. */
 export interface PluginSettings {
   pluginId: string;
   enabled: boolean;
   /** As it was written: secrets are references to variables, `${env.NAME}`. */
   config: JsonObject;
-  /** Grows by one with each change; 0 was never configured. */
+  /** Grows by one with each change; 0 means never configured. */
   configVersion: number;
-  /** Why the newest change of the configuration was taken back. */
+  /** Why the newest change of the configuration was reverted. */
   configProblem?: string;
-  /** Grows with each wish to load the plugin again. */
+  /** Grows with each request to load the plugin again. */
   reloads: number;
-  /** What operators granted, besides what agents' files do. */
+  /** Permissions that operators granted, in addition to those in agents' files. */
   granted: PermissionBound;
   updatedAt: string;
 }
 
-/** `failed`: its tools cannot be called. A `loaded` one may have an error too: that of a newer version which could not take its place. */
+/** `failed`: its tools cannot be called. A `loaded` plugin may have an error too, of a newer version that could not replace it. */
 export type PluginHealth = 'loaded' | 'disabled' | 'failed';
 
-/** What a host's workers say of a plugin. */
+/** What a host's workers report about a plugin. */
 export interface PluginReport {
-  /** As agents name it. */
+  /** The name that agents use for it. */
   name: string;
   health: PluginHealth;
-  /** It has no process until it is called again. */
+  /** It has no process until its next call. */
   asleep?: true;
-  /** Absent where the plugin could not even say its id. */
+  /** Absent when not even the plugin's id could be read. */
   pluginId?: string;
   version?: string;
   dialect?: string;
   description?: string;
   tools: string[];
-  /** What it asks for, with the variables of its `environment`. */
+  /** Permissions that it asks for, with the variables of its `environment`. */
   permissions: JsonObject;
-  /** What of that no operator granted; of the newest version, where that could not take the place of the one at work. */
+  /** The permissions that no operator granted. When a newer version could not replace the running one, those of the newer version. */
   ungranted?: JsonObject;
-  /** The worker refuses what is `ungranted`; without it the plugin has it all the same, as in development. */
+  /** The worker refuses the `ungranted` permissions. When absent, the plugin has them anyway, as in development. */
   denied?: true;
   configSchema?: JsonObject;
-  /** Version of the configuration that it works with. */
+  /** Version of the configuration that the plugin uses. */
   configVersion?: number;
   alerts: { level: 'info' | 'warning' | 'error'; text: string; at: string }[];
   error?: string;
 }
 
-/** A report as it is kept. */
+/** A report as it is stored. */
 export interface KeptPluginReport extends PluginReport {
   hostId: string;
-  /** Since when it is so. */
+  /** When this state began. */
   at: string;
-  /** No worker of that host has told of itself for some minutes, so nobody knows how it is now. */
+  /** No worker of that host has reported for some minutes, so the current state is unknown. */
   away?: true;
 }

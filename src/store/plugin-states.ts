@@ -10,9 +10,9 @@ import { fromGrantRows, type GrantRow } from './plugin-grants.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings } from './plugin-rows.ts';
 import type { Store } from './store.ts';
 
-/** Announced like a conversation's events; no conversation has such an id. */
+/** Announced in the same way as a conversation's events; no conversation has such an id. */
 const TOPIC = ':plugins';
-/** How long a worker stays in the dark when an announcement is lost. */
+/** How long a worker waits when an announcement is lost. */
 const POLL_MS = 5_000;
 
 const SETTINGS =
@@ -22,7 +22,7 @@ const SETTINGS =
 const ENABLE = `insert into plugin_settings (plugin_id, enabled) values ($1, $2)
   on conflict (plugin_id) do update set enabled = excluded.enabled, updated_at = clock_timestamp() returning ${SETTINGS}`;
 
-/** With a version only over that one; 0 is that of a plugin without a row. */
+/** With a version, only if it is the current one; a plugin without a row has version 0. */
 const CONFIGURE = `insert into plugin_settings (plugin_id, config, config_version) select $1, $2, 1 where coalesce($3::integer, 0) = 0 or exists (select 1 from plugin_settings where plugin_id = $1)
   on conflict (plugin_id) do update set config = excluded.config, config_version = plugin_settings.config_version + 1, former_config = plugin_settings.config,
     config_problem = null, updated_at = clock_timestamp()
@@ -37,14 +37,14 @@ const RELOAD = `insert into plugin_settings (plugin_id, reloads) values ($1, 1)
 const REPORT = `insert into plugin_reports (host_id, name, plugin_id, health, report) values ($1, $2, $3, $4, $5)
   on conflict (host_id, name) do update set plugin_id = excluded.plugin_id, health = excluded.health, report = excluded.report, reported_at = clock_timestamp()`;
 
-/** The time is that of the last sign of life; since when a report is so stands in the report. */
+/** `reported_at` is the time of the last report; the report itself contains the time since which it holds. */
 const STILL_HERE = 'update plugin_reports set reported_at = clock_timestamp() where host_id = $1';
 
 const REPORTS = `select *, extract(epoch from clock_timestamp() - reported_at)::float8 * 1000 as "silentMs" from plugin_reports order by plugin_id, name, host_id`;
 
 const FORGET = `delete from plugin_reports where (host_id = $1 and not name = any($2::text[])) or reported_at < clock_timestamp() - interval '7 days'`;
 
-/** Workers tell of themselves far more often. */
+/** Workers report far more often. */
 const AWAY_MS = 3 * 60_000;
 
 interface SettingsRow extends Omit<PluginSettings, 'updatedAt' | 'configProblem' | 'granted'> {

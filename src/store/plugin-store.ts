@@ -15,7 +15,7 @@ const EXPIRY = `case when $7::float8 is null then null else clock_timestamp() + 
 
 const GET = `select value, version::float8 as version from plugin_store where ${SHELF} and key = $5 and ${LIVE}`;
 
-/** With `$8` only where there is no live entry. What has expired is as good as gone, so that it may be written over. */
+/** With `$8`, only where there is no live entry. An expired entry counts as absent, so it may be overwritten. */
 const PUT = `with shelf as (select key from plugin_store where ${SHELF} and ${LIVE} limit ${MAX_KEYS + 1}),
   known as (select exists (select 1 from plugin_store where ${SHELF} and key = $5 and ${LIVE}) as known, (select count(*) from shelf) as keys),
   written as (

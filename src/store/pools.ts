@@ -12,7 +12,7 @@ const ADD = `insert into sandboxes (sandbox_id, tenant_id, state, host_id, conta
 const OF_POOL = `select ${SANDBOX_COLUMNS} from sandboxes
   where host_id = $1 and pool_key = $2 and pool_slot is not null and state in ('creating', 'warm') order by pool_slot`;
 
-/** Nobody waits for anybody: a warm sandbox that somebody else is taking right now is passed over. */
+/** No claim waits for another: a warm sandbox that another claim is taking at this moment is skipped. */
 const CLAIM = `with candidate (claimed_id) as (
     select sandbox_id from sandboxes where host_id = $1 and pool_key = $2 and state = 'warm'
       and not exists (select 1 from sandboxes as own where own.sandbox_id = $3 or own.conversation_id = $4)
@@ -26,7 +26,7 @@ const RETIRE = `update sandboxes set state = 'destroyed', generation = generatio
 const UNOWNED = `select ${SANDBOX_COLUMNS} from sandboxes where host_id = $1 and pool_slot is not null and state in ('creating', 'warm')
   and pool_slot > coalesce((select max(size) from pool_owners
     where pool_owners.host_id = sandboxes.host_id and pool_owners.pool_key = sandboxes.pool_key and expires_at > clock_timestamp()), 0)`;
-/** Rows of what never had a conversation are of no use once nobody can be in the middle of building or removing it. */
+/** Rows of sandboxes that never had a conversation are removed when no process can still be building or removing them. */
 const FORGET = `with expired as (delete from pool_owners where expires_at < clock_timestamp())
   delete from sandboxes where host_id = $1 and pool_slot is not null and state = 'destroyed' and last_used_at < clock_timestamp() - interval '1 hour'`;
 

@@ -3,7 +3,7 @@ import type { Store } from './store.ts';
 
 /**
  * Workers of one host take samples of the same sandboxes; one sample is enough. The interval is shorter than that between two rounds of a worker.
- * A sandbox that uses no memory rests: while its disk does not change, a sample says the same for half of the day that samples are kept.
+ * A sandbox that uses no memory rests: while its disk does not change, one sample is valid for half of the day that samples are kept.
  */
 const ADD = `insert into sandbox_samples (sandbox_id, cpu_ms, cpus, memory_bytes, disk_bytes, processes)
   select fresh."sandboxId", fresh."cpuMs",
@@ -22,7 +22,7 @@ const TIMES = `select state_ms || jsonb_build_object(state,
     coalesce((state_ms ->> state)::bigint, 0) + (extract(epoch from clock_timestamp() - state_since) * 1000)::bigint) as times
   from sandboxes where sandbox_id = $1`;
 
-/** A template is what the row says: agents and operators name those, so there are few. */
+/** The template is the one that the row names. Agents and operators define templates, so there are few. */
 const TOTALS = `select state, coalesce(options ->> 'template', '') as template, count(*)::integer as sandboxes,
     coalesce(sum(newest.cpus), 0) as cpus, coalesce(sum(newest.memory_bytes), 0)::float8 as memory_bytes,
     coalesce(sum(newest.disk_bytes), 0)::float8 as disk_bytes, coalesce(sum(newest.processes), 0)::integer as processes

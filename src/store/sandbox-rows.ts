@@ -2,7 +2,7 @@ import type { SandboxTier } from '../contracts/conversation.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { StoredBlob } from './blobs/blob-store.ts';
 
-/** State of a sandbox's row; `creating` has a name but perhaps no container yet, `warm` has one that runs and belongs to no conversation yet. */
+/** State of a sandbox's row. `creating`: has a name but perhaps no container yet. `warm`: has a running container and belongs to no conversation yet. */
 export type SandboxState = 'creating' | 'warm' | Exclude<SandboxTier, 'none'>;
 
 export interface SandboxRow {
@@ -22,23 +22,23 @@ export interface SandboxRow {
   options: JsonObject;
   /** When it was last rebuilt without its old files, and so without the journal of its commands; absent when it never was. */
   filesLostAt?: string;
-  /** When it may be destroyed, whatever it does; absent where a conversation decides. */
+  /** When it may be destroyed, even while in use; absent when a conversation decides. */
   expiresAt?: string;
-  /** Of an archived sandbox. */
+  /** Present for an archived sandbox. */
   archive?: SandboxArchive;
   /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
   paused?: boolean;
   lastUsedAt: string;
   createdAt: string;
-  /** Where it waits for its conversation, or, without a slot, has waited. */
+  /** The pool in whose slot it waits for a conversation; without `slot`, the pool from which it was taken. */
   pool?: { key: string; slot?: number };
 }
 
-/** What an archived sandbox was packed into. */
+/** The blobs of an archived sandbox. */
 export interface SandboxArchive {
-  /** Of everything under `/home`: a tar stream, gzipped. */
+  /** Everything under `/home`: a tar stream, gzipped. */
   files: StoredBlob;
-  /** Of its checkpoint, when it was archived with its processes. */
+  /** Its checkpoint, when it was archived with its processes. */
   memory?: StoredBlob;
 }
 
@@ -47,30 +47,30 @@ export interface SandboxChange {
   state: SandboxState;
   containerId?: string;
   lost?: string;
-  /** Notes the moment as `filesLostAt`. */
+  /** Stores the current time as `filesLostAt`. */
   filesLost?: boolean;
   hostId?: string;
   volumeName?: string;
-  /** Goes with the state `archived`; any other change removes it. */
+  /** Belongs to the state `archived`; any other change removes it. */
   archive?: SandboxArchive;
-  /** Goes with the state `frozen`; any other change removes it. */
+  /** Belongs to the state `frozen`; any other change removes it. */
   paused?: boolean;
 }
 
 export interface SnapshotRow {
   snapshotId: string;
-  /** Of the sandbox it was made of, which may be gone. */
+  /** The sandbox from which it was made, which may no longer exist. */
   sandboxId: string;
   tenantId: string;
-  /** Absent for an automatic one, which goes when there are too many or it is too old. */
+  /** Absent for an automatic snapshot, which is removed when there are too many or it is too old. */
   name?: string;
-  /** False while it is being made. */
+  /** False while it is being created. */
   ready: boolean;
   hostId: string;
   volumeName: string;
-  /** Volume with the checkpoint of its processes; absent when they were not taken along. */
+  /** Volume with the checkpoint of its processes; absent when they were not included. */
   memoryVolume?: string;
-  /** Those of the sandbox. */
+  /** The options of the sandbox. */
   options: JsonObject;
   createdAt: string;
 }

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts';
 
-/** Of the table `sandboxes`, as `toSandbox` takes them. */
+/** Columns of the table `sandboxes` that `toSandbox` reads. */
 export const SANDBOX_COLUMNS =
   'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot, paused';
 
-/** pg gives numbers for the two infinities of Postgres. */
+/** pg returns numbers for the two infinities of Postgres. */
 type SqlTime = Date | number;
 
 export interface SandboxSqlRow {
@@ -54,7 +54,7 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
 const LATEST = new Date(8.64e15);
 const EARLIEST = new Date(-8.64e15);
 
-/** A time that JavaScript cannot tell is told as the nearest that it can: one row with such a time must not keep all others from being read. */
+/** A time outside of JavaScript's range becomes the nearest one inside: one row with such a time must not prevent reading the others. */
 function toIso(time: SqlTime): string {
   if (typeof time === 'number') return (time < 0 ? EARLIEST : LATEST).toISOString();
   return (Number.isNaN(time.getTime()) ? LATEST : time).toISOString();

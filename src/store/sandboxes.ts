@@ -12,9 +12,9 @@ const INSERT = `insert into sandboxes (sandbox_id, conversation_id, tenant_id, s
 const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2`;
 
 /**
- * `before` locks the row, so that the event tells the state that this change really ended, and a loser of the race sees the winner's generation.
- * A sandbox without a conversation finds no counter row and logs nothing, and so does a change that keeps the tier.
- * What was lost when it runs again is noted for the model as well, whoever has woken it: in the turn that the transcript is in.
+ * `before` locks the row, so that the event names the state that this change really ended, and the loser of a race sees the winner's generation.
+ * A sandbox without a conversation has no counter row and logs nothing, and neither does a change that keeps the tier.
+ * When a sandbox runs again after a loss, a note for the model is added to the newest turn of the transcript, whatever caused the wake.
  */
 const CHANGE = `with before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
@@ -55,7 +55,7 @@ const EXPIRED = `select ${SANDBOX_COLUMNS} from sandboxes where expires_at <= cl
   and (coalesce(options->>'onTtl', 'destroy') = 'destroy' or state in ('running', 'frozen') or (state = 'hibernated' and options->>'onTtl' = 'stop'))
   order by expires_at`;
 const SET_EGRESS = `update sandboxes set options = (options::jsonb || jsonb_build_object('egress', $2::jsonb))::json where sandbox_id = $1 and state <> 'destroyed'`;
-/** A conversation decides by itself how long its sandbox lives. */
+/** The lifetime of a sandbox that belongs to a conversation is decided by the conversation. */
 const ADOPT = `update sandboxes set conversation_id = $3::text, expires_at = case when $3::text is null then expires_at end
   where sandbox_id = $1 and tenant_id = $2 and (conversation_id is null or conversation_id = $3::text
     or exists (select from conversations former where former.conversation_id = sandboxes.conversation_id and former.state = 'closed'))
@@ -81,7 +81,7 @@ export function createSandboxes({ database, announcer }: { database: Database; a
           toJsonText(row.options),
           row.ttlMs ?? null,
         ])) ?? (await one('sandboxes.find', FIND, [row.sandboxId, conversationId]));
-      // Inserted by another and removed again between our two statements.
+      // Another caller inserted it and removed it again between the two statements.
       if (!found) throw failure('SANDBOX_CONFLICT', { sandboxId: row.sandboxId });
       return found;
     },

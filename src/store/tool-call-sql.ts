@@ -3,25 +3,25 @@ import { countEvents, insertEvents } from './event-sql.ts';
 const PARTS =
   'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, is_error, requested_at, started_at, finished_at, parent_call_id, value';
 
-/** Of a call that runs. */
+/** Columns of a call that runs. */
 const COLUMNS = `${PARTS}, content`;
-/** Where another table is joined. */
+/** The same where another table is joined. */
 const RETURNED = COLUMNS.replace('conversation_id', 'tool_calls.conversation_id');
 
 /**
- * The content that a model reads is stored once, in the transcript. Arguments of the model's calls are in both: here are those that the call runs with, defaults and
- * edits included, and the transcript has what the model wrote.
+ * The content that a model reads is stored once, in the transcript. Arguments of the model's calls are in both: this table has those that the call runs with,
+ * including defaults and edits, and the transcript has those that the model wrote.
  */
 const STORED = `${PARTS}, coalesce(content, (select entry->'content' from transcript
     where transcript.conversation_id = tool_calls.conversation_id and transcript.key = tool_calls.call_id and tool_calls.parent_call_id is null)) as content`;
 
-/** Locks the conversation's row while it has room, so that any number of calls at once pass its budget by one of them at the most. */
+/** Locks the conversation's row while there is room, so that concurrent calls exceed the budget by at most one of them. */
 const ROOM = `room as (
     select conversation_id from conversations where conversation_id = $2 and ($11::bigint is null or stored_bytes < $11) for no key update
   )`;
 /**
- * Locks the conversation's row of a call without a result, ahead of the call's. All statements lock them in this order: an insert of a call that another statement is
- * changing waits for that one, `on conflict do nothing` or not, and it holds the conversation's row by then.
+ * Locks the conversation's row of a call without a result, before the row of the call. All statements lock in this order: an insert of a call waits for another
+ * statement that changes the call, even with `on conflict do nothing`, and it holds the conversation's row by then.
  */
 const HELD = `held as (
     select conversation_id from conversations
@@ -29,7 +29,7 @@ const HELD = `held as (
   )`;
 const METHOD_BYTES = 'stored_bytes = stored_bytes + octet_length($7::json::text) + octet_length($10::json::text)';
 
-/** Takes the calls as one JSON text, in the order in which the model asked for them. */
+/** Takes the calls as one JSON text, in the order in which the model requested them. */
 export const PROPOSE = `with proposed as (
   insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)
   select item.value->>'callId', item.value->>'conversationId', item.value->>'turnId', item.value->>'stepId', item.position,
@@ -41,7 +41,7 @@ export const PROPOSE = `with proposed as (
   update conversations set stored_bytes = stored_bytes + added.bytes
   from (select conversation_id, sum(bytes) as bytes from proposed group by 1) as added where conversations.conversation_id = added.conversation_id`;
 
-/** As `PROPOSE_METHOD` and `CLAIM` in one, for a call that is new. Nothing for one that exists. */
+/** As `PROPOSE_METHOD` and `CLAIM` in one, for a new call. Returns no row for an existing one. */
 export const CLAIM_METHOD = `with ${ROOM}, claimed as (
     insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash, parent_call_id, state, fence, started_at)
     select $1, conversation_id, $3, $4, $5::integer, $6, $7::json, $8, $9, 'running', 1, clock_timestamp() from room
@@ -72,8 +72,8 @@ export const GET = `select ${STORED} from tool_calls where call_id = $1`;
 export const OF_STEP = `select ${STORED} from tool_calls where conversation_id = $1 and step_id = $2 order by position`;
 
 /**
- * One round trip: claim, else look. The events go with the first claim only: attaching again starts nothing.
- * `event_seq` moves in the same statement as the claim, see `insertEvents`.
+ * One round trip: claims the call, else reads it. The events are appended with the first claim only, because attaching again starts nothing.
+ * `event_seq` is updated in the same statement as the claim, see `insertEvents`.
  */
 export const CLAIM = `with ${HELD}, claimed as (
     update tool_calls set state = 'running', fence = fence + 1, started_at = coalesce(started_at, clock_timestamp())
@@ -88,8 +88,8 @@ export const CLAIM = `with ${HELD}, claimed as (
   select ${STORED}, false from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
 
 /**
- * One round trip: result, transcript entry and events, or nothing at all. What code asked for is not for the transcript, and where its content is its value as text
- * (`$8`), only the value is stored.
+ * One round trip: result, transcript entry and events, atomically. The results of code's calls are not in the transcript, and where such content is the value
+ * as text (`$8`), only the value is stored.
  */
 export const SETTLE = `with ${HELD}, settled as (
     update tool_calls set state = $3, content = case when parent_call_id is null or $8 then null else $4::json end, is_error = $5, value = $7::json, finished_at = clock_timestamp()

@@ -112,7 +112,7 @@ async function claim(database: Database, callId: string, hash: string, events: s
     if (found.claimed) return { outcome: 'claimed', fence: call.fence, attempt: call.fence, call };
     if (call.hash !== hash) return { outcome: 'mismatch', call };
     if (call.state !== 'proposed' && call.state !== 'running') return { outcome: 'settled', call };
-    // It was settled or edited while the claim waited for the row's lock; the row read here is the one of before. The next look sees the new one.
+    // The call was settled or edited while the claim waited for the row's lock, and this read returned the old row. The next read sees the new one.
   }
 }
 

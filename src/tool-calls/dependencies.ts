@@ -8,7 +8,7 @@ import type { Registry } from '../plugins/registry/registry.ts';
 import type { Sandboxes } from '../sandbox/api/sandbox.ts';
 import type { Store } from '../store/store.ts';
 
-/** Starts a conversation, or finds the one of that id. */
+/** Starts a conversation, or finds the one with that id. */
 export type StartConversation = (options: {
   agent: string;
   user: string;
@@ -20,7 +20,7 @@ export type StartConversation = (options: {
   scheduledBy: ScheduledBy;
 }) => Promise<{ conversationId: string }>;
 
-/** All that the activities of a worker work with. */
+/** Everything that the activities of a worker use. */
 export interface ActivityDependencies {
   store: Store;
   sandboxes: Sandboxes;
@@ -31,6 +31,6 @@ export interface ActivityDependencies {
   services: PluginServices;
   startConversation: StartConversation;
   log: Logger;
-  /** Told of tool calls, where somebody wants to know. */
+  /** Receives figures about tool calls; absent when they are not collected. */
   metrics?: CallMetrics;
 }

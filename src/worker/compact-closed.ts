@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts';
 /** Small, so that no statement holds its locks for long. */
 const AT_ONCE = 20;
 
-/** Removes what the calls of conversations take up that were closed so many days ago; none for 0 days. Ends early when its signal aborts. */
+/** Removes stored calls of conversations that were closed at least so many days ago; 0 days removes none. Ends early when its signal aborts. */
 export async function compactClosed(store: Pick<Store, 'conversations'>, days: number, signal: AbortSignal): Promise<number> {
   let count = 0;
   if (days <= 0) return count;

@@ -14,18 +14,21 @@ import { loadWorkflowBundle } from './workflow-bundle.ts';
 export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
   config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
     Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS'>>;
-  /** Made from the config, and closed with the worker, when absent. */
+  /** When absent, created from the config, and closed with the worker. */
   connection?: NativeConnection;
 }
 
-/** One worker: polls the conversations' task queue and keeps its host's sandboxes in order. */
+/** One worker: polls the conversations' task queue and cleans up the sandboxes of its host. */
 export interface LongshoreWorker {
-  /** Works until `shutdown`; then lets go of running commands, which run on, and resolves. */
+  /** Works until `shutdown`; then detaches from running commands, which continue, and resolves. */
   run(): Promise<void>;
   shutdown(): void;
 }
 
-/** @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace; DATABASE_ELSEWHERE when that is not the database's. */
+/**
+ * @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace;
+ * DATABASE_ELSEWHERE when the database belongs to another namespace.
+ */
 export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
   checkWorkerOptions(options);
   const { config, log } = options;
@@ -59,13 +62,13 @@ async function createOn(connection: NativeConnection, options: WorkerOptions, wo
     taskQueue,
     workflowBundle,
     activities: { ...createActivities({ ...options, startConversation: starterOn(connection, options) }) },
-    // A cancellation comes back with a heartbeat; the default lets up to a minute pass between two.
+    // A heartbeat receives a cancellation; by default, up to a minute may pass between two heartbeats.
     maxHeartbeatThrottleInterval: '1s',
     defaultHeartbeatThrottleInterval: '1s',
-    // Short calls may end by themselves; then the rest is detached, and by the force time the process ends whatever it waits for.
+    // Short calls may end during the grace time; the others are then detached. At the force time, the process ends in any case.
     shutdownGraceTime: '5s',
     shutdownForceTime: '60s',
-    // After a worker's death its conversations wait this long for it before another one takes them over.
+    // After a worker has died, its conversations wait this long before another worker takes them over.
     stickyQueueScheduleToStartTimeout: '2s',
   });
 }

@@ -1,7 +1,7 @@
 import { failure } from '../contracts/errors.ts';
 
 /**
- * Loads the worker when it is needed: no other part of the package needs `@temporalio/worker`, whose native core is large, and an
+ * Loads the worker only when it is needed: no other part of the package needs `@temporalio/worker`, whose native core is large, and an
  * installation with `npm install --omit=optional` does not have it.
  */
 export async function importRunWorker(): Promise<(typeof import('./run-worker.ts'))['runWorker']> {

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 export interface ConversationReaperParts {
   store: Store;
   sandboxes: Sandboxes;
-  /** By id; an agent says what becomes of the sandboxes of its closed conversations. */
+  /** By id; an agent defines what happens to the sandboxes of its closed conversations. */
   agents: ReadonlyMap<string, Agent>;
   workflows: Pick<WorkflowClient, 'getHandle'>;
   log: Logger;
@@ -16,16 +16,16 @@ export interface ConversationReaperParts {
 
 export type ConversationReaper = (signal: AbortSignal) => Promise<string[]>;
 
-/** Conversations looked at in one round; where there are more, the next round goes on from there. */
+/** Conversations that are checked in one round; when there are more, the next round continues there. */
 const PER_ROUND = 1000;
 const AT_ONCE = 8;
-/** A row is made a moment before its workflow; younger ones without a workflow are left alone. Milliseconds. */
+/** A row is created a moment before its workflow; younger rows without a workflow are skipped. Milliseconds. */
 const GRACE_MS = 60_000;
 const OVER: ReadonlySet<WorkflowExecutionStatusName> = new Set(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
 
 /**
- * Makes the rounds that close what a workflow could not close itself: conversations whose rows are open while their workflow was terminated, has
- * failed, or is not there at all. Gives the ids of those it closed; any number of workers may do this at once. A round ends early when its signal aborts.
+ * Creates the function that runs one round. A round closes conversations that their workflow could not close: their rows are open, but the workflow was
+ * terminated, has failed, or does not exist. Returns the ids of those it closed. Several workers may do this at once. A round ends early on abort.
  */
 export function createConversationReaper(parts: ConversationReaperParts): ConversationReaper {
   const { store, log } = parts;
@@ -61,7 +61,7 @@ async function fateOf({ workflows }: ConversationReaperParts, conversationId: st
   }
 }
 
-/** False when it has to be tried again, by this worker or by one of the sandbox's own host. */
+/** False when it has to be retried, by this worker or by one of the sandbox's own host. */
 async function letGoOfSandbox({ store, sandboxes, agents, log }: ConversationReaperParts, conversationId: string, agentId: string): Promise<boolean> {
   const row = await store.sandboxes.ofConversation(conversationId);
   if (!row || row.state === 'destroyed') return true;

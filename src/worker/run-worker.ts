@@ -29,7 +29,7 @@ import { createWorker } from './create-worker.ts';
 
 /**
  * Runs a worker in this process until SIGTERM or SIGINT. Logs `worker ready` when it polls.
- * @throws what its parts throw at their start: AGENT_INVALID, POSTGRES_UNAVAILABLE, TEMPORAL_UNAVAILABLE, …
+ * @throws the errors of its parts at their start: AGENT_INVALID, POSTGRES_UNAVAILABLE, TEMPORAL_UNAVAILABLE, …
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
@@ -75,7 +75,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;
   } finally {
-    // It ends by itself with its last worker; one that never got a worker would keep the process from ending.
+    // The runtime ends by itself with its last worker; without any worker, it would keep the process from ending.
     await runtime.shutdown();
   }
   log.info('worker stopped');
@@ -88,7 +88,7 @@ function isolatesOptionsOf({ LONGSHORE_PLUGIN_IDLE: idle, LONGSHORE_PLUGIN_PROCE
 interface Loading {
   config: Config;
   agents: ReadonlyMap<string, Agent>;
-  /** Undefined when no plugin needs one. */
+  /** Undefined when no plugin needs an isolated process. */
   isolates: Isolates | undefined;
   store: Store;
   log: Logger;
@@ -104,7 +104,7 @@ function tellFence(isolates: Isolates, log: Logger): void {
   else log.info({ fence }, 'plugins run in fenced processes');
 }
 
-/** The agents' plugins beside the built-in ones. What cannot be loaded is told; the agents that need it fail with a clear message, the others work. */
+/** Loads the agents' plugins beside the built-in ones. A plugin that fails to load is logged; agents that need it fail with a clear message. */
 function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
   const sources = sourcesOf(agents.values());
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
@@ -125,7 +125,7 @@ function openPlugins({ config, agents, isolates, store, log }: Loading): Promise
   });
 }
 
-/** The tools of MCP servers, as they come and change. */
+/** Adds the tools of MCP servers, and follows their changes. */
 function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void {
   for (const { name, error } of mcp.problems) log.error({ plugin: name, err: error }, 'an MCP server cannot be used');
   plugins.provide(mcp.plugins, mcp.problems);
@@ -140,7 +140,7 @@ function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void 
 
 function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>, log: Logger): void {
   for (const agent of agents.values()) {
-    // The tools of servers come later.
+    // The tools of MCP servers are added later.
     const tools = agent.tools.filter((pattern) => !Object.hasOwn(agent.mcp ?? {}, pattern.split(':')[0] ?? ''));
     try {
       registry.forAgent({ ...agent, tools });
@@ -150,7 +150,7 @@ function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>
   }
 }
 
-/** Temporal's own log lines go where ours go. Its runtime also turns SIGTERM and SIGINT into a graceful shutdown. */
+/** Sends Temporal's own log lines to this logger. Temporal's runtime also turns SIGTERM and SIGINT into a graceful shutdown. */
 function installRuntime(log: Logger): Runtime {
   const at = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: object) => log[level]({ ...meta }, message);
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;

@@ -16,7 +16,7 @@ interface ReaperParts {
   reapConversations: ConversationReaper;
 }
 
-/** Closes what no workflow looks after and removes what no row owns, now and from time to time. A failed round is told and left to the next. */
+/** Closes conversations without a workflow and removes what no row owns, now and at intervals. A failed round is logged; the next round tries again. */
 export function startReaper({ store, sandboxes, log, config, reapConversations }: ReaperParts): { stop(): Promise<void> } {
   const stopped = new AbortController();
   let round: Promise<void> = Promise.resolve();

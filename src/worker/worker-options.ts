@@ -24,12 +24,12 @@ const options = z.strictObject({
   metrics: having([], 'Leave it out, or make it with createWorkerMetrics').optional(),
 });
 
-/** Checks the options of a worker, whose caller may be plain JavaScript, before anything is opened. */
+/** Checks the options of a worker before anything is opened: the caller may be plain JavaScript. */
 export function checkWorkerOptions(given: WorkerOptions): void {
   read('options of createWorker', options, given);
 }
 
-/** A part of the worker, told by the functions that it has to have. */
+/** A part of the worker, recognised by the functions that it must have. */
 function having(functions: string[], fix: string) {
   return z.custom((part) => isPart(part, functions), {
     error: `it has to be an object${functions.length > 0 ? ` with ${functions.join(', ')}` : ''}`,

@@ -7,15 +7,15 @@ import { fileURLToPath } from 'node:url';
 import { writeWhole } from '../platform/place-whole.ts';
 import type { Logger } from '../platform/log.ts';
 
-/** Extension of our own modules: sources in development, JavaScript in the package. */
+/** Extension of Longshore's own modules: sources in development, JavaScript in the package. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 /** Folders of all modules that are in the bundle. */
 export const BUNDLED = ['workflows', 'contracts', 'common'];
 const SOURCES = BUNDLED.map((folder) => fileURLToPath(new URL(`../${folder}`, import.meta.url)));
 
 /**
- * The workflow code as Temporal runs it. Bundling costs more than a second of a worker's start, so the bundle is kept under a name made of
- * what it is made of; a directory that cannot be written only costs that second again.
+ * The workflow code as Temporal runs it. Bundling takes more than a second at a worker's start, so the bundle is kept under a name that is a hash of its
+ * sources; when the directory cannot be written, each start takes that second again.
  */
 export async function loadWorkflowBundle({ home, log }: { home: string; log: Logger }): Promise<{ code: string }> {
   const directory = join(home, 'workflow-bundles');
@@ -40,7 +40,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest('hex').slice(0, 32);
 }
 
-/** Another worker never reads half of it. */
+/** Writes the file atomically, so that another worker never reads a part of it. */
 async function keep(directory: string, path: string, code: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   await writeWhole(path, code);

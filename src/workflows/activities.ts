@@ -5,10 +5,10 @@ import type { StartScheduledArgs } from '../contracts/schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Said everywhere, since the SDK's own default reports a cancellation at once, and we must learn how the work really ended. */
+/** Set wherever an activity may be cancelled: the SDK's default reports a cancellation at once, but the workflow must learn how the work really ended. */
 const cancellationType = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
 
-// The short ones do not heartbeat: their timeout is how a dead worker is noticed. They are idempotent, so they are tried until they succeed.
+// Short activities do not heartbeat: their timeout detects a dead worker. They are idempotent, so they are retried until they succeed.
 const records = proxyActivities<ConversationActivities>({
   startToCloseTimeout: 10_000,
   retry: { initialInterval: 200, maximumInterval: 10_000 },
@@ -18,8 +18,8 @@ const models = (summary: string) =>
     startToCloseTimeout: 30 * MINUTE,
     heartbeatTimeout: 5_000,
     cancellationType,
-    // The pauses of this policy follow deaths of workers, for which nobody has to wait. The activity itself says how long to pause after a failure of the provider
-    // or a service, and after how many of them it gives up; this many attempts are for a call that kills whatever worker takes it.
+    // These intervals follow the death of a worker, where no longer wait is needed. The activity itself sets the delay after a failure of the provider or of a
+    // service, and the number of failures after which it gives up. This limit of attempts is for a call that kills every worker that runs it.
     retry: { initialInterval: 200, maximumInterval: 2_000, maximumAttempts: 100 },
     summary,
   });
@@ -35,11 +35,11 @@ export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval
 /** Calls the model for a step; the summary names the step. */
 export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`).callModel(args);
 
-/** Resting is a saving, never a duty: it is tried a few times and then left to the next rest. */
+/** A rest only saves resources: it is tried a few times and then left to the next rest. */
 export const freezeSandbox = (mode: 'idle' | 'pause', conversationId: string) => sandboxes(mode, 5).freezeSandbox({ conversationId, mode });
 export const hibernateSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
   sandboxes(summary, 5).hibernateSandbox({ conversationId, otherwise });
-/** Packing may take long, so a dead worker is noticed by its silence. */
+/** Packing may take long, so missing heartbeats detect a dead worker. */
 export const archiveSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: 2 * HOUR,
@@ -49,12 +49,12 @@ export const archiveSandbox = (summary: string, conversationId: string, otherwis
   }).archiveSandbox({ conversationId, otherwise });
 export const stopSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).stopSandbox({ conversationId });
 export const wakeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).wakeSandbox({ conversationId });
-/** Cleaning up is a duty: it is tried until it succeeds or is refused for good. */
+/** Cleanup must happen: it is retried until it succeeds or fails with an error that is not retryable. */
 export const destroySandbox = (summary: string, conversationId: string) => sandboxes(summary).destroySandbox({ conversationId });
 export const keepSandbox = (summary: string, conversationId: string) => sandboxes(summary).stopSandbox({ conversationId });
 export const interruptCall = (summary: string, conversationId: string, callId: string) => sandboxes(summary, 8).interruptCall({ conversationId, callId });
 
-/** Tried until it succeeds or is refused for good; how long, the schedule says by the time limit of its workflow. */
+/** Retried until it succeeds or fails with an error that is not retryable; the schedule sets the time limit on its workflow. */
 export const startScheduled = (args: StartScheduledArgs) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: MINUTE,
@@ -72,7 +72,7 @@ export function executeTool(call: ProposedCall, args: ExecuteToolArgs): Promise<
 
 function toolOptions({ retry, timeoutMs, summary }: ProposedCall): ActivityOptions {
   const shared: ActivityOptions = { cancellationType, ...(summary !== '' && { summary }) };
-  // The tool's own timeout is enforced inside, where frozen time does not count; these only catch an executor gone astray.
+  // The activity enforces the tool's own timeout, in which frozen time does not count. These timeouts only catch an activity that hangs.
   const startToCloseTimeout = timeoutMs + 10 * MINUTE;
   if (retry === 'once') return { startToCloseTimeout, heartbeatTimeout: 30_000, retry: { maximumAttempts: 1 }, ...shared };
   const patience = { initialInterval: 200, maximumInterval: 5_000 };

@@ -3,13 +3,13 @@ import type { ProposedCall } from '../contracts/activities.ts';
 import type { ConversationData } from './conversation-state.ts';
 import type { PauseWish } from './pause-state.ts';
 
-/** Why an approval is over; `withdrawn` when its turn ended before anybody answered. */
+/** How an approval ended; `withdrawn` when its turn ended before an answer. */
 export interface Resolution {
   answer: ApprovalAnswer | 'expired' | 'withdrawn';
   reason?: string;
 }
 
-/** An approval of the running step. It is single use: `claimed` while an answer to it is being recorded. */
+/** An approval of the running step. It can be answered once: `claimed` while an answer to it is being recorded. */
 export interface Approval {
   pending: PendingApproval;
   claimed: boolean;
@@ -18,7 +18,7 @@ export interface Approval {
 
 export type ApprovalVerdict = { outcome: 'accept'; approval: Approval } | { outcome: 'missing' } | { outcome: 'mismatch'; expected: string };
 
-/** Asks a person about a call; `timeoutMs` 0 waits for ever. */
+/** Asks a person about a call; with an `approvalTimeoutMs` of 0, it waits without limit. */
 export function askApproval(data: ConversationData, turnId: string, call: ProposedCall, nowMs: number): PendingApproval {
   const { callId, tool, hash, why } = call;
   const timeoutMs = data.limits.approvalTimeoutMs;
@@ -36,7 +36,7 @@ export function askApproval(data: ConversationData, turnId: string, call: Propos
   return pending;
 }
 
-/** Says whether an answer fits a pending approval. */
+/** Decides whether an answer matches a pending approval. */
 export function judgeAnswer(data: ConversationData, { callId, hash }: ResolveApprovalArgs): ApprovalVerdict {
   const approval = data.approvals.find(({ pending }) => pending.callId === callId);
   if (approval === undefined || approval.claimed || approval.answer !== undefined || data.closing) return { outcome: 'missing' };
@@ -49,7 +49,7 @@ export function sameTool(data: ConversationData, approval: Approval): Approval[]
   return data.approvals.filter((other) => other !== approval && other.pending.tool === approval.pending.tool && !other.claimed && other.answer === undefined);
 }
 
-/** Closes an approval; `allow` is remembered for the tool. Returns false when it had been closed meanwhile. */
+/** Closes an approval; `allow` is stored for the tool. Returns false when the approval was closed already. */
 export function answerApproval(data: ConversationData, approval: Approval, resolution: Resolution): boolean {
   if (approval.answer !== undefined || !data.approvals.includes(approval)) return false;
   approval.answer = resolution;
@@ -58,12 +58,12 @@ export function answerApproval(data: ConversationData, approval: Approval, resol
   return true;
 }
 
-/** Approvals that nobody is answering and whose time is over. */
+/** Approvals whose time is over and for which no answer is being recorded. */
 export function dueApprovals(data: ConversationData, nowMs: number): Approval[] {
   return openApprovals(data).filter(({ claimed, pending }) => !claimed && pending.expiresAtMs > 0 && pending.expiresAtMs <= nowMs);
 }
 
-/** Pauses the conversation over approvals that nobody answered in time; they wait on, without an end. */
+/** Pauses the conversation because approvals were not answered in time. From then on, they wait without limit. */
 export function pauseForApprovals(data: ConversationData, due: Approval[], mode: PauseWish['mode'] = 'step'): void {
   for (const { pending } of due) {
     pending.expiresAtMs = 0;

@@ -15,7 +15,7 @@ const LET_RUN = 'Nobody answered in time, and the agent lets such calls run then
 const WITHDRAWN = 'The turn was ended before anybody answered.';
 
 /**
- * Decides which of a step's calls may run. All that need a person are asked about at once; the answer takes as long as it takes.
+ * Decides which of a step's calls may run. Asks about all calls that need a person at once, and waits for the answers.
  * Refused, denied and expired calls get their results here. When the turn has to end, the calls not yet decided are returned for settling.
  */
 export async function approveCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<ProposedCall[]> {
@@ -33,7 +33,7 @@ export async function approveCalls(running: RunningConversation, place: StepPlac
   return approved;
 }
 
-/** What a call is told that must not run; undefined for one that may. */
+/** The result of a call that must not run; undefined for a call that may run. */
 export function refusalOf(data: ConversationData, call: ProposedCall, answer?: Resolution): Pick<SettleCallArgs, 'settlement' | 'message'> | undefined {
   if (call.decision === 'deny') return { settlement: 'denied', message: `Denied by policy: ${call.why}` };
   if (!mayRun(data, call)) return { settlement: 'denied', message: UNATTENDED };
@@ -41,7 +41,7 @@ export function refusalOf(data: ConversationData, call: ProposedCall, answer?: R
   return answer?.answer === 'expired' ? { settlement: 'expired', message: 'Nobody approved this call in time; it was not run.' } : undefined;
 }
 
-/** Where nobody is there to ask, whoever calls, only what reads and needs no approval runs. */
+/** In an unattended conversation, only calls that read and need no approval run, whether the model or code makes them. */
 function mayRun({ limits }: ConversationData, { decision, readOnly }: ProposedCall): boolean {
   return !limits.unattended || (decision === 'allow' && readOnly);
 }
@@ -52,7 +52,7 @@ async function askAll(running: RunningConversation, { turnId }: StepPlace, asked
   for (const call of asked) askApproval(data, turnId, call, Date.now());
   stopWork(data, Date.now());
   running.show();
-  // The status first: whoever reads the event finds the approval that it speaks of.
+  // The status is saved first: a client that reads the event finds the approval in the status.
   await running.save();
   await Promise.all(data.approvals.map(({ pending }) => record(running, pending, { type: 'requested', why: pending.why, expiresAtMs: pending.expiresAtMs })));
   await untilAnswered(running);
@@ -76,7 +76,7 @@ async function untilAnswered(running: RunningConversation): Promise<void> {
   await Promise.all(left.map((approval) => resolve(running, approval, { answer: 'withdrawn' })));
 }
 
-/** Nobody answered in time: the agent says what becomes of it. */
+/** Applies the agent's `approvalExpiry` to approvals that were not answered in time. */
 export async function expire(running: RunningConversation, due: Approval[], pauseMode: PauseWish['mode'] = 'step'): Promise<void> {
   const { data } = running;
   switch (data.limits.approvalExpiry ?? 'deny') {
@@ -91,13 +91,13 @@ export async function expire(running: RunningConversation, due: Approval[], paus
   }
 }
 
-/** The call runs with what the operator made of it. */
+/** The call runs with the arguments that an operator edited. */
 function takeOverEdits(approvals: Approval[], call: ProposedCall): void {
   const pending = approvals.find((approval) => approval.pending.callId === call.callId)?.pending;
   if (pending) call.hash = pending.hash;
 }
 
-/** Records how an approval ended, then lets it take effect. Returns false when it was closed meanwhile. */
+/** Records how an approval ended, then applies it. Returns false when the approval was closed already. */
 export async function resolve(running: RunningConversation, approval: Approval, resolution: Resolution, by?: string): Promise<boolean> {
   approval.claimed = true;
   const { answer, reason = answer === 'withdrawn' ? WITHDRAWN : undefined } = resolution;
@@ -112,7 +112,7 @@ export async function resolve(running: RunningConversation, approval: Approval, 
   return effective;
 }
 
-/** Notes a step of an approval in the events. */
+/** Records an event of an approval. */
 export function record(running: RunningConversation, { callId, tool, turnId, hash }: Approval['pending'], event: ApprovalEventArgs['event']): Promise<void> {
   return running.inOrder(() => recordApproval({ conversationId: running.data.conversationId, turnId, callId, tool, hash, event }));
 }

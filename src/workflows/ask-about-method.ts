@@ -6,12 +6,12 @@ import { mustEnd } from './conversation-state.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
 
-/** The code that made calls; what it asked for and nobody has answered is withdrawn when it has ended. */
+/** The code that made calls. When it has ended, its approvals that still wait for an answer are withdrawn. */
 export interface Code {
   ended: boolean;
 }
 
-/** Asks a person about a call of code where that is needed. Undefined when it may run, else what it is told. Edits are taken over. */
+/** Asks a person about a call of code when that is needed. Returns undefined when the call may run, else its result. Takes over edited arguments. */
 export async function askAboutMethod(
   running: RunningConversation,
   { turnId }: StepPlace,
@@ -24,7 +24,7 @@ export async function askAboutMethod(
   const pending = askApproval(data, turnId, call, Date.now());
   const approval = data.approvals.find((one) => one.pending === pending);
   if (!approval) return undefined;
-  // The status first: whoever reads the event finds the approval that it speaks of.
+  // The status is saved first: a client that reads the event finds the approval in the status.
   await running.save();
   await record(running, pending, { type: 'requested', why: pending.why, expiresAtMs: pending.expiresAtMs });
   await untilClosed(running, code, approval);
@@ -42,11 +42,11 @@ async function untilClosed(running: RunningConversation, code: Code, approval: A
   const isDecided = () => approval.answer !== undefined || isGone();
   while (!isDecided()) {
     const left = pending.expiresAtMs - Date.now();
-    // After a pause over it, it waits without an end.
+    // After the conversation was paused for this approval, it waits without limit.
     if (pending.expiresAtMs === 0) await condition(isDecided);
     else if (!(await condition(isDecided, Math.max(1, left), { summary: 'approval expires' })) && !approval.claimed) await expire(running, [approval], 'now');
   }
   if (approval.answer === undefined && !approval.claimed) await resolve(running, approval, { answer: 'withdrawn' });
-  // An answer that came first may still be on its way to the events.
+  // An earlier answer may still be in the process of being recorded.
   await condition(() => approval.answer !== undefined || !approval.claimed);
 }

@@ -7,18 +7,18 @@ import { freeze } from './pause.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 
-/** How one attach ended: as the tool says, without an answer because we cancelled it, or by a failure that retries did not mend. */
+/** How one attach ended: as the tool reports, without an answer because the workflow cancelled it, or with a failure that retries did not correct. */
 export type AttachEnd = ExecuteToolResult | { outcome: 'cancelled' } | { outcome: 'failed'; settlement: 'failed' | 'unknown'; message: string };
 
 const INTERRUPTED = 'Interrupted: the turn was ended before this call had a result.';
 
-/** What calls that run side by side share. */
+/** State that is shared by calls that run at the same time. */
 export interface Round {
   freezing?: Promise<void>;
-  /** Scopes of calls that were not cancelled, for the next ones: making one costs several promises. */
+  /** Scopes that were not cancelled, for reuse by the next calls: creating one costs several promises. */
   scopes?: CancellationScope[];
 }
-/** A call under way: what lets go of it, and the interruption that it has to wait for. */
+/** A running call: its scope, whose cancellation detaches from it, and the interruption that it has to wait for. */
 interface Attached {
   call: ProposedCall;
   scope: CancellationScope;
@@ -26,7 +26,7 @@ interface Attached {
   interrupting?: Promise<void>;
 }
 
-/** Attaches to a call once. `openMethods`: the calls of its code that are looked after already. Not `async`, which would cost two promises more. */
+/** Attaches to a call once. `openMethods`: calls of its code that the workflow owns already. Not `async`, which would cost two more promises. */
 export function attach(
   running: RunningConversation,
   { turnId, stepId }: StepPlace,
@@ -53,7 +53,7 @@ export function attach(
   return answer.then(
     (end) => {
       unwatch();
-      // A tool of the host may have woken it, to put a file there.
+      // A tool that runs beside the worker may have woken the sandbox, to put a file there.
       if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
       return leave(running, attached, end);
     },
@@ -75,7 +75,7 @@ function leave(running: RunningConversation, { call, scope, round, interrupting 
   return interrupting ? interrupting.then(withdraw) : withdraw();
 }
 
-/** Lets go of a running call for a pause `now`, and ends it when the turn has to end. */
+/** Detaches from a running call for a pause `now`, and ends the call when the turn has to end. */
 function heed(running: RunningConversation, attached: Attached): void {
   const { data } = running;
   const { call, scope, round } = attached;
@@ -84,7 +84,7 @@ function heed(running: RunningConversation, attached: Attached): void {
     if (call.needsSandbox) attached.interrupting ??= interrupt(data.conversationId, attached);
     else scope.cancel();
   } else if (call.needsSandbox && data.pauseWish?.mode === 'now') {
-    // The commands stop at once, while their executors are still letting go of them.
+    // The commands stop at once, while the activities that follow them still detach.
     round.freezing ??= freeze(running);
     scope.cancel();
   }
@@ -113,14 +113,14 @@ function failedAttach(call: ProposedCall, error: unknown): AttachEnd {
   return { outcome: 'failed', settlement: 'failed', message: `${call.tool} failed: ${error.cause?.message ?? error.message}` };
 }
 
-/** Gives a call whose attach ended without one a result. */
+/** Settles a call whose attach ended without a result. */
 export async function settleEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, end: AttachEnd): Promise<void> {
   if (end.outcome === 'failed') await settle(running, place, call, end.settlement, end.message);
-  // Cancelled at the end of a turn: an executor that could still answer would have said `interrupted` itself.
+  // Cancelled at the end of a turn: an activity that could still answer would have returned `interrupted` itself.
   else if (end.outcome === 'cancelled') await settle(running, place, call, 'interrupted', INTERRUPTED);
 }
 
-/** Gives a call of an ended turn its result; a command that a pause left in the sandbox is ended first, and what it said is kept. */
+/** Settles a call of an ended turn. A command that a pause left in the sandbox is ended first, and its output is kept. */
 export async function abandon(running: RunningConversation, place: StepPlace, call: ProposedCall, started: boolean): Promise<void> {
   if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
   const end = await attach(running, place, call, {});

@@ -3,21 +3,21 @@ import type { ConversationData } from './conversation-state.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Work begins, or goes on after a rest. */
+/** Work begins, or continues after a rest. */
 export function startWork(data: ConversationData, nowMs: number): void {
   data.workingSinceMs ??= nowMs;
 }
-/** Work ends, or rests: what follows does not count as work. */
+/** Work ends, or is suspended: the time that follows does not count as work. */
 export function stopWork(data: ConversationData, nowMs: number): void {
   data.workedMs = workedMs(data, nowMs);
   delete data.workingSinceMs;
 }
-/** Time at work so far, the running stretch included. */
+/** Time of work so far, including the work under way. */
 export function workedMs(data: ConversationData, nowMs: number): number {
   return data.workedMs + (data.workingSinceMs === undefined ? 0 : Math.max(0, nowMs - data.workingSinceMs));
 }
 
-/** What is left of each limited part of the budget; in a turn, of its steps too. */
+/** What is left of each limited part of the budget; during a turn, also of its steps. */
 export function budgetLeft(data: ConversationData, nowMs: number): { kind: BudgetKind; limit: number; left: number }[] {
   const { turns, steps, tokens, wallTimeMs, storageMb } = data.limits.budget;
   const parts: [BudgetKind, number | undefined, number, number][] = [
@@ -30,20 +30,20 @@ export function budgetLeft(data: ConversationData, nowMs: number): { kind: Budge
   return parts.flatMap(([kind, limit, extra, used]) => (limit === undefined ? [] : [{ kind, limit: limit + extra, left: limit + extra - used }]));
 }
 
-/** Bytes that the conversation may store; undefined for one that was started before there was such a limit. */
+/** Bytes that the conversation may store; undefined for a conversation that was started by a version without this limit. */
 export function storageLimit({ limits, extraStorageMb = 0 }: ConversationData): number | undefined {
   const { storageMb } = limits.budget;
   return storageMb === undefined ? undefined : (storageMb + extraStorageMb) * MEBIBYTE;
 }
 
-/** The part of the budget that forbids the next turn or, in a turn, the next step. */
+/** The part of the budget that forbids the next turn or, during a turn, the next step. */
 export function exhaustedBudget(data: ConversationData, nowMs: number): { exhausted: BudgetKind; limit: number } | undefined {
-  // A turn that runs was paid for when it started.
+  // A running turn was counted when it started.
   const spent = budgetLeft(data, nowMs).find(({ kind, left }) => left <= 0 && !(kind === 'turns' && data.turn));
   return spent && { exhausted: spent.kind, limit: spent.limit };
 }
 
-/** Pauses because a part of the budget ran out. */
+/** Pauses because a part of the budget is used up. */
 export function pauseForBudget(data: ConversationData, spent: { exhausted: BudgetKind; limit: number }): void {
   data.outbox.push({ type: 'budget.exhausted', ...(data.turn && { turnId: data.turn.turnId }), data: { ...spent } });
   data.pauseWish = { reason: { by: 'budget', ...spent }, mode: 'step' };

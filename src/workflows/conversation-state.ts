@@ -18,9 +18,9 @@ import type { Approval } from './approval-state.ts';
 import { startWork, stopWork, workedMs } from './budget-state.ts';
 import type { PauseWish } from './pause-state.ts';
 
-/** Message ids remembered for deduplication. */
+/** Number of message ids that are kept for deduplication. */
 export const RECENT_MESSAGES = 200;
-/** Messages that may wait; with the longest texts an operator can type they still fit into one continue-as-new. */
+/** Messages that may wait; with the longest texts that an operator can type, they still fit into one continue-as-new. */
 export const MAX_QUEUED = 100;
 
 /** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
@@ -28,20 +28,20 @@ export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'sto
 
 export interface Turn {
   turnId: string;
-  /** Absent when a note set it off. */
+  /** Absent when a note started the turn. */
   message?: QueuedMessage;
-  /** The call whose note set it off. */
+  /** The call whose note started the turn. */
   wokenBy?: string;
   /** Model calls made. */
   steps: number;
-  /** Steps granted by resuming after the budget of steps ran out. */
+  /** Steps granted by resuming after the budget of steps was used up. */
   extraSteps: number;
-  /** Messages that join at the next step. */
+  /** Messages that join the turn at its next step. */
   steers: QueuedMessage[];
   ending?: TurnEnding;
 }
 
-/** All that a conversation knows; changed only by the functions of this folder's state modules. */
+/** The whole state of a conversation; only the state modules of this folder change it. */
 export interface ConversationData {
   readonly conversationId: string;
   readonly agentId: string;
@@ -51,13 +51,13 @@ export interface ConversationData {
   readonly scheduledBy?: ScheduledBy;
   readonly closeWhenDone: boolean;
   queue: QueuedMessage[];
-  /** How many messages at the head of the queue came with `interrupt`; the next such message goes behind them. */
+  /** How many messages at the head of the queue came with `interrupt`; the next such message is put behind them. */
   urgent: number;
   recentMessages: { messageId: string; turnId: string }[];
-  /** A note asks for a turn; the next step reads it, whatever sets that step off. */
+  /** A note asks for a turn. The next step reads the note, whatever starts that step. */
   wake?: Wake;
   turn?: Turn;
-  /** A pause that waits for its moment. */
+  /** A pause that was requested and has not begun. */
   pauseWish?: PauseWish;
   paused?: PauseReason;
   closing: boolean;
@@ -72,13 +72,13 @@ export interface ConversationData {
   extraTurns: number;
   extraTokens: number;
   extraWallTimeMs: number;
-  /** Absent while nothing was granted. */
+  /** Absent until an operator grants storage. */
   extraStorageMb?: number;
-  /** What a worker has found stored, when that was too much. */
+  /** Bytes that a worker found stored, when they reached the limit. */
   storedBytes?: number;
   approvals: Approval[];
   runningCalls: { callId: string; tool: string }[];
-  /** Calls whose commands wait in the sandbox: let go of by a pause, or waiting for calls of their code. */
+  /** Calls whose commands wait in the sandbox: detached by a pause, or waiting for calls of their code. */
   detachedCalls: number;
   /** Events that wait to be saved with the status. */
   outbox: SaveStatusArgs['events'];
@@ -87,7 +87,7 @@ export interface ConversationData {
 export type MessageVerdict =
   { outcome: 'accept' } | { outcome: 'duplicate'; turnId: string } | { outcome: 'busy'; turnId: string } | { outcome: 'full' } | { outcome: 'closed' };
 
-/** The state at the start of a run, whether its first or one that continues another. */
+/** The state at the start of a run, the first one or one that continues another. */
 export function openConversation(input: ConversationInput): ConversationData {
   const { conversationId, agentId, userId, tenantId, limits, scheduledBy, closeWhenDone = false, carried, firstMessage } = input;
   const data: ConversationData = {
@@ -121,7 +121,7 @@ export function openConversation(input: ConversationInput): ConversationData {
   return data;
 }
 
-/** What the next run has to know; only between turns. */
+/** The state for the next run; only between turns. */
 export function carryConversation(data: ConversationData): CarriedConversation {
   const { queue, recentMessages, wake, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
   const { extraStorageMb } = data;
@@ -129,12 +129,12 @@ export function carryConversation(data: ConversationData): CarriedConversation {
   return copy({ ...kept, ...(wake && { wake }), ...(paused && { paused }), ...(extraStorageMb !== undefined && { extraStorageMb }) });
 }
 
-/** The workflow's sandbox has no `structuredClone`; all of this is JSON. */
+/** The SDK's isolate for workflows has no `structuredClone`; all of this is JSON. */
 function copy<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
-/** Says what would become of a message, without taking it. */
+/** Decides what would happen to a message, without accepting it. */
 export function judgeMessage(data: ConversationData, message: SendMessageArgs): MessageVerdict {
   const known = knownMessage(data, message.messageId);
   if (known) return { outcome: 'duplicate', turnId: known.turnId };
@@ -154,7 +154,7 @@ function knownMessage(data: ConversationData, wanted: string): { turnId: string 
   return [...data.recentMessages, ...data.queue].find(({ messageId }) => messageId === wanted);
 }
 
-/** Takes a message that `judgeMessage` accepts, and returns the turn that will answer it: the running one for a steering message. */
+/** Accepts a message that `judgeMessage` accepts, and returns the turn that will answer it: the running turn for a steering message. */
 export function takeMessage(data: ConversationData, message: SendMessageArgs, newTurnId: string): string {
   const turn = data.turn;
   const joins = message.whenBusy === 'steer' && turn !== undefined && turn.ending === undefined;
@@ -172,8 +172,8 @@ export function takeMessage(data: ConversationData, message: SendMessageArgs, ne
 }
 
 /**
- * Takes the wish of a note for a turn, once for each call; without a call, an operator wishes it. Where the running turn has been asked to end, what it
- * set off ends with it.
+ * Accepts a note's request for a turn, once for each call; without a call, an operator requests it. While the running turn is asked to end, the request is
+ * ignored.
  */
 export function takeWake(data: ConversationData, callId: string | undefined, turnId: string): void {
   const messageId = `wake-${callId ?? turnId}`;
@@ -182,12 +182,12 @@ export function takeWake(data: ConversationData, callId: string | undefined, tur
   data.wake ??= { turnId, ...(callId !== undefined && { callId }) };
 }
 
-/** True when the conversation has answered all that it was sent and is to end with that. */
+/** True when the conversation has answered all its messages and closes after that. */
 export function isDone(data: ConversationData): boolean {
   return data.closeWhenDone && data.turnsUsed > 0 && !hasWork(data);
 }
 
-/** True when a turn could start, were it not for a pause or the end. */
+/** True when a turn could start if the conversation were neither paused nor closing. */
 export function hasWork(data: ConversationData): boolean {
   return data.queue.length > 0 || data.wake !== undefined;
 }
@@ -202,7 +202,10 @@ function remember(data: ConversationData, { messageId, turnId }: QueuedMessage):
   data.recentMessages = [...data.recentMessages.filter((known) => known.messageId !== messageId), { messageId, turnId }].slice(-RECENT_MESSAGES);
 }
 
-/** Starts the turn of the message that waits longest, or of a note where no message waits. Undefined while a turn runs, when nothing waits, and when no turn may start. */
+/**
+ * Starts the turn of the message that has waited longest, or of a note when no message waits. Undefined while a turn runs, when nothing waits, and when no
+ * turn may start.
+ */
 export function startTurn(data: ConversationData, nowMs: number): Turn | undefined {
   if (data.turn !== undefined || data.paused !== undefined || data.closing) return undefined;
   const message = data.queue.shift();
@@ -217,7 +220,7 @@ export function startTurn(data: ConversationData, nowMs: number): Turn | undefin
   return data.turn;
 }
 
-/** Ends the running turn in the books. Steering messages that found no step any more become turns of their own, first in the queue. */
+/** Removes the running turn from the state. Steering messages that no step has read become turns of their own, at the head of the queue. */
 export function finishTurn(data: ConversationData, nowMs: number, newTurnId: () => string): void {
   const left = data.turn?.steers ?? [];
   delete data.turn;
@@ -231,7 +234,7 @@ export function finishTurn(data: ConversationData, nowMs: number, newTurnId: () 
   for (const message of requeued) remember(data, message);
 }
 
-/** Takes the steering messages for the step that starts now, which reads all notes as well. */
+/** Removes and returns the steering messages for the step that starts now. The step also reads all notes. */
 export function takeSteers(data: ConversationData): QueuedMessage[] {
   delete data.wake;
   return data.turn?.steers.splice(0) ?? [];
@@ -241,7 +244,7 @@ export function countStep(data: ConversationData, usage: Usage): void {
   data.tokensUsed += usage.inputTokens + usage.outputTokens;
 }
 
-/** Asks the running turn to end; asking for less than was asked before changes nothing. */
+/** Asks the running turn to end. A weaker request than an earlier one changes nothing. */
 export function endTurn(data: ConversationData, ending: TurnEnding): void {
   const turn = data.turn;
   if (turn === undefined) return;
@@ -258,7 +261,7 @@ export function dropQueue(data: ConversationData): void {
   data.urgent = 0;
 }
 
-/** Begins the end of the conversation: nothing new is taken, what runs is interrupted. */
+/** Begins to close the conversation: it accepts nothing new, and the running turn is interrupted. */
 export function closeConversation(data: ConversationData): void {
   if (data.closing) return;
   data.closing = true;
@@ -266,7 +269,7 @@ export function closeConversation(data: ConversationData): void {
   dropQueue(data);
 }
 
-/** True when what runs now has to end at once. */
+/** True when running work has to end at once. */
 export function mustEnd(data: ConversationData): boolean {
   return data.closing || data.turn?.ending === 'interrupted' || data.turn?.ending === 'cancelled';
 }

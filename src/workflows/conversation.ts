@@ -11,14 +11,14 @@ import { runConversation, type RunningConversation } from './running.ts';
 import { runTurn } from './run-turn.ts';
 
 /**
- * One conversation of one user with one agent: takes messages, answers each with a turn, rests in between, and ends when it is closed.
- * Cancelling the workflow closes it too. It never has a retry policy of its own: that would run finished work again.
+ * One conversation of one user with one agent: accepts messages, answers each with a turn, rests between turns, and ends when it is closed.
+ * Cancelling the workflow closes it too. The workflow never has a retry policy: that would run finished work again.
  */
 export async function conversation(input: ConversationInput): Promise<void> {
   const running = runConversation(openConversation(input));
   registerHandlers(running);
   const scope = CancellationScope.current();
-  // Nothing below is cancelled from outside: whoever cancels asks for an orderly end.
+  // Nothing below is cancelled from outside: a cancellation requests an orderly end.
   scope.cancelRequested.catch(() => running.change(() => closeConversation(running.data)));
   await CancellationScope.nonCancellable(() => converse(running, input));
   if (scope.consideredCancelled) throw new CancelledFailure('The conversation was closed by cancelling its workflow');
@@ -30,7 +30,7 @@ async function converse(running: RunningConversation, input: ConversationInput):
     if (!hasWork(data)) running.show();
     await answerMessages(running);
   } catch (error) {
-    // A fault in this code is no reason to give up a conversation: Temporal tries the task again until the fault is mended.
+    // A bug in this code must not end a conversation: Temporal retries the workflow task until the bug is fixed.
     if (!(error instanceof TemporalFailure)) throw error;
     closeConversation(data);
     await endConversation(running);
@@ -43,7 +43,7 @@ async function converse(running: RunningConversation, input: ConversationInput):
   await continueAsNew<(input: ConversationInput) => Promise<void>>({ ...same, carried: carryConversation(data) });
 }
 
-/** Takes messages until the conversation is closed, or its history has grown enough to go on in a fresh run. */
+/** Answers messages until the conversation is closed, or its history is so long that a new run should continue. */
 async function answerMessages(running: RunningConversation): Promise<void> {
   const { data } = running;
   const historyIsLong = () => workflowInfo().continueAsNewSuggested;
@@ -65,7 +65,7 @@ async function answerMessages(running: RunningConversation): Promise<void> {
   }
 }
 
-/** Waits until nothing is under way that the next run would not know of. */
+/** Waits until no work is under way that the next run would not know of. */
 async function settleDown(running: RunningConversation): Promise<void> {
   const { data } = running;
   do {
@@ -75,7 +75,7 @@ async function settleDown(running: RunningConversation): Promise<void> {
   } while (data.pauseWish !== undefined && !data.closing);
 }
 
-/** The obligation at the end, however it came: no sandbox stays behind, and everybody can see that it is over. */
+/** Always runs at the end: no sandbox stays behind, and clients can see that the conversation is closed. */
 async function endConversation(running: RunningConversation): Promise<void> {
   const { data } = running;
   await running.save();

@@ -11,7 +11,7 @@ import type {
   WakeArgs,
 } from '../contracts/conversation.ts';
 
-// Arguments are optional everywhere: the Temporal UI sends none when its field is left empty.
+// All arguments are optional: the Temporal UI sends none when its field is empty.
 export const sendMessage = defineUpdate<SendMessageResult, [Partial<SendMessageArgs>?]>('sendMessage');
 export const resolveApproval = defineUpdate<ResolveApprovalResult, [Partial<ResolveApprovalArgs>?]>('resolveApproval');
 export const pause = defineSignal<[PauseArgs?]>('pause');

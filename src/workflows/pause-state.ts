@@ -7,19 +7,19 @@ export interface PauseWish {
   mode: 'step' | 'now';
 }
 
-/** An operator's wish to pause; a wish to pause now is not weakened by a later, softer one. */
+/** An operator's request to pause. A later request to pause after the step does not weaken a request to pause now. */
 export function wishPause(data: ConversationData, { mode, note }: PauseArgs): void {
   if (data.closing || data.paused) return;
   const reason: PauseReason = { by: 'operator', ...(typeof note === 'string' && note !== '' && { note: note.slice(0, 500) }) };
   data.pauseWish = { reason, mode: mode === 'now' || data.pauseWish?.mode === 'now' ? 'now' : 'step' };
 }
 
-/** True when the conversation has to rest here: it is paused, or a wish to pause has found its moment. */
+/** True when the conversation has to rest here: it is paused, or a requested pause begins at this moment. */
 export function pauseIsDue(data: ConversationData, moment: 'step' | 'call'): boolean {
   return data.paused !== undefined || (data.pauseWish !== undefined && (moment === 'step' || data.pauseWish.mode === 'now'));
 }
 
-/** Turns the wish into a pause. */
+/** Turns the request into a pause. */
 export function enterPause(data: ConversationData, nowMs: number): PauseWish | undefined {
   const wish = data.pauseWish;
   if (wish === undefined) return undefined;
@@ -30,7 +30,7 @@ export function enterPause(data: ConversationData, nowMs: number): PauseWish | u
   return wish;
 }
 
-/** Ends a pause or the wish for one, and adds what the operator grants. Resuming after the steps ran out grants as many again. */
+/** Ends a pause or the request for one, and adds what the operator grants. Resuming after the steps were used up grants the same number of steps again. */
 export function resumeConversation(data: ConversationData, grants: ResumeArgs): void {
   data.extraTurns += amount(grants.extraTurns);
   data.extraTokens += amount(grants.extraTokens);

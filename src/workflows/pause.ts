@@ -6,8 +6,8 @@ import { changeTier, rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 
 /**
- * Rests while a pause is due at this moment (`step`: between steps; `call`: a step is under way, only a pause `now` counts).
- * Returns when it is over, or when the turn has to end; the conversation may then still be paused.
+ * Rests while a pause is due at this moment (`step`: between steps; `call`: during a step, where only a pause `now` counts).
+ * Returns when the pause is over, or when the turn has to end; the conversation may then still be paused.
  */
 export async function restWhilePaused(running: RunningConversation, moment: 'step' | 'call', until: () => boolean = () => false): Promise<void> {
   const { data } = running;
@@ -22,7 +22,7 @@ export async function restWhilePaused(running: RunningConversation, moment: 'ste
   }
 }
 
-/** Turns a wish for a pause into a pause, says so, and for a pause `now` freezes the sandbox; returns whether it was a pause `now`. */
+/** Turns a requested pause into a pause, saves the status, and for a pause `now` freezes the sandbox. Returns whether it was a pause `now`. */
 export async function beginPause(running: RunningConversation): Promise<boolean> {
   const { data } = running;
   const wish = enterPause(data, Date.now());

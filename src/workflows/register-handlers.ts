@@ -9,7 +9,7 @@ import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';
 import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate.ts';
 
-/** Makes the conversation answer its messages. The descriptions are what an operator reads in the Temporal UI. */
+/** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
   registerUpdates(running);
   registerSignals(running);
@@ -78,14 +78,14 @@ function callIdOf(args: WakeArgs | undefined): string | undefined {
 
 function receiveMessage(running: RunningConversation, given: Partial<SendMessageArgs> | undefined): SendMessageResult {
   const { data } = running;
-  // Checked again: another message of the same moment may have come first.
+  // Checked again: another message may have been accepted since the validator ran.
   const args = checkMessage(data, given);
   const message: SendMessageArgs = { ...args, messageId: args.messageId ?? newId('msg') };
   const verdict = judgeMessage(data, message);
   if (verdict.outcome === 'duplicate') return { turnId: verdict.turnId, duplicate: true };
   const turnId = running.change(() => takeMessage(data, message, newId('turn')));
   running.show();
-  // A message that is taken at once is saved with the start of its turn.
+  // A message whose turn starts at once is saved with the start of that turn.
   if (data.turn !== undefined || data.paused !== undefined) running.saveSoon();
   return { turnId, duplicate: false };
 }
@@ -94,11 +94,11 @@ async function receiveAnswer(running: RunningConversation, given: Partial<Resolv
   const { data } = running;
   const { args, approval } = checkAnswer(data, given);
   const { callId, answer, reason, by } = args;
-  // Taken at once, so that a second answer is refused while this one is being recorded.
+  // Claimed at once, so that a second answer is refused while this one is being recorded.
   approval.claimed = true;
   const effective = await CancellationScope.nonCancellable(async () => {
     if (args.editedArguments !== undefined && answer !== 'deny') await applyEdit(running, approval, args.editedArguments);
-    // Not awaited with the first: each is recorded for itself, and none waits for another's failure.
+    // Each approval is recorded by itself, and a failure of one does not stop the others.
     const others = answer === 'allow' ? sameTool(data, approval) : [];
     const resolution = { answer, ...(reason !== undefined && { reason }) };
     const results = await Promise.all([approval, ...others].map((one) => resolve(running, one, resolution, by)));

@@ -8,10 +8,10 @@ const SHOWN_APPROVALS = 6;
 /** Six approvals of this length, of characters that take three bytes each, stay below Temporal's 20 000 bytes. */
 const SHOWN_ARGUMENTS = 600;
 const SHOWN_TEXT = 140;
-/** The Temporal UI gives the text some 30 pixels less than it takes and hides its last line; an empty one may be hidden. */
+/** The Temporal UI makes the field for the text some 30 pixels too small and hides the last line; this line is empty and may be hidden. */
 const HIDDEN_LINE = '\u00A0';
 
-/** What an operator reads in the Temporal UI: the state, and what to press. Markdown; stays far below Temporal's 20 000 bytes. */
+/** The text that an operator reads in the Temporal UI: the state, and what to do. Markdown; far below Temporal's limit of 20 000 bytes. */
 export function renderDetails(data: ConversationData, nowMs: number): string {
   const status = statusOf(data, nowMs);
   const budget = budgetLeft(data, nowMs).map(({ kind, left }) => `${kind} ${kind === 'wallTime' ? `${Math.round(left / 1000)} s` : left}`);
@@ -49,7 +49,7 @@ function renderApproval({ callId, tool, hash, why, arguments: given }: PendingAp
   ].join('\n\n');
 }
 
-/** What is left out of long arguments is told, and their end is shown: it is where a command would be appended. */
+/** A cut in long arguments is marked, and their end is shown: a command could be appended there. */
 function renderArguments(callId: string, json: string): string {
   const cut = splitMiddle(json, SHOWN_ARGUMENTS);
   if (!cut) return `Arguments: ${codeSpan(json)}`;
@@ -57,7 +57,7 @@ function renderArguments(callId: string, json: string): string {
   return `Arguments: ${codeSpan(head)} **cut, ${left} more characters** ${codeSpan(tail)} — read all of them before you allow it: query \`pendingApprovals\`, call ${code(callId)}.`;
 }
 
-/** Text that others wrote, in a place of one line; it must not become Markdown. */
+/** Untrusted text, in one line; it must not become Markdown. */
 function code(text: string): string {
   return codeSpan(cutMiddle(visibleLine(text).replaceAll(/\s+/g, ' '), SHOWN_TEXT));
 }

@@ -4,7 +4,7 @@ import type { SandboxTier } from '../contracts/conversation.ts';
 import { archiveSandbox, freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
 import type { RunningConversation } from './running.ts';
 
-/** A moment at which a rest is interrupted by the clock. */
+/** A time at which `rest` stops waiting. */
 export interface Deadline {
   atMs: number;
   /** For the Temporal UI. */
@@ -18,8 +18,8 @@ interface Rung {
 }
 
 /**
- * Waits until `done`, or until the deadline. A sandbox that is left waiting steps down on the way: frozen, hibernated, stopped, then archived,
- * but not stopped while a paused command waits in it, which would end the command.
+ * Waits until `done`, or until the deadline. Meanwhile, an idle sandbox moves to lower tiers: frozen, hibernated, stopped, then archived. It is not stopped
+ * while a paused command waits in it, because that would end the command.
  */
 export async function rest(running: RunningConversation, done: () => boolean, deadline?: Deadline): Promise<'done' | 'deadline'> {
   const startedMs = Date.now();
@@ -71,7 +71,7 @@ function ladder({ data }: RunningConversation): Rung[] {
   return rungs.toSorted((a, b) => a.afterMs - b.afterMs);
 }
 
-/** Does something to the sandbox and notes its tier. A sandbox that cannot be reached now stays as it is: the next tool call will tell. */
+/** Changes the sandbox and stores its new tier. When the sandbox cannot be reached, its tier is not changed: the next tool call reports the problem. */
 export async function changeTier(running: RunningConversation, act: () => Promise<SandboxActionResult>): Promise<void> {
   try {
     running.data.sandboxTier = (await act()).sandboxTier;

@@ -11,9 +11,9 @@ import type { StepPlace } from './settle.ts';
 type CallEnd = [ProposedCall, AttachEnd];
 
 /**
- * Runs a step's calls: neighbours that only read run side by side, all others one after the other; calls let go of by a pause are attached to again
- * afterwards. Returns the calls that finished without an error, each with whether its code only had things noted. It is one loop in one function because the SDK takes a stack trace for every promise
- * of a workflow, and each `async` and each `await` makes one.
+ * Runs a step's calls: adjacent calls that only read run at the same time, all others one after the other. Calls that a pause detached are attached to again
+ * afterwards. Returns the calls that finished without an error, each with its `onlyNoted`. It is one loop in one function, because the SDK takes a stack
+ * trace for every promise of a workflow, and each `async` and each `await` creates one.
  */
 export async function runCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<Map<ProposedCall, boolean>> {
   const { data } = running;
@@ -42,11 +42,11 @@ export async function runCalls(running: RunningConversation, place: StepPlace, c
 }
 
 interface SortedEnds {
-  /** Those that finished without an error. */
+  /** Calls that finished without an error. */
   finished: [ProposedCall, onlyNoted: boolean][];
-  /** Without a result of their own. */
+  /** Calls without a result of their own. */
   unsettled: CallEnd[];
-  /** Let go of, to be attached to again. */
+  /** Detached calls, to be attached to again. */
   detached: ProposedCall[];
 }
 
@@ -70,14 +70,14 @@ function batches(calls: ProposedCall[]): ProposedCall[][] {
   return all;
 }
 
-/** Code that waits for calls of its own is attached to again until it has ended, or has been let go of before it made any. */
+/** Attaches to a call. When its code waits for calls of its own, follows the code until it has ended. */
 function attachToEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<CallEnd> {
   return attach(running, place, call, round).then((end) =>
     end.outcome === 'suspended' ? followScript(running, place, call, end.calls).then((last) => [call, last]) : [call, end],
   );
 }
 
-/** As `Promise.all`, without the promises that it makes of its own for a single one, the usual case. */
+/** As `Promise.all`, but without additional promises for a single one, the usual case. */
 function all<T>(promises: Promise<T>[]): Promise<T[]> {
   const [only, ...others] = promises;
   return only && others.length === 0 ? only.then((value) => [value]) : Promise.all(promises);

@@ -10,7 +10,7 @@ import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 
-/** One call whose code calls tools, and all that comes of it. */
+/** One call whose code calls tools, with the state of all calls under it. */
 interface Script {
   running: RunningConversation;
   place: StepPlace;
@@ -18,7 +18,7 @@ interface Script {
   /** Calls that are attached to, or are about to be. */
   busy: number;
   attached: number;
-  /** The sandbox is on its way down or held by a pause: nothing is attached to now. */
+  /** The sandbox goes to rest, or a pause holds it: no call is attached to now. */
   resting: boolean;
   over: boolean;
 }
@@ -26,8 +26,8 @@ interface Script {
 const CODE_ENDED = 'The code that asked for this call has ended; it was not run.';
 
 /**
- * Goes on with a call whose code waits for calls of its own: runs those, and attaches to the code again to deliver their results, until it has
- * ended. While all of it waits, nothing is held but a place in this workflow, and the sandbox rests.
+ * Continues a call whose code waits for calls of its own: runs those, and attaches to the code again to deliver their results, until the code has
+ * ended. While everything waits, only the state of this workflow is held, and the sandbox rests.
  */
 export async function followScript(running: RunningConversation, place: StepPlace, call: ProposedCall, calls: ProposedCall[]): Promise<AttachEnd> {
   const { data } = running;
@@ -94,7 +94,7 @@ function isLetGo({ outcome }: AttachEnd): boolean {
   return outcome === 'detached' || outcome === 'cancelled';
 }
 
-/** Attaches when nothing stands against it; `cancelled` when the turn has to end. */
+/** Attaches when no pause and no rest prevents it; `cancelled` when the turn has to end. */
 async function attachWithin(script: Script, call: ProposedCall, open: string[]): Promise<AttachEnd> {
   const { running, place } = script;
   const { data } = running;
@@ -111,7 +111,7 @@ async function attachWithin(script: Script, call: ProposedCall, open: string[]):
   }
 }
 
-/** Lets the sandbox rest whenever all of the script waits, and holds everything while there is a pause `now`. */
+/** Lets the sandbox rest whenever the whole script waits, and prevents attaches during a pause `now`. */
 async function keepRest(script: Script): Promise<void> {
   const { running } = script;
   const { data } = running;
@@ -133,7 +133,7 @@ async function keepRest(script: Script): Promise<void> {
 
 async function holdForPause(script: Script): Promise<void> {
   const { running } = script;
-  // Those who are attached let go by themselves.
+  // The attached calls detach by themselves.
   await condition(() => script.attached === 0);
   if (script.round.freezing) await script.round.freezing;
   script.round = {};

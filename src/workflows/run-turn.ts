@@ -10,16 +10,16 @@ import { changeTier } from './rest.ts';
 import { runCalls } from './run-calls.ts';
 import { newId, type RunningConversation } from './running.ts';
 
-/** Conversations that began before ask the model again also after code that only had things noted. */
+/** Patch id. Conversations that started before the patch call the model again even after code that called only behaviors. */
 const NOTED_BY_CODE = 'noted-by-code';
 
 interface TurnEnd {
   outcome: TurnOutcome;
-  /** Why, when the turn did not end by itself. */
+  /** The reason, when the turn did not finish normally. */
   message?: string;
 }
 
-/** Answers one message: step after step, until the model asks for nothing more, or the turn is ended, or fails. */
+/** Answers one message: step after step, until the model requests no more calls, or the turn is ended or fails. */
 export async function runTurn(running: RunningConversation, turn: Turn): Promise<void> {
   const { data } = running;
   const end = await answer(running, turn);
@@ -43,13 +43,13 @@ async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd
       if (end !== undefined) return end;
     }
   } catch (error) {
-    // What a worker refuses for good (a message without a text, a broken agent) is the turn's failure; the conversation goes on.
+    // An error that is not retryable (a message without a text, a broken agent) fails the turn; the conversation continues.
     if (!(error instanceof ActivityFailure)) throw error;
     return { outcome: 'failed', message: error.cause?.message ?? error.message };
   }
 }
 
-/** A turn without a message: the notes that set it off are in the transcript. */
+/** Begins a turn without a message: the notes that started it are in the transcript. */
 function begin(running: RunningConversation, { turnId, wokenBy }: Turn): Promise<void> {
   running.data.outbox.push({ type: 'turn.started', turnId, data: { ...(wokenBy !== undefined && { wokenBy }) } });
   return running.save();
@@ -61,7 +61,7 @@ async function accept(running: RunningConversation, { turnId }: Turn, message: Q
   await running.saveWith((status) => acceptMessage({ conversationId, turnId, messageId, ...(text !== undefined && { text }), steers, status }));
 }
 
-/** The boundary between two steps: pauses take effect here, and the budget is checked as often as somebody resumes without granting enough. */
+/** The boundary between two steps: pauses take effect here, and the budget is checked again whenever an operator resumes without granting enough. */
 async function restBeforeStep(running: RunningConversation): Promise<void> {
   const { data } = running;
   for (;;) {
@@ -73,7 +73,7 @@ async function restBeforeStep(running: RunningConversation): Promise<void> {
   }
 }
 
-/** One model call and the tool calls it asks for. Returns how the turn ended, or undefined when another step follows. */
+/** One model call and the tool calls that it requests. Returns how the turn ended, or undefined when another step follows. */
 async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEnd | undefined> {
   const { data } = running;
   const stepId = newId('step');
@@ -83,7 +83,7 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   if (answered === 'ended') return { outcome: endingOf(turn) };
   if (answered.outcome === 'failed') return { outcome: 'failed', message: answered.message };
   if (answered.outcome === 'exhausted') {
-    // The model was not asked: it is no step, and the budget is looked at before the next.
+    // The model was not called: this is not a step, and the budget is checked before the next one.
     turn.steps -= 1;
     data.storedBytes = answered.storedBytes;
     return undefined;

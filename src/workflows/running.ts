@@ -6,39 +6,39 @@ import { saveStatus } from './activities.ts';
 import { stateOf, statusOf, type ConversationData } from './conversation-state.ts';
 import { renderDetails } from './render-details.ts';
 
-/** A conversation at work: its state, and the one way in which that state reaches the world. */
+/** A running conversation: its state, and the only way by which that state is saved and shown. */
 export interface RunningConversation {
   readonly data: ConversationData;
   /**
-   * Calls `look` now and after every change from outside, until the returned function is called. Work that others may end watches in this way:
-   * a `condition` would be another round through the workflow's isolate whenever it is met, for every call.
+   * Calls `look` now and after every change from outside, until the returned function is called. Work that a change may end is watched in this way:
+   * a `condition` that is met would cost another round through the workflow's isolate, for every call.
    */
   watch(look: () => void): () => void;
-  /** Takes a change from outside: runs it and calls those who watch. */
+  /** Applies a change from outside: runs it and calls the watchers. */
   change<T>(work: () => T): T;
-  /** Shows the state to operators; cheap, called after every change. */
+  /** Shows the state to operators. Cheap; called after every change. */
   show(): void;
-  /** Saves the status and the waiting events, unless nothing changed. */
+  /** Saves the status and the waiting events, unless nothing has changed. */
   save(): Promise<void>;
-  /** Saves in the background; what fails is saved again with the next change. */
+  /** Saves in the background; a failed save is repeated with the next change. */
   saveSoon(): void;
-  /** True when nothing waits to be written. */
+  /** True when nothing waits to be saved. */
   isSaved(): boolean;
   /** Runs an activity that itself saves the given status. */
   saveWith(work: (status: ConversationStatus) => Promise<void>): Promise<void>;
-  /** Runs work one after the other with all that is saved, so that nothing older is written after something newer. */
+  /** Runs work one after the other with all saves, so that nothing older is written after something newer. */
   inOrder: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** Pairs the state with its projections. */
+/** Combines the state with the functions that save and show it. */
 export function runConversation(data: ConversationData): RunningConversation {
   const show = showToOperators(data);
   const { inTurn: inOrder, isFree: isIdle } = createTurns();
   let saved = '';
-  /** A save in the background is on its way; it will see all that changes until it starts. */
+  /** A save in the background is scheduled; it will include all changes until it starts. */
   let saving = false;
 
-  /** Everything in the status but the clock: time alone is no reason to save. */
+  /** Everything in the status except the clock: time alone is no reason to save. */
   function facts(): string {
     return JSON.stringify({ ...statusOf(data, Date.now()), workedMs: 0 });
   }
@@ -73,7 +73,7 @@ export function runConversation(data: ConversationData): RunningConversation {
     inOrder,
     isSaved: () => isIdle() && data.outbox.length === 0,
     saveSoon() {
-      // A flood of messages that change nothing must stay cheap: all of it is gone through again in every replay.
+      // Many messages that change nothing must stay cheap: every replay processes all of them again.
       if (saving || !changed()) return;
       show();
       saving = true;
@@ -94,7 +94,7 @@ export function runConversation(data: ConversationData): RunningConversation {
   };
 }
 
-/** Details and search attributes for the Temporal UI; the latter only when they change, since each change is an event of the history. */
+/** Sets details and search attributes for the Temporal UI; search attributes only when they change, since each change is an event of the history. */
 function showToOperators(data: ConversationData): () => void {
   let shown = '';
   return () => {
@@ -112,12 +112,12 @@ function showToOperators(data: ConversationData): () => void {
   };
 }
 
-/** Those who watch for changes, called in the order in which they came. */
+/** The watchers of changes, called in the order of their registration. */
 function watching(): Pick<RunningConversation, 'watch' | 'change'> {
   const watchers = new Set<() => void>();
   return {
     watch(look) {
-      // A change may come from a scope that is cancelled, such as a handler's; what is started then belongs to the scope of who watches.
+      // A change may come from a cancelled scope, such as that of a handler. What `look` starts must belong to the watcher's scope.
       const scope = CancellationScope.current();
       const watcher = () => void scope.run(async () => look());
       watchers.add(watcher);

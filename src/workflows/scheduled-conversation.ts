@@ -4,13 +4,13 @@ import { MAX_SCHEDULED_MESSAGE_LENGTH, type ScheduledBy, type ScheduledConversat
 import { startScheduled } from './activities.ts';
 import { MAX_ID_LENGTH, refusal } from './validate.ts';
 
-/** One run of a schedule: starts its conversation and ends; the conversation is a workflow of its own, which the schedule knows nothing of. */
+/** One run of a schedule: starts its conversation and ends. The conversation is a workflow of its own, unknown to the schedule. */
 export async function scheduledConversation(input: unknown): Promise<StartScheduledResult> {
   const scheduledBy = whoAsked();
   return startScheduled({ ...checkInput(input), scheduledBy });
 }
 
-/** Temporal notes on every run which schedule it is of and when it was due. */
+/** Temporal stores with every run which schedule started it and when it was due. */
 function whoAsked(): ScheduledBy {
   const { TemporalScheduledById: ids, TemporalScheduledStartTime: times } = workflowInfo().searchAttributes;
   const [scheduleId, due] = [ids?.[0], times?.[0]];
@@ -18,7 +18,7 @@ function whoAsked(): ScheduledBy {
   throw refusal('INVALID_ARGUMENT', { what: 'scheduledConversation', problem: 'no schedule has started it', fix: 'Start conversations with: longshore run' });
 }
 
-/** It may have been edited in the Temporal UI. */
+/** The input may have been edited in the Temporal UI. */
 function checkInput(input: unknown): ScheduledConversation {
   const { agent, user, tenant = 'default', message, keepOpen } = isObject(input) ? input : {};
   return {

@@ -2,13 +2,13 @@ import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { settleCall } from './activities.ts';
 import type { RunningConversation } from './running.ts';
 
-/** Where in the conversation calls belong. */
+/** The turn and the step of calls. */
 export interface StepPlace {
   turnId: string;
   stepId: string;
 }
 
-/** Gives a call that has no result of its own one that the model can read. */
+/** Stores a result that the model can read for a call that has none of its own. */
 export async function settle(
   running: RunningConversation,
   place: StepPlace,

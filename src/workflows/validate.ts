@@ -19,7 +19,7 @@ export function refusal<C extends ErrorCode>(code: C, values: ErrorValues<C>): A
   return ApplicationFailure.nonRetryable(operatorText(error.message), error.code, operatorValues(error.values));
 }
 
-/** Checks the arguments of `sendMessage`, whoever made them, and whether the conversation takes the message now. */
+/** Checks the arguments of `sendMessage`, from any client, and whether the conversation accepts the message now. */
 export function checkMessage(data: ConversationData, given: unknown): Partial<SendMessageArgs> {
   const args = flatObject(given, 'MESSAGE_INVALID');
   const { messageId, text, whenBusy } = args;
@@ -53,7 +53,7 @@ function checkText(text: unknown): void {
   }
 }
 
-/** Characters that Postgres would change; looked at when a message comes, and not again in a replay of what was taken before. */
+/** Refuses characters that Postgres would change. Only validators call it: a replay must not check messages that were accepted before. */
 export function checkCharacters(given: unknown): void {
   const { text, messageId } = flatObject(given, 'MESSAGE_INVALID');
   for (const [what, value] of Object.entries({ text, messageId })) {
@@ -98,7 +98,7 @@ function short(value: unknown): string {
   return excessOfValue(value) === undefined ? cutMiddle(visibleJson(value), 100) : 'a value that is nested too deeply or has too many parts';
 }
 
-/** Arguments of a signal, of which nothing is refused: what cannot be understood counts as not given. */
+/** Arguments of a signal. Signals cannot be refused: arguments that are not an object count as absent. */
 export function signalArgs<T extends object>(given: T | undefined): Partial<T> {
   return isObject(given) ? given : {};
 }

@@ -1,3 +1,3 @@
-// The entry of the workflows' bundle: Temporal takes every function that it exports for a workflow of that name.
+// The entry of the workflow bundle: Temporal registers every function that it exports as a workflow of that name.
 export { conversation } from './conversation.ts';
 export { scheduledConversation } from './scheduled-conversation.ts';

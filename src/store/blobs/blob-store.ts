@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 
-/** What was put, so that whoever gets it back can tell whether it is whole. */
+/** Size and hash of stored bytes, with which a reader can check that they are complete. */
 export interface StoredBlob {
   blobId: string;
   bytes: number;
@@ -14,21 +14,21 @@ export interface ListedBlob {
 }
 
 /**
- * Keeps long streams of bytes. Both ways are streamed with back-pressure: no more than a few megabytes are in memory at once.
- * Errors are `BLOB_NOT_FOUND` and `BLOB_FAILED`; those of Postgres are as everywhere.
+ * Stores long streams of bytes. Both directions are streamed with back-pressure: no more than a few megabytes are in memory at once.
+ * Errors are `BLOB_NOT_FOUND` and `BLOB_FAILED`, besides the usual errors of Postgres.
  */
 export interface BlobStore {
-  /** Stores what the stream gives, under an id of its own. When the stream fails, nothing is kept and its error is passed on. */
+  /** Stores the content of the stream under a new id. When the stream fails, nothing is kept and its error is passed on. */
   put(content: Readable): Promise<StoredBlob>;
-  /** Its bytes; the stream fails with `BLOB_NOT_FOUND` when there are none. */
+  /** Its bytes; the stream fails with `BLOB_NOT_FOUND` when the blob does not exist. */
   get(blobId: string): Readable;
-  /** Done as well when there is no such blob. Removes half a blob, too. */
+  /** Removes a blob, complete or not. Succeeds also when the blob does not exist. */
   remove(blobId: string): Promise<void>;
-  /** Ids and ages of all blobs of this store, those included that are being put or were cut off. */
+  /** Ids and ages of all blobs of this store, including those that are being written or were interrupted. */
   list(): Promise<ListedBlob[]>;
 }
 
-/** Counts and hashes the bytes of a stream on their way. */
+/** Counts and hashes the bytes of a stream that passes through. */
 export class Meter {
   readonly #hash = createHash('sha256');
   bytes = 0;
@@ -41,13 +41,13 @@ export class Meter {
     }
   }
 
-  /** To be asked once, after the end. */
+  /** May be called once, after the end. */
   sha256(): string {
     return this.#hash.digest('hex');
   }
 }
 
-/** The stream cut into pieces of one size; the last may be smaller, and an empty stream gives none. */
+/** Splits the stream into pieces of one size; the last may be smaller, and an empty stream has none. */
 export async function* inPieces(content: AsyncIterable<Buffer>, pieceBytes: number): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let filled = 0;

@@ -9,8 +9,8 @@ import { createPostgresBlobs } from './postgres-blobs.ts';
 import { createS3Blobs } from './s3-blobs.ts';
 
 /**
- * The store that an address names: `file:///directory`, `s3://bucket/prefix`, or Postgres without one.
- * Ids begin with the name of the installation, so that several can share a directory or a bucket.
+ * The store that an address names: `file:///directory`, `s3://bucket/prefix`, or Postgres when there is no address.
+ * Ids begin with the name of the installation, so that several installations can share a directory or a bucket.
  */
 export function createBlobStore({ address, installation, database }: { address: string | undefined; installation: string; database: Database }): BlobStore {
   const start = `${installation}-blob_`;

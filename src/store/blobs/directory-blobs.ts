@@ -6,10 +6,10 @@ import { pipeline } from 'node:stream/promises';
 import { failure } from '../../contracts/errors.ts';
 import { Meter, type BlobStore } from './blob-store.ts';
 
-/** Of a file that is being written. */
+/** Ending of a file that is being written. */
 const PARTIAL = '.partial';
 
-/** Blobs as files of a directory that all hosts see. A file has its name only when it is whole and on disk. */
+/** Blobs as files of a directory that all hosts share. A file gets its name only when it is complete and on disk. */
 export function createDirectoryBlobs({
   directory,
   newBlobId,
@@ -71,7 +71,7 @@ function readable(blobId: string, file: string): Readable {
   return source.pipe(passed);
 }
 
-/** A name is on disk only when its directory is. */
+/** A file's name is on disk only after its directory was synced. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -96,7 +96,7 @@ async function mapped<T>(blobId: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Errors of the stream that is stored are not those of the store. */
+/** Errors of the stream that is being stored are passed on unchanged: they are not errors of the store. */
 function toFailure(blobId: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return error;

@@ -9,7 +9,7 @@ const CHUNK_BYTES = 1024 * 1024;
 const PUT_CHUNK = 'insert into blob_chunks (blob_id, position, data) values ($1, $2, $3)';
 const GET_CHUNK = 'select data from blob_chunks where blob_id = $1 and position = $2';
 
-/** Blobs as rows of one megabyte. The blob's own row comes first, so that what a crash leaves is found by `list`. */
+/** Blobs as rows of one megabyte. The blob's own row is written first, so that `list` finds what a crash leaves. */
 export function createPostgresBlobs({ database, newBlobId }: { database: Database; newBlobId: () => string }): BlobStore {
   const remove = async (blobId: string) => {
     await database.query('blobs.remove', 'delete from blobs where blob_id = $1', [blobId]);

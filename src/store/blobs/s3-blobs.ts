@@ -4,7 +4,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { inPieces, Meter, type BlobStore } from './blob-store.ts';
 
-/** Ten thousand parts at most make a blob, so 80 GB; and one part is in memory at a time. */
+/** A blob has at most ten thousand parts, so 80 GB; one part is in memory at a time. */
 const PART_BYTES = 8 * 1024 * 1024;
 
 type Sdk = typeof import('@aws-sdk/client-s3');
@@ -22,8 +22,8 @@ export interface S3Options {
 }
 
 /**
- * Blobs as objects of an S3-compatible bucket. Region, credentials and endpoint come from where the AWS SDK looks for them (`AWS_REGION`,
- * `AWS_ENDPOINT_URL_S3`, …). An object appears when its last part has been confirmed, never by halves.
+ * Blobs as objects of an S3-compatible bucket. Region, credentials and endpoint come from the AWS SDK's usual sources (`AWS_REGION`,
+ * `AWS_ENDPOINT_URL_S3`, …). An object appears only after its last part was confirmed.
  */
 export function createS3Blobs({ bucket, prefix, newBlobId, owns }: S3Options): BlobStore {
   let opened: Promise<Bucket> | undefined;
@@ -70,7 +70,7 @@ async function openBucket(bucket: string): Promise<Bucket> {
     const problem = 'blobs are to be kept in S3, and the package @aws-sdk/client-s3 is not installed';
     throw failure('CONFIG_INVALID', { name: 'LONGSHORE_BLOBS', problem, fix: 'Install it: npm install @aws-sdk/client-s3' }, error);
   }
-  // Compatible stores know neither bucket names as hosts nor the newest checksums.
+  // Compatible stores support neither bucket names as hosts nor the newest checksums.
   const client = new sdk.S3Client({ forcePathStyle: true, requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED' });
   return { sdk, client, bucket };
 }
@@ -87,12 +87,12 @@ async function upload({ sdk, client, bucket: Bucket }: Bucket, Key: string, cont
   try {
     await pipeline(content, async (source: AsyncIterable<Buffer>) => {
       for await (const piece of inPieces(meter.through(source), PART_BYTES)) await putPart(piece);
-      // An upload needs a part.
+      // An upload needs at least one part.
       if (Parts.length === 0) await putPart(Buffer.alloc(0));
     });
     await client.send(new sdk.CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } }));
   } catch (error) {
-    // What cannot be aborted now is found by its upload later.
+    // An upload that cannot be aborted now is found later in the list of uploads.
     await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(() => undefined);
     throw error;
   }
@@ -119,13 +119,13 @@ async function objects({ sdk, client, bucket: Bucket }: Bucket, Prefix: string):
   }
 }
 
-/** Uploads that a crash has cut off; they cost money and no list of objects shows them. */
+/** Uploads that a crash interrupted. They cost money, and no list of objects shows them. */
 async function unfinished({ sdk, client, bucket: Bucket }: Bucket, Prefix: string): Promise<(Found & { uploadId: string })[]> {
   const { Uploads = [] } = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix }));
   return Uploads.map(({ Key = '', UploadId = '', Initiated }) => ({ key: Key, uploadId: UploadId, createdAtMs: Initiated?.getTime() ?? 0 }));
 }
 
-/** Errors of the stream that is stored are not those of the store. */
+/** Errors of the stream that is being stored are passed on unchanged: they are not errors of the store. */
 function toFailure(blobId: string, error: unknown): unknown {
   if (isFailure(error)) return error;
   const { name, $metadata, message } = error as { name?: string; $metadata?: { httpStatusCode?: number }; message?: string };

@@ -3,20 +3,20 @@ import type { Logger } from '../../platform/log.ts';
 import type { Database } from './database.ts';
 import { EVENTS_CHANNEL } from './listener.ts';
 
-/** Tells followers in all processes that conversations have new events. */
+/** Notifies followers in all processes that conversations have new events. */
 export interface Announcer {
   announce(conversationId: string): void;
-  /** Resolves when all that was announced is out. */
+  /** Resolves when all announcements have been sent. */
   settled(): Promise<void>;
 }
 
-/** Milliseconds in which announcements gather: nobody reads faster, and what was just written need not wait for the query to be sent. */
+/** Milliseconds in which announcements are collected: no reader needs them faster, and a writer does not wait for the query. */
 const GATHER_MS = 10;
 
 /**
- * Announces after the commit, in batches, and outside the writer's transaction: `NOTIFY` inside it would take Postgres'
- * cluster-wide lock over the commit's fsync and put all writers in one line. An announcement lost with a dying process
- * costs its readers one polling interval.
+ * Announces after the commit, in batches, and outside the writer's transaction: `NOTIFY` inside it would hold Postgres'
+ * cluster-wide lock during the commit's fsync and serialize all writers. When an announcement is lost because its process dies,
+ * its readers wait one polling interval.
  */
 export function createAnnouncer(options: { database: Database; log: Logger }): Announcer {
   let waiting = new Set<string>();

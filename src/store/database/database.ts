@@ -6,7 +6,7 @@ import { toPlainText } from './json-text.ts';
 
 export type SqlValue = string | number | boolean | null | string[] | Buffer;
 
-/** What the query families are given: statements by name (each is prepared once per connection), errors already translated. */
+/** The database for the query families: statements by name (each is prepared once per connection), with errors already translated. */
 export interface Database {
   query<Row>(name: string, sql: string, values: SqlValue[]): Promise<Row[]>;
   close(): Promise<void>;
@@ -15,7 +15,7 @@ export interface Database {
 const CONNECT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 60_000;
 const CONFLICT_ATTEMPTS = 12;
-/** Between two of them, in milliseconds. */
+/** Limits of the delay between two attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 500;
 
@@ -23,7 +23,7 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
   const pool = new Pool({ ...connectionOptions(options.url), max: options.poolSize, idleTimeoutMillis: 60_000 });
   // Without a listener, an idle connection that the server drops would end the process.
   pool.on('error', (error) => options.log.warn({ error: error.message }, 'an idle Postgres connection was lost'));
-  // A pool that ends forgets the queries that wait for a connection: their callers would wait for ever.
+  // A pool that ends drops the queries that wait for a connection, and their callers would wait without end.
   const running = new Set<Promise<unknown>>();
   let closing = false;
   return {
@@ -50,8 +50,8 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
 }
 
 /**
- * Repeats a statement that Postgres has rolled back because of others at the same time. Each statement is a transaction of its own, so nothing of it has
- * taken effect, whatever it does.
+ * Repeats a statement that Postgres has rolled back because of concurrent statements. Each statement is a transaction of its own, so it has had no effect
+ * and may be repeated.
  */
 async function unlessConflicting<T>(statement: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -59,7 +59,7 @@ async function unlessConflicting<T>(statement: () => Promise<T>): Promise<T> {
       return await statement();
     } catch (error) {
       if (!isConflict(error) || attempt === CONFLICT_ATTEMPTS) throw error;
-      // At random, or those that have met once meet again.
+      // A random delay: otherwise, statements that have conflicted once would conflict again.
       await sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt));
     }
   }

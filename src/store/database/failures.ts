@@ -7,10 +7,12 @@ const CONNECTION_TEXT =
   /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect|query read timeout|pool after calling end/i;
 const FOREIGN_KEY_VIOLATION = '23503';
 const UNIQUE_VIOLATION = '23505';
-/** Serialization failure and deadlock: the statement was rolled back, since it and others could not all go on. */
+/** Serialization failure and deadlock: the statement was rolled back because of concurrent ones. */
 const CONFLICTS = new Set(['40001', '40P01']);
 
-/** Turns whatever pg throws into an error of the table: `POSTGRES_UNAVAILABLE` when the database is away or too busy with others, else `INTERNAL`. */
+/**
+ * Translates any error of pg into an error of the table: `POSTGRES_UNAVAILABLE` when the database cannot be reached or is too busy, else `INTERNAL`.
+ */
 export function postgresFailure(error: unknown): LongshoreError {
   if (isFailure(error)) return error;
   const problem = describe(error);
@@ -24,13 +26,13 @@ export function lacksConversation(error: unknown): boolean {
   return error instanceof Error && codeOf(error.cause) === FOREIGN_KEY_VIOLATION;
 }
 
-/** True for the failure of a change that would have given two rows what only one may have; by the given index or constraint. */
+/** True for the failure of a change that would have violated a unique index or constraint; of the given one, if any. */
 export function isDuplicate(error: unknown, constraint?: string): boolean {
   if (!(error instanceof Error) || codeOf(error.cause) !== UNIQUE_VIOLATION) return false;
   return constraint === undefined || (error.cause as { constraint?: string }).constraint === constraint;
 }
 
-/** True for a statement that was rolled back because of others at the same time, and may be repeated. */
+/** True for a statement that was rolled back because of concurrent statements, and may be repeated. */
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error) ?? '');
 }

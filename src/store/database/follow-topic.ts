@@ -1,8 +1,8 @@
 import { delay, type Listener } from './listener.ts';
 
 /**
- * Yields whenever it is time to read: at once, after each announcement of the topic, and every `pollMs`, since an announcement may be lost. Ends when `signal` aborts or
- * the store closes.
+ * Yields when the caller should read: at once, after each announcement of the topic, and every `pollMs`, since an announcement may be lost. Ends when
+ * `signal` aborts or the store closes.
  */
 export async function* followTopic(listener: Listener, topic: string, { pollMs, signal }: { pollMs: number; signal: AbortSignal }): AsyncGenerator<void> {
   let news = new AbortController();
@@ -12,7 +12,7 @@ export async function* followTopic(listener: Listener, topic: string, { pollMs, 
   const ended = () => signal.aborted || listener.closed;
   try {
     while (!ended()) {
-      // Armed before the caller reads: what is announced meanwhile ends the wait after it.
+      // Created before the caller reads: an announcement during the read ends the wait after it.
       news = new AbortController();
       yield;
       if (!ended()) await delay(pollMs, news.signal);

@@ -1,14 +1,14 @@
 /**
- * JSON text that Postgres accepts. It refuses NUL and lone surrogates, and both come out of real tools and models;
+ * JSON text that Postgres accepts. Postgres refuses NUL and lone surrogates, and real tools and models produce both;
  * each becomes U+FFFD.
  */
 export function toJsonText(value: unknown): string {
   return asKept(JSON.stringify(value));
 }
 
-/** JSON text as Postgres gives it back. Working on the finished text spares a walk through the value. */
+/** JSON text as Postgres returns it. Replacing in the finished text avoids a walk through the value. */
 export function asKept(text: string): string {
-  // Every escape is matched, so that the `u0000` of an escaped backslash (`\\u0000`) is not taken for one.
+  // Every escape is matched, so that the `u0000` after an escaped backslash (`\\u0000`) is not replaced.
   return text.includes('\\u') ? text.replaceAll(/\\(?:u0000|ud[89a-f][0-9a-f]{2}|.)/g, (found) => (REFUSED.test(found) ? '\uFFFD' : found)) : text;
 }
 

@@ -3,11 +3,11 @@ import { dedicatedClient } from './database.ts';
 
 export const EVENTS_CHANNEL = 'longshore_events';
 
-/** Wakes followers of a conversation when Postgres says that it has new events. Hearing nothing proves nothing: followers also poll. */
+/** Wakes followers of a conversation when Postgres notifies of new events. Notifications may be lost, so followers also poll. */
 export interface Listener {
   /** Calls `wake` at every notification of the conversation and after every new connection, until the returned function is called. */
   subscribe(conversationId: string, wake: () => void): () => void;
-  /** True from the moment the store begins to close: followers end. */
+  /** True from the moment the store begins to close; followers then end. */
   readonly closed: boolean;
   close(): Promise<void>;
 }
@@ -15,7 +15,7 @@ export interface Listener {
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 5_000;
 
-/** One connection for all followers of a store, opened with the first and kept until the store closes. */
+/** One connection for all followers of a store, opened for the first follower and kept until the store closes. */
 export function createListener(options: { url: string; log: Logger }): Listener {
   const wakers = new Map<string, Set<() => void>>();
   const closing = new AbortController();
@@ -53,7 +53,7 @@ export function createListener(options: { url: string; log: Logger }): Listener 
   };
 }
 
-/** Holds one connection until it breaks or `signal` aborts; resolves to whether it ever listened. */
+/** Holds one connection until it breaks or `signal` aborts; resolves to whether it listened at any time. */
 async function listenOnce(url: string, signal: AbortSignal, onListening: () => void, onEvent: (conversationId: string) => void): Promise<boolean> {
   const client = dedicatedClient(url);
   let listening = false;
@@ -71,7 +71,7 @@ async function listenOnce(url: string, signal: AbortSignal, onListening: () => v
     onListening();
     await ended;
   };
-  // A failure to connect ends this attempt as a broken connection does: the caller says so and tries again.
+  // A failure to connect ends this attempt in the same way as a broken connection: the caller logs it and tries again.
   await Promise.race([listen().catch(() => undefined), ended]);
   over.abort();
   await client.end().catch(() => undefined);

@@ -5,7 +5,7 @@ import type { Database } from './database.ts';
 import { postgresFailure } from './failures.ts';
 
 const TABLE = 'longshore_migrations';
-/** Names of before numbers were unique; databases of development have run some of them, in either order. */
+/** Old names of migrations, from before the numbers were unique. Development databases have run some of them, in either order. */
 const RENAMED = [
   ['0013_turn_ends', '0014_turn_ends'],
   ['0014_finite_expiry', '0015_finite_expiry'],
@@ -13,9 +13,9 @@ const RENAMED = [
 ] as const;
 const DIRECTORY = fileURLToPath(new URL('./migrations', import.meta.url));
 
-/** Brings the schema up to date. Safe to run at once from several processes: the later ones wait for the first. */
+/** Brings the schema up to date. Several processes may run it at once: the later ones wait for the first. */
 export async function migrate(url: string): Promise<void> {
-  // Loaded on demand: it costs a tenth of a second that processes on an up-to-date schema need not pay.
+  // Loaded on demand: it costs a tenth of a second that a process does not need when the schema is up to date.
   const { runner } = await import('node-pg-migrate');
   const quiet = () => undefined;
   try {
@@ -26,7 +26,7 @@ export async function migrate(url: string): Promise<void> {
       direction: 'up',
       migrationsTable: TABLE,
       advisoryLockMode: 'wait',
-      // Those databases may lack one that precedes another; no migration depends on the order within that span.
+      // Those databases may lack a migration that precedes one they have run; within that span, no migration depends on the order.
       checkOrder: false,
       logger: { debug: quiet, info: quiet, warn: quiet, error: quiet },
     });

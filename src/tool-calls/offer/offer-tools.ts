@@ -12,11 +12,11 @@ import type { Store } from '../../store/store.ts';
 import type { ActivityDependencies } from '../dependencies.ts';
 import { storeOf } from './plugin-store.ts';
 
-/** What a step of a conversation may use. */
+/** The tools and texts that a step of a conversation may use. */
 export interface Offer {
   agent: Agent;
   available: RegisteredTool[];
-  /** What plugins add to the instructions. */
+  /** Texts that plugins add to the instructions. */
   texts: string[];
 }
 
@@ -47,7 +47,7 @@ function requestFor({ registry, log, store }: OfferParts, conversation: PluginCo
   return { registry, conversation, storeOf: ({ id }: Pick<Plugin, 'id'>) => storeOf(store, id, conversation), onProblem };
 }
 
-/** The instructions and tools as the model is shown them. */
+/** The instructions and tools in the form that the model gets. */
 export function showOffer({ agent, available, texts }: Offer, registry: Registry, transcript: StoredEntry[]): Pick<ModelRequest, 'instructions' | 'tools'> {
   const { tools, briefs } = showTools({ registry, available, deferTools: agent.deferTools, transcript });
   const instructions = [agent.instructions, ...texts, briefs].filter((text) => text !== undefined && text.trim() !== '').join('\n\n');

@@ -1,8 +1,8 @@
-/** Longest text of a tool's result that a model is shown, in bytes of UTF-8. */
+/** Longest text of a tool's result that the model gets, in bytes of UTF-8. */
 export const MAX_RESULT_BYTES = 32_768;
 
 /**
- * Keeps head and tail of a text that is longer than `maxBytes` (UTF-8), cut between characters, with `marker` told how many bytes lie between.
+ * Keeps head and tail of a text that is longer than `maxBytes` (UTF-8), cut between characters. `marker` gets the number of bytes between them.
  * The marker itself is not counted.
  */
 export function cutText(text: string, maxBytes: number, marker: (omittedBytes: number) => string): string {

@@ -5,10 +5,10 @@ import type { MethodAnswer } from '../../sandbox/api/methods.ts';
 import type { ToolCallRow } from '../../store/store.ts';
 import { textOf } from './tool-result.ts';
 
-/** Largest value given to code, in bytes of JSON. */
+/** Largest value that code gets, in bytes of JSON. */
 export const MAX_VALUE_BYTES = 1_000_000;
 
-/** What code is given for a tool's result: the value itself; a text for content that is a text, else the parts. Undefined for what is too large. */
+/** The value that code gets for a tool's result: a string for content that is only text, the parts for other content. Undefined when it is too large. */
 export function toValue(result: unknown): Json | undefined {
   const content = (result as { content?: unknown } | null)?.content;
   const value = Array.isArray(content) ? ofContent(content as ContentPart[]) : (result as Json);
@@ -33,6 +33,6 @@ const CODES: Partial<Record<ToolCallRow['state'], string>> = { denied: 'TOOL_DEN
 
 /** An answer that becomes an exception in the guest's language. */
 export function refusal(code: string, message: string): MethodAnswer {
-  // The frame that carries it is bounded, too.
+  // The frame that carries it has a size limit too.
   return { error: { code, message: cutMiddle(message, 20_000) } };
 }

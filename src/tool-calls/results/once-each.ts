@@ -2,8 +2,8 @@ import { Context } from '@temporalio/activity';
 import type { NewEvent } from '../../store/store.ts';
 
 /**
- * Keys the events of an activity by the activity itself, which has the same id in all its attempts: one that follows an attempt whose result was lost appends
- * none of them again. Every attempt has to make the same events in the same order, and to give all of them at once.
+ * Gives each event of an activity a key that is made of the activity's id, which is the same in all its attempts. Drops events that an earlier attempt
+ * appended before its result was lost. Every attempt must make the same events in the same order, and pass all of them at once.
  */
 export function onceEach(events: NewEvent[]): NewEvent[] {
   const { workflowExecution, activityId } = Context.current().info;

@@ -11,8 +11,8 @@ interface Parts {
 }
 
 /**
- * True for a call whose code called behaviors and no other tools, all of them with success, and told nothing itself: the model reads notes of what they did,
- * and has nothing to go on from. It is read from the ledger, so that a later attempt at the same call comes to the same.
+ * True for a call whose code called behaviors and no other tools, all successfully, and returned nothing itself: the model reads notes of what they did,
+ * and has nothing to answer. Reads the ledger, so that a later attempt at the same call gets the same result.
  */
 export async function onlyNoted(
   { args, store, registry }: Parts,

@@ -5,18 +5,18 @@ type Stream = 'stdout' | 'stderr';
 
 /** The `tool.output` events of one call. */
 export interface OutputEvents {
-  /** Takes what a command wrote; bytes that an earlier attempt had taken are counted and left out. */
+  /** Takes output of a command. Bytes that an earlier attempt reported are counted and left out. */
   push(stream: Stream, chunk: Buffer): void;
-  /** Sets how many bytes of each stream were told before; for calls that are attached to again. */
+  /** Sets how many bytes of each stream were reported before; for calls that are attached to again. */
   skip(stdoutBytes: number, stderrBytes: number): void;
   /** Bytes seen of each stream, over all attempts. */
   seen(): { stdout: number; stderr: number };
-  /** Ends the batching and gives what was not appended yet, to go with the result; `more` says that another attempt will go on from there. */
+  /** Ends the batching and returns the events that were not appended yet, to be stored with the result; `more` means that another attempt continues. */
   drain(more: boolean): Promise<NewEvent[]>;
 }
 
 const INTERVAL_MS = 100;
-/** Bytes of output told per call; the whole is in the sandbox. */
+/** Bytes of output that are reported per call; the whole output is in the sandbox. */
 const MAX_BYTES = 65_536;
 
 interface Call {
@@ -28,17 +28,17 @@ interface Call {
 }
 interface Piece {
   stream: Stream;
-  /** Where the text starts in the stream, and how much of the stream it stands for. */
+  /** Position of the text in the stream; `bytes` is its length there. */
   offset: number;
   bytes: number;
   text: string;
 }
 
-/** Batches a call's output into events: at most ten appends a second, and none at all for a call that ends sooner. */
+/** Batches a call's output into events: at most ten appends a second, and none for a call that ends sooner. */
 export function createOutputEvents(call: Call): OutputEvents {
   const seen = { stdout: 0, stderr: 0 };
   const told = { stdout: 0, stderr: 0 };
-  /** The first bytes of a character whose rest has not come yet. */
+  /** The first bytes of a character whose other bytes have not arrived. */
   const rests: Record<Stream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   const batches = createBatches(call);
   return {

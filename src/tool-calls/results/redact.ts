@@ -1,4 +1,4 @@
-// A word is looked at once, from its beginning: long words of an error would take the square of their length, in the event loop.
+// Each word is scanned once, from its beginning: otherwise, long words of an error would take quadratic time and block the event loop.
 const SECRETS: [RegExp, string][] = [
   [/\b(\w+:\/\/[^\s:/@]+:)[^\s@/]+@/g, '$1[redacted]@'],
   [/\b(bearer\s+)[\w.~+/-]{8,}=*/gi, '$1[redacted]'],
@@ -6,7 +6,7 @@ const SECRETS: [RegExp, string][] = [
   [/\b((?:api[-_]?key|token|password|secret)["']?\s*[=:]\s*["']?)[^\s"',;&]{6,}/gi, '$1[redacted]'],
 ];
 
-/** Takes out of an error's text what looks like a credential: passwords in URLs, bearer tokens, provider keys. */
+/** Removes from an error's text what looks like a credential: passwords in URLs, bearer tokens, provider keys. */
 export function redact(text: string): string {
   return SECRETS.reduce((clean, [pattern, replacement]) => clean.replaceAll(pattern, replacement), text);
 }

@@ -6,7 +6,7 @@ const STATES = { denied: 'denied', expired: 'denied', interrupted: 'interrupted'
   ToolCallState
 >;
 
-/** Gives a call that will not run a result; one that has its result keeps it. */
+/** Settles a call that will not run; a call that has a result keeps it. */
 export function createSettleCall({ store }: { store: Store }) {
   return async function settleCall({ callId, tool, turnId, stepId, settlement, message }: SettleCallArgs): Promise<void> {
     const event: NewEvent =

@@ -1,4 +1,4 @@
-/** Cuts UTF-8 before a character at its end whose last bytes have not come yet. Bytes that can never become a character stay in the first part. */
+/** Splits UTF-8 before an incomplete character at its end. Bytes that can never become a character stay in the first part. */
 export function splitCharacters(bytes: Buffer): [whole: Buffer, rest: Buffer] {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

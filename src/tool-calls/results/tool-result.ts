@@ -5,7 +5,7 @@ import type { ToolKind } from '../../plugins/api/define-plugin.ts';
 import type { RegisteredTool } from '../../plugins/registry/registry.ts';
 import { cutText, MAX_RESULT_BYTES } from './cut-text.ts';
 
-/** What a tool's answer is worth to the model. */
+/** A tool's answer in the form that the model gets. */
 export interface ResultContent {
   content: ContentPart[];
   isError: boolean;
@@ -14,7 +14,7 @@ export interface ResultContent {
 /** Largest image or file in a result, in characters of base 64. */
 const MAX_DATA_LENGTH = 20_000_000;
 
-/** As `toContent`, for a tool whose kind and schema say what it may return. An error result is always welcome. */
+/** As `toContent`, for a tool whose kind and schema limit what it may return. An error result is always accepted. */
 export async function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): Promise<ResultContent> {
   const content = toContent(tool.id, result);
   if (content.isError) return content;
@@ -23,11 +23,11 @@ export async function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resu
   if (wanted !== undefined && given !== wanted) return invalid(tool.id, `${given}; a tool of kind "${tool.kind}" returns ${wanted}`);
   const problems = given === 'content parts' ? [] : await tool.resultProblemsOf(result as Json);
   if (problems.length > 0) return invalid(tool.id, `what its resultSchema does not allow: ${problems.join('; ')}`);
-  // An empty note in the transcript would tell the model less than none.
+  // An empty note in the transcript would confuse the model.
   return tool.kind === 'behavior' && textOf(content.content).trim() === '' ? { ...content, content: [{ type: 'text', text: 'Done.' }] } : content;
 }
 
-/** Turns whatever a tool returned into content; a shape that is no `ToolResult` becomes an error result that names the plugin's fault. */
+/** Turns any return value of a tool into content; a value of a wrong shape becomes an error result that names the plugin's mistake. */
 export function toContent(tool: string, result: unknown): ResultContent {
   if (typeof result === 'string') return { content: [{ type: 'text', text: result }], isError: false };
   if (isContentResult(result)) {
@@ -50,9 +50,7 @@ export function textOf(content: ContentPart[]): string {
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type} ${part.mediaType}]`)).join('\n');
 }
 
-/**
- * Cuts long texts to head and tail. `keep` stores the whole and answers with its path, or with undefined where there is no place for it.
- */
+/** Cuts long texts to head and tail. `keep` stores the whole text and returns its path, or undefined when it cannot be stored. */
 export async function shorten(content: ContentPart[], keep: (whole: string) => Promise<string | undefined>): Promise<ContentPart[]> {
   const texts = content.filter((part) => part.type === 'text').map((part) => part.text);
   const total = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
@@ -64,7 +62,7 @@ export async function shorten(content: ContentPart[], keep: (whole: string) => P
   return content.map((part) => (part.type === 'text' ? { type: 'text', text: cut(part.text) } : part));
 }
 
-/** What a tool of a kind returns; any result where nothing is said. */
+/** What a tool of a kind returns; kinds that are not listed may return anything. */
 const WANTED: Partial<Record<ToolKind, string>> = { agent: 'a text', behavior: 'a text', multimodal_agent: 'content parts' };
 
 function typeName(value: unknown): string {

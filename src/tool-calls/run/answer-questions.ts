@@ -8,23 +8,23 @@ import { redact } from '../results/redact.ts';
 
 type Commands = Pick<ToolSandbox, 'exec' | 'runCode' | 'start'>;
 
-/** As a tool's run, but what it says to the conversation is not numbered yet. */
+/** As a tool's run, but its messages to the conversation are not numbered yet. */
 export interface NumberedRun extends Omit<SandboxedRun, 'ask'> {
   ask: (question: Omit<SandboxedQuestion, 'send' | 'note'>) => Promise<Json>;
 }
 
 export interface Questions {
   ask: NumberedRun['ask'];
-  /** Commands that are named after a question: asked again, it attaches to what it had started. */
+  /** Commands that are named after a question: when the question is repeated, it attaches to the commands that it started. */
   commandsOf: (number: number) => Commands;
-  /** The attempt has ended, and with it what could have been done; another one is asked. */
+  /** True when the attempt has ended and can no longer answer; the next attempt gets the question. */
   isOver: () => boolean;
 }
 
-/** The one name under which a tool in the sandbox asks, instead of a tool's. */
+/** The only name that a tool in the sandbox calls; it stands in place of a tool's name. */
 const QUESTION = 'longshore:context';
 
-/** Answers what a tool in the sandbox asks of its worker. A question that is told again while it is worked on is not worked on twice. */
+/** Answers the questions of a tool in the sandbox to its worker. A question that is repeated while its answer is being made is not processed twice. */
 export function answerQuestions(handle: WorkerHandle, { ask, commandsOf, isOver }: Questions): (call: MethodCall) => void {
   const answers = new Map<number, Promise<MethodAnswer>>();
   const deliver = async ({ execId, number }: MethodCall, answer: Promise<MethodAnswer>): Promise<void> => {
@@ -37,7 +37,7 @@ export function answerQuestions(handle: WorkerHandle, { ask, commandsOf, isOver 
     const { number } = call;
     const answer = answers.get(number) ?? answerOf(call, (question) => ask({ ...question, ...commandsOf(number) }));
     answers.set(number, answer);
-    // An exec that cannot be reached is the affair of whoever follows it.
+    // The code that follows the exec handles an exec that cannot be reached.
     void deliver(call, answer).catch(() => undefined);
   };
 }

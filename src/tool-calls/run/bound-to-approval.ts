@@ -11,15 +11,15 @@ import { tellStored } from './store-outcome.ts';
 type ExecuteTool = (args: ExecuteToolArgs) => Promise<ExecuteToolResult>;
 
 /**
- * Keeps a call that a person was asked about from running with another version of its plugin than the one that was shown: it fails instead, and the
- * model is told to call again. A call that has begun goes on, whatever becomes of its plugin.
+ * A call that needed approval must not run with another version of its plugin than the one that was shown: it fails, and the model is asked to call
+ * again. A call that has begun continues, whatever happens to its plugin.
  */
 export function boundToApproval(execute: ExecuteTool, { store, agents, registry }: Pick<ActivityDependencies, 'store' | 'agents' | 'registry'>): ExecuteTool {
   return async (args) => {
     if (!args.approved) return execute(args);
     const tool = (await registryInConversation(registry, agents.get(args.agentId), args)).get(args.tool);
     const call = tool && (await store.toolCalls.get(args.callId));
-    // One of another hash was edited, which is looked at with its claim.
+    // A call with another hash was edited; its claim checks that.
     if (!call || call.hash !== args.hash || !isOutdated(tool, call)) return execute(args);
     const { message } = failure('APPROVAL_OUTDATED', { tool: tool.id, version: tool.pluginVersion });
     await createSettleCall({ store })({ ...args, settlement: 'failed', message });
@@ -27,7 +27,7 @@ export function boundToApproval(execute: ExecuteTool, { store, agents, registry 
   };
 }
 
-/** True when a call has not begun, and its tool is not the one any more that it was proposed with. */
+/** True when a call has not begun, and its tool is no longer the version with which the call was proposed. */
 export function isOutdated(tool: Pick<RegisteredTool, 'id' | 'pluginVersion'>, call: Pick<ToolCallRow, 'state' | 'arguments' | 'hash'>): boolean {
   return call.state === 'proposed' && hashCall(tool, call.arguments) !== call.hash;
 }

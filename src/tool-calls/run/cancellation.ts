@@ -8,8 +8,8 @@ import { failure } from '../../contracts/errors.ts';
 export type Cancellation = 'requested' | 'held' | 'moved';
 
 /**
- * Reads why an activity was cancelled; only a request of the workflow may end what a tool does.
- * A listener of the cancellation signal has to name the activity's context: it is not called within it.
+ * Reads why an activity was cancelled; only a request of the workflow may end the work of a tool.
+ * A listener of the cancellation signal has to pass the activity's context: the listener does not run within it.
  */
 export function whyCancelled(context = Context.current()): Cancellation {
   const details = context.cancellationDetails;
@@ -17,7 +17,7 @@ export function whyCancelled(context = Context.current()): Cancellation {
   return details?.paused || details?.reset ? 'held' : 'moved';
 }
 
-/** What to throw so that Temporal comes back to the call later. */
+/** Returns the error that makes Temporal retry the call later. */
 export function comeBackLater(callId: string, cancellation: Exclude<Cancellation, 'requested'>, context = Context.current()): unknown {
   // The SDK reports a pause or a reset by an operator only for its own cancellation error.
   return cancellation === 'held' ? context.cancellationSignal.reason : failure('DETACHED', { execId: callId });

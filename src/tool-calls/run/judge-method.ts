@@ -9,7 +9,7 @@ import type { ToolCallRow } from '../../store/store.ts';
 import { describeTools, LIST_TOOLS } from '../offer/describe-tools.ts';
 import { refusal } from '../results/method-answer.ts';
 
-/** What is to be done about a call of code. `at-once`: it only reads and needs no approval. `durable`: it is the workflow's. */
+/** What to do about a call of code. `at-once`: it only reads and needs no approval. `durable`: the workflow runs it. */
 export type MethodVerdict = { next: 'answer'; answer: MethodAnswer } | { next: 'deny' | 'at-once' | 'durable'; proposed: ProposedCall; accepted: JsonObject };
 
 const MAX_DEPTH = 3;
@@ -22,7 +22,7 @@ export interface MethodJudge {
   available: RegisteredTool[];
 }
 
-/** Judges a call of code as a call of the model is judged. `row`: what the ledger has of it, with arguments that a person may have changed. */
+/** Judges a call of code in the same way as a call of the model. `row`: its row in the ledger, with arguments that a person may have changed. */
 export async function judgeMethod(
   { args, registry, agents, available }: MethodJudge,
   callId: string,

@@ -4,7 +4,7 @@ import type { Registry } from '../../plugins/registry/registry.ts';
 
 type ExecuteTool = (args: ExecuteToolArgs) => Promise<ExecuteToolResult>;
 
-/** Tells the metrics how each attempt ended and what it took. */
+/** Reports to the metrics how each attempt ended and how long it took. */
 export function measured(execute: ExecuteTool, { metrics, registry }: { metrics?: CallMetrics; registry: Pick<Registry, 'get'> }): ExecuteTool {
   if (!metrics) return execute;
   return async (args) => {

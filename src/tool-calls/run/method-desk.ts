@@ -17,8 +17,8 @@ import { createSettleCall } from '../results/settle-call.ts';
 import type { RunOutcome } from './tool-run.ts';
 
 /**
- * Who waits in this worker for the results of calls, by their ids: whoever stores one tells it at once, sooner than a look into the ledger
- * finds it. One that another worker stores is found there only.
+ * The callers in this worker that wait for results of calls, by call id. A result that this worker stores reaches them at once, before the next read of
+ * the ledger finds it. A result that another worker stores is only found in the ledger.
  */
 export type AwaitedResults = Map<string, (result: StoredResult) => void>;
 type StoredResult = Pick<ToolCallRow, keyof CallResult | 'tool'>;
@@ -30,16 +30,16 @@ export interface DeskParts {
   registry: Registry;
   agents: ReadonlyMap<string, Agent>;
   log: Logger;
-  /** Runs a call within this attempt. Absent where that itself is done within another: there is nobody who could wait for the workflow. */
+  /** Runs a call within this attempt. Absent within such a call: its code could not wait for the workflow. */
   runAtOnce?: (args: ExecuteToolArgs, within: Within) => Promise<ExecuteToolResult>;
 }
 
-/** A call of code that is run within the attempt of the call whose code it is. */
+/** A call of code that runs within the attempt of the call whose code made it. */
 export interface Within {
-  /** The call and its event, for the ledger that does not know it yet. */
+  /** The call and its event, for the ledger, which does not have the call yet. */
   proposal: NewMethodCall;
   requested: NewEvent;
-  /** Told the result when this attempt is the one that stored it. */
+  /** Gets the result when this attempt is the one that stored it. */
   onStored: (result: CallResult) => void;
 }
 
@@ -52,17 +52,20 @@ interface OpenCall {
 }
 
 const MAX_DURABLE = 1000;
-/** Milliseconds without output or calls after which code that has open calls counts as waiting. */
+/** Milliseconds without output or calls after which code with open calls counts as waiting. */
 const QUIET_MS = 400;
 const FIRST_LOOK_MS = 5;
 const LAST_LOOK_MS = 200;
-/** What interrupts a call ends its code too, which would otherwise act on that first and end as if by itself. Only code that lives so long is told. */
+/**
+ * An interruption of a call ends its code too. Without this delay, the code could react to the interrupted call first and end normally. Only code that is still
+ * alive after it gets the answer.
+ */
 const INTERRUPTION_GRACE_MS = 10_000;
 
 /**
- * Takes the calls of tools that the code of one tool call makes, while this worker is attached to it. What only reads and needs no approval is run
- * and answered at once. Everything else is noted in the ledger and handed to the workflow, which runs it like a call of the model's; its result is
- * delivered by whoever is attached then. The numbers of the calls make all of it repeatable.
+ * Takes the calls of tools that the code of one tool call makes, while this worker is attached to it. A call that only reads and needs no approval is run
+ * and answered at once. Every other call is stored in the ledger and handed to the workflow, which runs it like a call of the model; the worker that is
+ * attached at that time delivers its result. The numbers of the calls make all of it repeatable.
  */
 export class MethodDesk implements Disposable {
   private readonly parts: DeskParts;
@@ -70,9 +73,9 @@ export class MethodDesk implements Disposable {
   private readonly known: Set<string>;
   /** Calls that the workflow does not know of yet. */
   private readonly fresh: ProposedCall[] = [];
-  /** Calls that the workflow looks after, whose results may come while we are attached. */
+  /** Calls that the workflow owns, whose results may arrive while this worker is attached. */
   private readonly open = new Map<string, OpenCall>();
-  /** What the conversation may use; asked for once, with the first call. */
+  /** The tools that the conversation may use; read once, with the first call. */
   private available: Promise<RegisteredTool[]> | undefined;
   private working = 0;
   private stirredAt = performance.now();
@@ -84,7 +87,7 @@ export class MethodDesk implements Disposable {
     this.known = new Set(parts.args.openMethods);
   }
 
-  /** Resolves when the workflow has to go on: with calls that are new to it, or because all the code does is wait. */
+  /** Resolves when the workflow has to continue: with calls that are new to it, or because the code only waits. */
   get suspended(): Promise<RunOutcome> {
     return this.outcome.promise;
   }
@@ -94,7 +97,7 @@ export class MethodDesk implements Disposable {
     void this.work(() => this.serve({ handle, call, callId: callOfCode(call.execId, call.number) }));
   }
 
-  /** The code has given a sign of life. */
+  /** Records that the code is active. */
   stir(): void {
     this.stirredAt = performance.now();
   }
@@ -117,7 +120,7 @@ export class MethodDesk implements Disposable {
     if (this.working === 0 && this.fresh.length > 0) this.outcome.resolve({ outcome: 'suspended', calls: this.fresh });
   }
 
-  /** An exec that cannot be reached is the affair of whoever follows it; anything else is to be tried again later. */
+  /** The code that follows the exec handles an exec that cannot be reached; any other error is retried later. */
   private fail(error: unknown): void {
     const isOfSandbox = isFailure(error) && /^(SANDBOX_|DOCKER_|EXEC_NOT_FOUND)/.test(error.code);
     if (isOfSandbox) this.parts.log.debug({ err: error, callId: this.parts.args.callId }, 'a call of code could not be answered');
@@ -128,7 +131,7 @@ export class MethodDesk implements Disposable {
     const { call, callId } = one;
     const row = call.repeated ? await this.parts.store.toolCalls.get(callId) : undefined;
     if (row?.content) return this.deliver(one, row);
-    // What the workflow has begun is not judged again: a person may have changed the arguments since.
+    // A call that the workflow has begun is not judged again: a person may have changed the arguments since.
     if (row && this.known.has(callId)) return this.watch(one);
     const verdict = await judgeMethod({ ...this.parts, available: await this.tools() }, callId, call, row);
     switch (verdict.next) {
@@ -143,7 +146,7 @@ export class MethodDesk implements Disposable {
     }
   }
 
-  /** As they are now: a plugin may have been reloaded or disabled since the conversation was asked about. */
+  /** The tools as they are now: a plugin may have been reloaded or disabled since the list was read. */
   private async tools(): Promise<RegisteredTool[]> {
     this.available ??= searchableTools(this.parts, this.parts.args);
     return (await this.available).flatMap(({ id }) => this.parts.registry.get(id) ?? []);
@@ -175,7 +178,7 @@ export class MethodDesk implements Disposable {
     else await this.deliverStored(one);
   }
 
-  /** From here on the time that the call takes is not the code's. */
+  /** From here on, the time that the call takes does not count as the code's time. */
   private async handOver(one: OpenCall, judged: Judged): Promise<void> {
     const { handle, call } = one;
     if (!this.parts.runAtOnce) return answer(one, refusal('NOT_ALLOWED', `${judged.proposed.tool} cannot be called by the code of a tool that only reads.`));
@@ -195,13 +198,13 @@ export class MethodDesk implements Disposable {
     if (this.timer === undefined) this.lookAfter(FIRST_LOOK_MS);
   }
 
-  /** False when nobody waited for it any more. */
+  /** Stops waiting for the call. Returns false when it was not waited for. */
   private letGo(callId: string): boolean {
     this.parts.awaited.delete(callId);
     return this.open.delete(callId);
   }
 
-  /** False when the conversation has stored all that it may. */
+  /** False when the conversation has used its storage. */
   private propose(one: OpenCall, judged: Judged): Promise<boolean> {
     const { proposal, requested } = this.proposalOf(one, judged);
     return this.parts.store.toolCalls.proposeMethod(proposal, [requested], this.parts.args.storageLimit);
@@ -220,7 +223,7 @@ export class MethodDesk implements Disposable {
     if (row?.content) await this.deliver(one, row);
   }
 
-  /** An agent's answer is for the model: the code ends at the call. */
+  /** Delivers a result to the code. An agent's answer is for the model: the code ends at that call. */
   private async deliver(one: OpenCall, row: StoredResult): Promise<void> {
     if (row.state === 'interrupted') await pause(INTERRUPTION_GRACE_MS, this.closed.signal);
     if (this.closed.signal.aborted) return;
@@ -243,7 +246,7 @@ export class MethodDesk implements Disposable {
     }
     this.timer = undefined;
     if (this.open.size === 0) return;
-    // This look itself is the one piece of work.
+    // This check itself is the one task that is running.
     const isQuiet = this.working === 1 && this.fresh.length === 0 && performance.now() - this.stirredAt > QUIET_MS;
     if (isQuiet) this.outcome.resolve({ outcome: 'suspended', calls: [] });
     else this.lookAfter(Math.min(LAST_LOOK_MS, waited * 1.2));

@@ -5,20 +5,20 @@ import { cutMiddle, visibleLine } from '../../contracts/visible-text.ts';
 const FIRST_HEARTBEAT_MS = 200;
 const HEARTBEAT_MS = 1000;
 const MAX_LINE = 200;
-/** A line may have megabytes, and a beat comes every second. */
+/** A line may have megabytes, and each heartbeat shows it anew. */
 const LONGEST_LOOKED_AT = 10_000;
 
 export interface Progress extends Disposable {
   phase(phase: ToolProgress['phase']): void;
   /** Output seen so far, over all commands of the call. */
   output(stdoutBytes: number, stderrBytes: number, lastLine: string): void;
-  /** A line of the tool's own. */
+  /** A line of text from the tool. */
   line(text: string): void;
 }
 
 /**
- * Heartbeats on a timer from now on, whatever the activity waits for: the beat brings back cancellations and shows the progress.
- * The first one is a moment late, so that a short call costs no request of its own.
+ * Starts heartbeats on a timer, independent of what the activity waits for: a heartbeat receives cancellations and shows the progress.
+ * The first one has a short delay, so that a short call costs no request.
  */
 export function startProgress(callId: string): Progress {
   const context = Context.current();
@@ -47,12 +47,12 @@ export function startProgress(callId: string): Progress {
   };
 }
 
-/** Operators read it in the Temporal UI. */
+/** Prepares the line for the Temporal UI, where operators read it. */
 function shownLine(text: string): string {
   return cutMiddle(visibleLine(text.slice(0, LONGEST_LOOKED_AT)), MAX_LINE);
 }
 
-/** How far an earlier attempt of this activity had come; undefined when there was none or it died before its first beat. */
+/** Progress of an earlier attempt of this activity; undefined when there was none or it died before its first heartbeat. */
 function earlierOf(callId: string): ToolProgress | undefined {
   const details = Context.current().info.heartbeatDetails as ToolProgress | undefined;
   return details?.callId === callId ? details : undefined;

@@ -12,16 +12,16 @@ import { contentOf } from '../results/tool-result.ts';
 import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 import type { CallSandbox, Ending } from './tool-sandbox.ts';
 
-/** One for all calls: making such an error takes a stack trace, and few tools ever look at it. */
+/** One error for all calls: creating it takes a stack trace, and few tools ever read it. */
 const ENDED = new DOMException('The call of the tool has ended', 'AbortError');
-/** Containers that may die under one call before it is given up; each time it is certain that no command had started, or that it may be repeated. */
+/** How many containers may die under one call before it fails; a call is repeated only if no command had started, or if the tool may be repeated. */
 const MAX_REBUILDS = 3;
 const TAIL_BYTES = 4000;
 const FILES_LOST = "the sandbox's container died and all its files are gone, with them the record of what this call had started; nothing was run again";
 
 /**
  * Runs a tool whose effects are commands of the sandbox. Running it again is always safe: its commands are named after the call, and the
- * supervisor attaches to those that were started. Cancellation lets go of them; only an interruption kills.
+ * supervisor attaches to those that were started. Cancellation detaches from them; only an interruption kills them.
  */
 export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
   for (let rebuilds = 0; rebuilds <= MAX_REBUILDS; rebuilds += 1) {
@@ -74,12 +74,12 @@ async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> 
   }
 }
 
-/** A call that has failed takes no effect any more, though its tool gave up before its commands. */
+/** A call that has failed must have no further effect, even if its tool returned before its commands ended. */
 async function endCommands({ log, args: { tool } }: ToolRun, sandbox: CallSandbox): Promise<void> {
   await sandbox.endCommands().catch((error: unknown) => log.warn({ tool, err: error }, 'commands of a call that has failed could not be ended'));
 }
 
-/** What the code's own end was follows what the tool told that ended it. */
+/** When a call of a tool ended the code, that tool's answer is appended to the code's own result. */
 async function withConclusion(run: ToolRun, sandbox: CallSandbox, outcome: RunOutcome): Promise<RunOutcome> {
   const concludedBy = sandbox.concludedBy();
   const conclusion = concludedBy === undefined ? undefined : await run.store.toolCalls.get(concludedBy);
@@ -89,7 +89,7 @@ async function withConclusion(run: ToolRun, sandbox: CallSandbox, outcome: RunOu
   return { outcome: 'returned', result: { content: [...content, told, ...(conclusion.content ?? [])], isError } };
 }
 
-/** Commands have a timeout of their own, which does not count frozen time; this one is for what the tool does between them. */
+/** Commands have their own timeout, which does not count frozen time; this timeout is for what the tool does between them. */
 function watchIdle(run: ToolRun, sandbox: CallSandbox, resolve: (outcome: RunOutcome) => void): NodeJS.Timeout {
   const { timeoutMs, tool } = run.args;
   let idleMs = 0;
@@ -115,13 +115,16 @@ function outcomeOf(run: ToolRun, ending: Exclude<Ending, { kind: 'lost' }>, outc
       break;
   }
   if (outcome.outcome === 'suspended' || outcome.outcome === 'later') return outcome;
-  // A tool that had its answer when the cancellation came keeps it.
+  // A tool that had returned when the cancellation came keeps its result.
   if (outcome.outcome === 'returned') return outcome;
   const cancellation = whyCancelled();
   return cancellation === 'requested' ? { outcome: 'detached' } : { outcome: 'later', error: comeBackLater(run.args.callId, cancellation) };
 }
 
-/** After the container's death: the journal lies on the volume and tells whether a command of this call was under way. One that may be repeated is forgotten. */
+/**
+ * Runs after the container died: the journal on the volume tells whether a command of this call was running. If the call may be repeated, that command is
+ * removed from the journal.
+ */
 async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
   const { callId, conversationId } = run.args;
   run.opened.forget(conversationId);
@@ -152,7 +155,7 @@ async function describe(handle: WorkerHandle, broken: ExecInfo): Promise<string>
   return tail ? `${begun}\nLast output before that:\n${tail}` : `${begun}\nIt had written nothing.`;
 }
 
-/** The journal is readable in the sandbox; a tail that cannot be read is no reason to keep the model waiting. */
+/** The journal is readable in the sandbox. A tail that cannot be read must not delay the result. */
 async function readTail(handle: WorkerHandle, { execId }: ExecInfo): Promise<string> {
   try {
     const journal = `/home/.longshore/execs/${execId}`;

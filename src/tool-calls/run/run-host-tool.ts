@@ -8,7 +8,7 @@ import { contextFor } from './tool-context.ts';
 import { failedBy, isRepeatable, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
 
 /**
- * Runs a tool in the worker's own process. Nobody can look up later what it did, so only one that says it may be repeated is run a second time.
+ * Runs a tool in the worker's own process. No process can find out later what it did, so only a repeatable tool is run a second time.
  */
 export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
   if (run.claim.attempt > 1 && !isRepeatable(run)) return { outcome: 'unknown', why: 'the worker died or was stopped while it ran' };
@@ -32,7 +32,7 @@ export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
   } finally {
     clearTimeout(timer);
     cancellationSignal.removeEventListener('abort', cancel);
-    // Whatever the tool left running can neither send nor note any more.
+    // Work that the tool left running can no longer send or note anything.
     controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
   }
 }

@@ -6,7 +6,7 @@ import type { OpenedSandbox, WorkerHandle, Sandboxes } from '../../sandbox/api/s
 import { uploadAssets } from '../../sandbox/api/upload-assets.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Name of the conversation's sandbox; derived, so that a repeated open finds what the first one made. */
+/** Id of the conversation's sandbox; derived from the conversation's id, so that a repeated open finds the same sandbox. */
 export function sandboxIdOf(conversationId: string): string {
   return `sbx_${conversationId.replace(/^conv_/, '')}`;
 }
@@ -17,17 +17,17 @@ interface Conversation {
   agentId: string;
 }
 
-/** The conversations' sandboxes as one worker holds them: opened once, then reached without asking the database again. */
+/** The conversations' sandboxes as one worker holds them: opened once, then reached without another query of the database. */
 export interface ConversationSandboxes {
-  /** The held handle, or an opened sandbox. A handle wakes its sandbox by itself, so a held one serves every tier but a lost container. */
+  /** Returns the held handle, or opens the sandbox. A handle wakes its sandbox by itself, so a held handle serves every tier except a lost container. */
   open(conversation: Conversation): Promise<OpenedSandbox & { held: boolean }>;
-  /** The sandbox if it is awake; none is made or woken for it. */
+  /** Returns the sandbox if it is awake; does not create or wake one. */
   ifAwake(conversation: Conversation): Promise<WorkerHandle | undefined>;
-  /** Lets go of a handle whose container is gone. */
+  /** Drops a handle whose container is gone. */
   forget(conversationId: string): void;
 }
 
-/** Handles kept at most; opening one again costs a few milliseconds. */
+/** Handles that are kept at most; opening one again costs a few milliseconds. */
 const MAX_HELD = 1000;
 
 export function createConversationSandboxes(parts: {
@@ -45,7 +45,7 @@ export function createConversationSandboxes(parts: {
       const opened = await parts.sandboxes.open({ sandboxId, conversationId, tenantId }, options);
       if (options.assets) await uploadAssets(opened.handle, options.assets);
       endForeignServers(opened.handle, parts.agents.get(agentId)).catch(() => undefined);
-      // Another one takes its place with the next turn, perhaps by way of another worker.
+      // With the next turn, another sandbox replaces it, possibly through another worker.
       if (options.persist === false) return { ...opened, held: false };
       held.set(conversationId, opened.handle);
       return { ...opened, held: false };
@@ -54,7 +54,7 @@ export function createConversationSandboxes(parts: {
       const row = await parts.store.sandboxes.ofConversation(conversationId);
       if (row?.state !== 'running') return undefined;
       const known = held.get(conversationId);
-      // Not held: whoever needs its files has to put the assets there first.
+      // This handle is not held: an `open` for the conversation has to upload the assets first.
       return known ?? (await parts.sandboxes.open({ sandboxId: row.sandboxId, conversationId, tenantId }, optionsOf(agentId))).handle;
     },
     forget(conversationId) {
@@ -70,12 +70,12 @@ export function createConversationSandboxes(parts: {
   }
 }
 
-/** What an earlier worker has started of servers that the agent does not name any more. Nobody waits for it. */
+/** Ends servers that an earlier worker started and that the agent no longer names. No caller waits for it. */
 async function endForeignServers(handle: WorkerHandle, agent: Pick<Agent, 'mcp'> | undefined): Promise<void> {
   await handle.endServers(Object.keys(agent?.mcp ?? {}));
 }
 
-/** The name of the sandbox that the conversation has, or is to have. @throws SANDBOX_NOT_FOUND, SANDBOX_IN_USE */
+/** The id of the sandbox that the conversation has, or will have. @throws SANDBOX_NOT_FOUND, SANDBOX_IN_USE */
 async function findSandbox(
   rows: Store['sandboxes'],
   { conversationId, tenantId }: { conversationId: string; tenantId: string },
@@ -83,7 +83,7 @@ async function findSandbox(
 ): Promise<string> {
   if (persist === undefined && sandboxId === undefined) return sandboxIdOf(conversationId);
   const present = await rows.ofConversation(conversationId);
-  // That of an earlier turn: its container and its files are gone, and its row has nothing more to say.
+  // The sandbox of an earlier turn: its container and its files are gone, and its row is not needed any more.
   if (persist === false && present?.state === 'destroyed') await rows.remove(present.sandboxId);
   else if (present) return present.sandboxId;
   if (sandboxId === undefined) return sandboxIdOf(conversationId);

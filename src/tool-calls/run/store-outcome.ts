@@ -12,7 +12,10 @@ import { errorContent, shorten, textOf, contentOf } from '../results/tool-result
 const MAX_EVENT_BYTES = 4000;
 const SETTLE_TRIES = 8;
 
-/** Stores how a call ended, in one transaction with its transcript entry and events, and tells the workflow, and `onStored` of a result. Throws what is to be tried later. */
+/**
+ * Stores how a call ended, in one transaction with its transcript entry and events. Returns the outcome for the workflow, and passes a result to `onStored`.
+ * Throws what has to be retried later.
+ */
 export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?: (result: CallResult) => void): Promise<ExecuteToolResult> {
   const goesOn = outcome.outcome === 'detached' || outcome.outcome === 'suspended' || outcome.outcome === 'later';
   const told = await run.output.drain(goesOn);
@@ -25,7 +28,7 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
   const result = await resultOf(run, outcome);
   await noteBehavior(run, result);
   const tier = tierOf(run);
-  // Looked at below; a failure must not come before the result is stored.
+  // Awaited below; a failure must not be raised before the result is stored.
   tier.catch(() => undefined);
   const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
   if (!settled) return storedByOther(run);
@@ -34,7 +37,7 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
   return { ...(await verdictOf(run, result)), sandboxTier: await tier };
 }
 
-/** What the workflow is told about a call that has its result. */
+/** The outcome for the workflow of a call that has its result. */
 export async function tellStored(run: Stored, call: ToolCallRow): Promise<ExecuteToolResult> {
   const { state, content = [], isError } = call;
   if (state === 'proposed' || state === 'running') throw failure('DETACHED', { execId: call.callId });
@@ -77,14 +80,14 @@ function closingEvent(run: ToolRun, outcome: RunOutcome, { content, isError }: C
   return { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: cut(textOf(content)), durationMs } };
 }
 
-/** What a `behavior` did for code, the model reads in a note; the code goes on with the value. */
+/** Adds a note for the model about what a `behavior` did for code; the code continues with the value. */
 async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, isError }: CallResult): Promise<void> {
   const text = textOf(content);
   if (tool.kind !== 'behavior' || claim.call.parentCallId === undefined || isError || text.trim() === '') return;
   await store.transcript.append(args.conversationId, args.turnId, args.stepId, `noted-${args.callId}`, { role: 'note', text: `${args.tool}: ${text}` });
 }
 
-/** A database that is away for some seconds must not cost a result that only this process has. */
+/** Retries when the database is unavailable for some seconds: only this process has the result. */
 async function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -97,7 +100,7 @@ async function settlePatiently(run: ToolRun, result: CallResult, events: NewEven
   }
 }
 
-/** Somebody else has stored a result, or has claimed the call after us and will. */
+/** Another process has stored a result, or has claimed the call later and will store one. */
 async function storedByOther(run: ToolRun): Promise<ExecuteToolResult> {
   const call = await run.store.toolCalls.get(run.args.callId);
   if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: run.args.callId });

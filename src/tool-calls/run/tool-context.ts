@@ -5,7 +5,7 @@ import { storeOf } from '../offer/plugin-store.ts';
 import { filesFor } from './tool-files.ts';
 import { createMessages, type Messages } from './tool-messages.ts';
 
-/** What the tool is given besides its arguments. */
+/** The context that the tool gets besides its arguments. */
 export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
   const { conversationId, userId, tenantId, agentId, turnId, callId } = run.args;
   const { log, services, tool } = run;
@@ -33,7 +33,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
   };
 }
 
-/** Only what the API of plugins has: what else an attempt does with its sandbox, such as letting go of it, is not for tools. */
+/** Only the methods of the plugin API: tools must not use the others, such as `detach`. */
 function toolSandbox(sandbox: CallSandbox, at: Messages['at']): ToolSandbox {
   const { handle, exec, runCode, callServer, start } = sandbox;
   return {

@@ -10,7 +10,7 @@ const DEFAULT_DIRECTORY = `${HOME}/files`;
 const MAX_BYTES = 20 * 1024 * 1024;
 const MAX_NAME_BYTES = 200;
 
-/** Brings files into the conversation's sandbox and out of it. Paths there are handed to the sandbox as they are: its own user opens them. */
+/** Copies files into the conversation's sandbox and out of it. Paths there are passed to the sandbox unchanged: its own user opens them. */
 export function filesFor(run: Pick<ToolRun, 'services' | 'args'>, sandbox: CallSandbox, fetch: ToolContext['fetch']): ToolFiles {
   return {
     async put(source, { name, directory = DEFAULT_DIRECTORY } = {}) {
@@ -43,20 +43,20 @@ function nameOf(source: FileSource): string {
   return name === '' || name === '/' ? 'download' : name;
 }
 
-/** A name is one part of a path, so that none leads out of the directory. */
+/** A name is a single part of a path, so that no name leads out of the directory. */
 function checkedName(name: string): string {
   const isPlain = name !== '' && name !== '.' && name !== '..' && !/[/\\\p{Cc}]/u.test(name) && Buffer.byteLength(name) <= MAX_NAME_BYTES;
   if (isPlain) return name;
   throw refused(JSON.stringify(name.slice(0, MAX_NAME_BYTES)), `is no plain file name; use one without / and \\, ${MAX_NAME_BYTES} bytes at most`);
 }
 
-/** The directory is compared after all links were followed, and the file opened by the path that was compared. */
+/** All links are resolved before the path is compared with the directory, and the file is opened by the compared path. */
 async function readHostFile(hostPath: string, directory: string | undefined): Promise<Uint8Array> {
   if (directory === undefined) throw refused(hostPath, 'this worker forwards no files of its host; its operator may set LONGSHORE_FILES to a directory');
   const root = await realpath(directory).catch(() => resolve(directory));
   const asked = isAbsolute(hostPath) ? hostPath : resolve(root, hostPath);
   const path = await realpath(asked).catch(() => undefined);
-  // One answer for what is not there and what is not allowed: a tool learns nothing about the host.
+  // A missing file and a forbidden file give the same error: a tool learns nothing about the host.
   if (path === undefined || !path.startsWith(root.endsWith(sep) ? root : root + sep)) throw refused(hostPath, 'there is no such file that tools may forward');
   await using file = await open(path);
   const { size, isFile } = await file.stat().then((found) => ({ size: found.size, isFile: found.isFile() }));

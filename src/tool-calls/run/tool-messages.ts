@@ -8,12 +8,12 @@ import type { ToolRun } from './tool-run.ts';
 
 const MAX_MESSAGES = 100;
 const MAX_TEXT = 100_000;
-/** What is sent is kept in the events, so that it is there when the sandbox is not. */
+/** Sent parts are stored in the events, so that they exist without the sandbox. */
 const MAX_SENT_BYTES = 10 * 1024 * 1024;
 
 /**
- * What a tool says before it has its result. The n-th message of a call is the same message however often `execute` is repeated, so it is told once;
- * when the call has ended, nothing more is. `at` is for whoever numbers its messages itself.
+ * The messages of a tool before it has its result. The n-th message of a call is the same message in every repetition of `execute`, so it is sent once;
+ * after the call has ended, no more are sent. `at` is for a caller that numbers its messages itself.
  */
 export interface Messages extends Pick<ToolContext, 'send' | 'note'> {
   at: (number: number) => Pick<ToolContext, 'send' | 'note'>;
@@ -27,7 +27,7 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Messages {
   let sent = 0;
   let noted = 0;
   let woken = false;
-  // Taken now: plugins speak from processes of their own, where no call is current.
+  // Read now: plugins call from processes of their own, outside of the activity's context.
   const activity = Context.current();
   const tell = (key: string, text: string) => store.transcript.append(conversationId, turnId, stepId, key, { role: 'note', text });
   const sendAs = async (index: number, given: string | ContentPart): Promise<void> => {
@@ -57,12 +57,12 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Messages {
   };
 }
 
-/** Sent again by every attempt, since an earlier one may have died before; the conversation takes it once for each call. */
+/** Every attempt sends the signal again, since an earlier attempt may have died before it; the conversation accepts it once for each call. */
 async function wakeConversation({ client }: Context, { conversationId, callId }: ToolRun['args']): Promise<void> {
   try {
     await client.workflow.getHandle(conversationId).signal('wake', { callId });
   } catch (error) {
-    // A conversation that is over reads no notes.
+    // A closed conversation reads no notes.
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }

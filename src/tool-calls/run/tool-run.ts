@@ -14,7 +14,7 @@ import { redact } from '../results/redact.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 import { createCallSandbox, type CallSandbox } from './tool-sandbox.ts';
 
-/** One claimed call under way in this worker. */
+/** One claimed call that runs in this worker. */
 export interface ToolRun {
   args: ExecuteToolArgs;
   claim: Extract<ClaimResult, { outcome: 'claimed' }>;
@@ -26,10 +26,10 @@ export interface ToolRun {
   progress: Progress;
   output: OutputEvents;
   log: Logger;
-  /** Where calls of the call's code are taken. */
+  /** Takes the calls of the call's code. */
   methods: MethodDesk;
   awaited: AwaitedResults;
-  /** Set once the sandbox was reached. */
+  /** Set once the sandbox has been reached. */
   handle?: WorkerHandle;
 }
 
@@ -41,9 +41,9 @@ export type RunOutcome =
   | { outcome: 'interrupted'; text: string }
   | { outcome: 'unknown'; why: string }
   | { outcome: 'detached' }
-  /** Its code waits for calls; these are new to the workflow. */
+  /** Its code waits for calls; `calls` are those that are new to the workflow. */
   | { outcome: 'suspended'; calls: ProposedCall[] }
-  /** Nothing can be said now; thrown, so that Temporal comes back. */
+  /** The outcome is not known yet; the error is thrown, so that Temporal retries. */
   | { outcome: 'later'; error: unknown };
 
 /** The sandbox for one execution of the tool; opened at its first use. */
@@ -63,7 +63,7 @@ export function sandboxFor(run: ToolRun): CallSandbox {
   });
 }
 
-/** Opens the sandbox for a call that may have started something in it before; where that cannot be looked up any more, the call must not go on. */
+/** Opens the sandbox for a call that may have started commands in it before. When that can no longer be checked, the call must not continue. */
 async function openToGoOn(run: ToolRun): Promise<WorkerHandle> {
   const handle = await openFor(run);
   if (run.claim.attempt === 1) return handle;
@@ -76,7 +76,7 @@ async function openToGoOn(run: ToolRun): Promise<WorkerHandle> {
 
 /**
  * True when the sandbox has lost its files since the call was first claimed, so that its journal does not tell what the call had started. A call that
- * the journal knows began after the loss: nothing is started again in a sandbox that was rebuilt under a call.
+ * is in the journal began after the loss: in a sandbox that was rebuilt during a call, nothing is started again.
  */
 export async function lostJournal({ store, args, claim }: ToolRun, handle: WorkerHandle): Promise<boolean> {
   const row = await store.sandboxes.ofConversation(args.conversationId);
@@ -85,23 +85,23 @@ export async function lostJournal({ store, args, claim }: ToolRun, handle: Worke
   return !(await handle.execs()).some(({ execId }) => isExecOf(args.callId, execId));
 }
 
-/** Opens the conversation's sandbox. What an earlier life of it lost is told to the model by the change of its row. */
+/** Opens the conversation's sandbox. The change of the sandbox's row tells the model what was lost. */
 export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   const { args, store } = run;
   const opened = await run.opened.open(args);
-  // An interruption that found no sandbox could not bar the first command; it left its word in the ledger.
+  // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');
   run.handle = opened.handle;
   return opened.handle;
 }
 
-/** Whether its tool says that doing it again is doing it once. */
+/** Whether the tool declares that a repeated execution has no further effect. */
 export function isRepeatable({ tool: { annotations } }: Pick<ToolRun, 'tool'>): boolean {
   return annotations.readOnlyHint === true || annotations.idempotentHint === true;
 }
 
-/** What the model reads about an error that a tool threw. */
+/** The error result for the model when a tool threw an error. */
 export function failedBy(run: ToolRun, error: unknown): RunOutcome {
   if (isFailure(error)) return { outcome: 'failed', text: redact(error.message) };
   const problem = wordsOf(error).trim() || 'it threw an error that says nothing';
@@ -118,7 +118,7 @@ function wordsOf(error: unknown): string {
   }
 }
 
-/** Tier for the workflow: a sandbox that was just used runs. */
+/** Tier for the workflow: a sandbox that was just used is running. */
 export async function tierOf(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): Promise<SandboxTier> {
   if (run.handle) return 'running';
   const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
@@ -126,7 +126,7 @@ export async function tierOf(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): P
   return row.state === 'creating' || row.state === 'warm' ? 'running' : row.state;
 }
 
-/** Output that an earlier attempt told is not told again; what came while nobody was attached is. */
+/** Skips output that an earlier attempt reported. Output that was written while no worker was attached is reported now. */
 async function skipTold({ args, output, store }: ToolRun): Promise<void> {
   const { stdout, stderr } = await store.events.toldOutput(args.conversationId, args.callId);
   output.skip(stdout, stderr);

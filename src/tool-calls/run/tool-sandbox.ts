@@ -9,7 +9,7 @@ import type { SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/a
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
 
-/** What ended a call's use of its sandbox from outside, whatever the tool made of it. */
+/** What ended a call's use of its sandbox from outside, independent of how the tool handles it. */
 export type Ending =
   | { kind: 'interrupted'; result?: CommandResult }
   /** The container died. */
@@ -21,17 +21,17 @@ export type Ending =
 /** The sandbox as one attempt at a call sees it. */
 export interface CallSandbox extends Omit<ToolSandbox, 'runTool'> {
   runTool(run: NumberedRun): Promise<CommandResult>;
-  /** The first thing that ended it; from then on nothing more is started. */
+  /** The first event that ended it; after that, nothing more is started. */
   ending(): Ending | undefined;
-  /** Takes an error that a tool threw for what it says about the sandbox. */
+  /** Checks an error that a tool threw for what it says about the sandbox. */
   note(error: unknown): void;
-  /** Lets go of what runs; it runs on. */
+  /** Detaches from running commands; they continue. */
   detach(): void;
   /** The call of code at which a command of this call was ended. */
   concludedBy(): string | undefined;
   /** True while a command of the call runs or the sandbox is being opened. */
   isBusy(): boolean;
-  /** Ends what the tool had waited for, and starts nothing more; what it started to run on by itself runs on. */
+  /** Ends the commands that the tool waited for, and starts nothing more. Commands that it started in the background continue. */
   endCommands(): Promise<void>;
 }
 
@@ -45,12 +45,12 @@ export interface CallSandboxParts {
   onMethodCall: (handle: WorkerHandle, call: MethodCall) => void;
 }
 
-/** Takes the exec id that the call would use next: a command that does nothing, recognised by whoever finds the id taken. */
+/** Occupies the exec id that the call would use next: a command that does nothing. A start that finds the id taken recognises it. */
 export const INTERRUPTED_MARK = ': interrupted before it was started';
 
 const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE', 'BLOB_FAILED'];
 
-/** What one attempt at a call holds in its sandbox. */
+/** State of one attempt at a call in its sandbox. */
 interface Hold {
   isBegun: boolean;
   fate: ReturnType<typeof createFate>;
@@ -58,15 +58,15 @@ interface Hold {
   onOutput: CallSandboxParts['onOutput'];
   onMethodCall: CallSandboxParts['onMethodCall'];
   concludedBy?: string;
-  /** For code without a limit of its own. */
+  /** Time limit of code that sets none of its own. */
   timeoutMs: number;
-  /** Tools in the sandbox that are over: what they had started is ended with them, which interrupts nothing. */
+  /** Execs of tools in the sandbox that have ended: commands that they started are ended with them, which is not an interruption. */
   over: Set<string>;
-  /** What somebody waits for, with its sandbox. */
+  /** Execs that a caller waits for, with their sandbox. */
   awaited: Map<string, WorkerHandle>;
 }
 
-/** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to what it had started. */
+/** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to the commands that it started. */
 export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
@@ -128,7 +128,7 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
   }
 }
 
-/** Until the note is disposed of. */
+/** Lists the exec as waited for until the result is disposed of. */
 function noteAwaited({ awaited }: Hold, execId: string, handle: WorkerHandle): Disposable {
   awaited.set(execId, handle);
   return { [Symbol.dispose]: () => void awaited.delete(execId) };
@@ -156,7 +156,7 @@ async function runOnce(
   const started = handle.run(command, { timeoutMs: hold.timeoutMs, ...options, ...follow, execId });
   const result = await orAttached(hold, handle, execId, started, async () => {
     const attached = handle.attach(execId, undefined, follow);
-    // Whoever started it may have died before he could give it. What it has had already is not given again: its input is closed then.
+    // The attempt that started the command may have died before it sent the input. Input that was sent already is not sent again: it is closed then.
     if (options.stdin !== undefined) handle.writeStdin(execId, options.stdin, { end: true }).catch(() => undefined);
     return attached;
   });
@@ -176,7 +176,7 @@ async function runCodeOnce(
   const { isBegun, release, onOutput, timeoutMs } = hold;
   const tell = (stream: 'stdout' | 'stderr', text: string) => onOutput(stream, Buffer.from(text));
   const follow = { signal: release.signal, onOutput: tell, ...(methods && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call) }) };
-  // A pause or the end of the worker lets go of the code; only an interruption ends it.
+  // A pause or the end of the worker detaches from the code; only an interruption ends it.
   const given = { timeoutMs, ...options, ...follow, execId, onAbort: 'detach' as const };
   const result = await orAttached(hold, handle, execId, handle.runCode(code, given), () => handle.runCode(code, { ...given, asStarted: true }));
   if (result.status === 'interrupted') throw killed(hold, execId);
@@ -208,14 +208,14 @@ async function runToolOnce(hold: Hold, handle: WorkerHandle, execId: string, run
   const options = { execId, timeoutMs, signal: release.signal, isBegun, onTold, onPrint, onMethodCall };
   const started = handle.runTool(request, options);
   const result = await orAttached(hold, handle, execId, started, () => handle.runTool(request, { ...options, asStarted: true }));
-  // What it had asked for and still waits for goes with it.
+  // Commands that it requested and still waits for end with it.
   hold.over.add(execId);
   if (result.status !== 'exited') await endCommandsOf(handle, execId);
   if (result.status === 'killed') throw fate.end({ kind: 'interrupted', result });
   return result;
 }
 
-/** A killed command was interrupted on request, unless its tool was over by then: its time limit, too, ends what it had started. */
+/** A killed command was interrupted on request, unless its tool had ended: a tool's time limit also ends what it started. */
 function killed({ fate, over }: Hold, execId: string, result?: CommandResult): unknown {
   const isOver = [...over].some((toolId) => isUnderExec(toolId, execId));
   return isOver ? failure('DETACHED', { execId }) : fate.end({ kind: 'interrupted', ...(result && { result }) });
@@ -227,8 +227,8 @@ async function endCommandsOf(handle: WorkerHandle, execId: string): Promise<void
 }
 
 /**
- * Where the id is taken by something else, that is the mark of an interruption, or what an earlier attempt started: its tool is not repeatable word for
- * word, or a secret in its environment has another value since. The latter is attached to.
+ * When the id is taken by another command, that command is either the mark of an interruption, or what an earlier attempt started: its tool does not repeat
+ * the command exactly, or a secret in its environment has changed. In the second case, attaches to it.
  */
 async function orAttached<End>(
   { fate }: Hold,
@@ -257,13 +257,13 @@ function createFate(callId: string) {
   };
   return {
     ending: () => ending,
-    /** The error for whoever asks more of the sandbox. */
+    /** The error for further use of the sandbox. */
     refusal,
     end(how: Ending): unknown {
       ending ??= how;
       return refusal();
     },
-    /** As `end`, when the error says that something ended; undefined when it is the tool's own affair or comes after the end. */
+    /** As `end`, when the error says that something ended. Undefined when the error is the tool's own, or comes after the end. */
     endBy(error: unknown): unknown {
       const how = endingOf(error);
       if (!how || ending) return undefined;
