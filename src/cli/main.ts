@@ -4,16 +4,16 @@ import { EXIT } from './output/cli.ts';
 import { runCli } from './run-cli.ts';
 import { createOutput } from './output/terminal.ts';
 
-// `longshore show … | head` closes our output early; that is no fault.
+// `longshore show … | head` closes the output early; that is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-// Node would print what was thrown as it is.
+// Node would print the thrown error without escapes.
 process.on('uncaughtException', (error) => {
   createOutput(process.stderr).print(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   process.exit(EXIT.failed);
 });
 
-/** A terminal that is closed and a service manager mean what Ctrl-C means. */
+/** A closed terminal and a service manager stop the command in the same way as Ctrl-C. */
 const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const code = await runCli(process.argv.slice(2), {
@@ -28,6 +28,6 @@ const code = await runCli(process.argv.slice(2), {
   },
   exitCode: 0,
 });
-// Builds and servers whose start was interrupted would keep this process, and end with it.
+// Builds and servers whose start was interrupted would keep this process alive; they end with it.
 if (code === EXIT.interrupted) process.exit(code);
 process.exitCode = code;

@@ -33,7 +33,7 @@ export async function runCli(argv: string[], { out, err, ...rest }: CliProcess):
     await createProgram(cli).parseAsync(argv, { from: 'user' });
     return cli.exitCode;
   } catch (error) {
-    // Commander has said its own errors already.
+    // Commander has already printed its own errors.
     if (!(error instanceof CommanderError)) printError(cli, describe(error));
     return exitCodeOf(error);
   }
@@ -43,7 +43,7 @@ function createProgram(cli: Cli): Command {
   const program = new Command('longshore')
     .description('Agent conversations that survive anything.')
     .version(version())
-    // What follows the name of a command reaches it as it is, with the `--` before the words of `sandbox exec`.
+    // Arguments after the name of a command are passed to it unchanged, including the `--` before the words of `sandbox exec`.
     .enablePositionalOptions()
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError('Add --help for the usage.');
@@ -78,7 +78,7 @@ function createProgram(cli: Cli): Command {
 }
 
 function version(): string {
-  // Two directories up from the source and from the built file alike.
+  // The package file is two directories above both the source and the built file.
   const file = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
   return file.version;
 }
@@ -88,7 +88,7 @@ function describe(error: unknown): string {
   return withMargin(error instanceof Error ? (error.stack ?? error.message) : String(error));
 }
 
-/** Before the lines after the first, so that none of a message from elsewhere can be taken for one of ours. */
+/** Indents the lines after the first, so that no line of an untrusted message looks like a line of Longshore. */
 function withMargin(text: string): string {
   return text.replaceAll('\n', '\n  ');
 }

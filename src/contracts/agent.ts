@@ -212,7 +212,7 @@ export interface Agent {
   budget: Budget;
 }
 
-/** What the workflow needs to know of an agent: small, and fixed for one run of the workflow. */
+/** The part of an agent that the workflow needs: small, and fixed for one run of the workflow. */
 export interface AgentLimits {
   budget: Budget;
   freezeAfterMs: number;

@@ -9,12 +9,15 @@ export interface SamplerParts {
 }
 
 const EVERY_MS = 30_000;
-/** Samples that are nearer than this come from another worker of this host. */
+/** Samples that are closer together than this come from another worker of this host. */
 const APART_MS = 20_000;
-/** Files are measured in one of so many rounds: it makes the engine read whole volumes. */
+/** Files are measured in one of so many rounds, because the engine reads whole volumes for it. */
 const DISK_ROUNDS = 10;
 
-/** Keeps in Postgres what the running sandboxes of this host use, every 30 seconds until it is disposed of. A failed round is told and left to the next. */
+/**
+ * Stores in Postgres what the running sandboxes of this host use, every 30 seconds until it is disposed of. A failed round is logged; the next round tries
+ * again.
+ */
 export function startSampling({ store, sandboxes, log }: SamplerParts): AsyncDisposable {
   let rounds = 0;
   let round: Promise<void> = Promise.resolve();
@@ -30,7 +33,7 @@ export function startSampling({ store, sandboxes, log }: SamplerParts): AsyncDis
     idle = true;
   };
   const timer = setInterval(() => {
-    // A slow engine is not asked twice at once.
+    // A slow engine must not get a second request at the same time.
     if (idle) round = sample();
   }, EVERY_MS);
   return {
@@ -41,7 +44,7 @@ export function startSampling({ store, sandboxes, log }: SamplerParts): AsyncDis
   };
 }
 
-/** One round. */
+/** Runs one round. */
 export async function sampleSandboxes({ store, sandboxes }: Omit<SamplerParts, 'log'>, options: { disk: boolean; apartMs: number }): Promise<void> {
   const samples = (await sandboxes.measure?.({ disk: options.disk })) ?? [];
   await store.samples.add(samples, options);

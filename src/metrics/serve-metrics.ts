@@ -7,22 +7,22 @@ import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 const MOST_CONNECTIONS = 100;
-/** For a whole request to come. */
+/** Time limit for receiving a whole request. */
 const REQUEST_MS = 10_000;
 
 interface ServeParts {
-  /** `host:port`, with port 0 for any that is free. */
+  /** `host:port`; with port 0, any free port. */
   address: string;
   metrics: WorkerMetrics;
   store: Pick<Store, 'ping'>;
-  /** How the plugins are; absent where none is fenced. */
+  /** The state of the plugins; absent when none runs in an isolated process. */
   plugins?: (() => IsolatesHealth) | undefined;
   log: Logger;
 }
 
 /**
- * Serves `/metrics` for Prometheus, `/healthz`, which is 200 while Postgres answers, and `/health`, which tells more as JSON, until it is disposed of.
- * @throws CONFIG_INVALID when nobody can listen there
+ * Serves `/metrics` for Prometheus, `/healthz`, which is 200 while Postgres answers, and `/health`, with more details as JSON, until it is disposed of.
+ * @throws CONFIG_INVALID when it cannot listen at the address
  */
 export async function serveMetrics({ address, metrics, store, plugins, log }: ServeParts): Promise<AsyncDisposable & { url: string }> {
   const { hostname, port } = new URL(`http://${address}`);
@@ -68,7 +68,7 @@ export async function serveMetrics({ address, metrics, store, plugins, log }: Se
   };
 }
 
-/** Connections that say nothing would take the worker's descriptors, and shut out whoever measures: of too many, the one that came first is dropped. */
+/** Idle connections could use up the worker's file descriptors and lock out Prometheus: when there are too many, the oldest one is closed. */
 function keepFew(server: Server): void {
   const open = new Set<Socket>();
   server.on('connection', (socket) => {

@@ -2,18 +2,18 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
 import type { Store } from '../store/store.ts';
 
-/** How an attempt at a tool call ended; `thrown`: it is tried again, or was cancelled. */
+/** How an attempt at a tool call ended; `thrown`: it is retried, or was cancelled. */
 export type CallOutcome = 'finished' | 'failed' | 'detached' | 'suspended' | 'interrupted' | 'unknown' | 'thrown';
 
-/** What happens in a worker, told as it happens. */
+/** Receives figures of a worker as events happen. */
 export interface CallMetrics {
-  /** `tool` is one that the worker knows, so that there are few. */
+  /** `tool` is a tool that the worker knows, so that there are few different values. */
   toolCall(tool: string, outcome: CallOutcome, seconds: number): void;
 }
 
 export interface WorkerMetrics extends CallMetrics {
   readonly contentType: string;
-  /** In the format of Prometheus; what the sandboxes use is read from Postgres for it. */
+  /** The metrics in the format of Prometheus. The figures of sandboxes are read from Postgres. */
   render(): Promise<string>;
 }
 
@@ -22,7 +22,7 @@ const BY = ['state', 'template'] as const;
 
 export interface MetricsParts {
   store: Pick<Store, 'samples'> & { conversations: Pick<Store['conversations'], 'totalBytes'> };
-  /** How the plugins are; absent where none is fenced. */
+  /** The state of the plugins; absent when none runs in an isolated process. */
   plugins?: (() => IsolatesHealth) | undefined;
 }
 
@@ -60,7 +60,7 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
     async render() {
       const totals = await store.samples.totals();
       for (const [name, each] of Object.entries(gauges)) {
-        // States and templates that nobody has any more are to go.
+        // Removes states and templates that no longer occur.
         each.reset();
         for (const total of totals) each.set({ state: total.state, template: total.template }, total[name as keyof typeof gauges]);
       }
@@ -71,7 +71,7 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
   };
 }
 
-/** Tells anew how the plugins are: those that nobody has any more are to go. */
+/** Sets the state of the plugins anew, so that plugins that no longer exist are removed. */
 function createPluginGauges(registry: Registry): (health: IsolatesHealth) => void {
   const registers = [registry];
   const fence = new Gauge({ name: 'longshore_plugin_fence', help: 'How far plugins are shut in on this host', labelNames: ['level'] as const, registers });

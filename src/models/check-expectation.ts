@@ -5,7 +5,7 @@ type ToolEntry = TranscriptEntry & { role: 'tool' };
 
 /**
  * Compares a call's result with what a script expects. `isError` and `text` are about the whole result, other names about the fields of a JSON result.
- * A text written `/…/` is a regular expression, objects may say less than there is. Returns the first difference in words, or undefined.
+ * A string written `/…/` is a regular expression, and objects need not name all fields. Returns the first difference as text, or undefined.
  */
 export function checkExpectation(expected: JsonObject, result: ToolEntry): string | undefined {
   const text = result.content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('\n');

@@ -13,7 +13,7 @@ import { createScriptedModel } from './scripted-model.ts';
 
 /** The models of the agents, by their `model` strings. */
 export interface Models {
-  /** The agent's model. Raises `MODEL_NOT_SUPPORTED` for an unusable string, `MODEL_AUTH` when its key is not set. */
+  /** The agent's model. Fails with `MODEL_NOT_SUPPORTED` for an unusable string, and with `MODEL_AUTH` when its key is not set. */
   get(agent: Agent): Model;
 }
 
@@ -33,7 +33,7 @@ const PROVIDERS: Record<string, Provider> = {
   openai: {
     variable: 'OPENAI_API_KEY',
     keyRequired: true,
-    // A conversation may stay open for longer than the provider keeps answers, so it must not refer to answers stored there.
+    // A conversation may stay open for longer than the provider keeps answers, so it must not refer to answers that the provider stores.
     traits: { optionsKey: 'openai', mediaInToolResults: true, defaults: { store: false } },
     connect: (name, { apiKey, baseUrl }) => createOpenAI({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
   },
@@ -58,7 +58,7 @@ const PROVIDERS: Record<string, Provider> = {
   },
 };
 
-/** Makes the models. Keys are read through `readEnvironment` when an agent's model is first used. */
+/** Creates the models. Keys are read through `readEnvironment` when an agent's model is first used. */
 export function createModels(dependencies: { readEnvironment: (name: string) => string | undefined; log: Logger }): Models {
   const made = new WeakMap<Agent, Model>();
   // Otherwise the library prints its warnings to the console, into the output of commands.

@@ -1,12 +1,12 @@
 import type { NewEvent } from '../store/store.ts';
 import type { ModelDelta } from './model.ts';
 
-/** Deltas gathered before they are written: fast models send hundreds a second. */
+/** Milliseconds in which deltas are collected before they are written: fast models send hundreds a second. */
 const GATHER_MS = 50;
 
 export interface DeltaWriter {
   add: (delta: ModelDelta) => void;
-  /** Writes what is left, and raises the first error of a write. */
+  /** Writes the remaining deltas, and throws the first error of a write. */
   flush(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export function createDeltaWriter(append: (events: NewEvent[]) => Promise<void>,
     gathered = [];
     const events = deltas.map((delta) => ({ ...stamp, type: `${delta.type}.delta` as const, data: { text: delta.text } }));
     if (events.length > 0) writing = writing.then(() => append(events));
-    // The error is raised by `flush`; until then it must not count as unhandled.
+    // `flush` throws the error; until then it must not count as unhandled.
     writing.catch(() => undefined);
     return writing;
   }

@@ -3,7 +3,7 @@ import { excessOf } from '../contracts/foreign-json.ts';
 
 export type LanguageModelOfProvider = Parameters<typeof wrapLanguageModel>[0]['model'];
 
-/** The same model; arguments that the library would overflow the stack with, or take long to parse, are told and become an empty object. */
+/** The same model. Arguments that would overflow the library's stack, or take long to parse, are reported and replaced with an empty object. */
 export function withMeasuredArguments(model: LanguageModelOfProvider, onExcess: (toolCallId: string, excess: string) => void): LanguageModelOfProvider {
   return wrapLanguageModel({
     model,

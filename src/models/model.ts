@@ -2,7 +2,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { AssistantPart, StoredEntry } from '../contracts/transcript.ts';
 import type { Usage } from '../contracts/conversation.ts';
 
-/** A tool as a model is shown it. `name` is the provider-safe alias. */
+/** A tool in the form that a model gets. `name` is the provider-safe alias. */
 export interface ModelTool {
   /** Full id. */
   tool: string;
@@ -24,7 +24,7 @@ export interface ModelRequest {
 
 export type ModelDelta = { type: 'text'; text: string } | { type: 'reasoning'; text: string };
 
-/** What a model said. Tool calls carry the name it used, resolved to full ids where known; their `callId` is made by the caller. */
+/** The answer of a model. Tool calls have the name that the model used, or the full id where it is known; the caller makes their `callId`. */
 export interface ModelAnswer {
   parts: AssistantPart[];
   usage: Usage;

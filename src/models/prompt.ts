@@ -14,12 +14,12 @@ export interface Prompt {
   messages: ModelMessage[];
 }
 
-/** Providers refuse a call without a result, so one that has none is given this. */
+/** Providers refuse a call without a result, so this text stands in for a missing one. */
 const NO_RESULT = 'This call has no result: it was not run, or its result was lost.';
 
 /**
- * Turns a transcript into the messages of a provider. Results follow their calls at once, whatever was noted in between; neighbouring
- * user messages and notes become one message, as some providers insist on taking turns.
+ * Turns a transcript into the messages of a provider. Results follow their calls directly, even when notes lie between them; adjacent
+ * user messages and notes become one message, because some providers require alternating roles.
  */
 export function toMessages(request: Pick<ModelRequest, 'instructions' | 'transcript' | 'tools'>, traits: PromptTraits): Prompt {
   const results = new Map(request.transcript.flatMap(({ entry }) => (entry.role === 'tool' ? [[entry.callId, entry] as const] : [])));

@@ -4,10 +4,10 @@ import { cutMiddle } from '../contracts/visible-text.ts';
 import type { ProviderTraits } from './provider-model.ts';
 
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
-/** Raised by the library before anything was sent: the same request will never be accepted. */
+/** Errors of the library before anything was sent: the same request will never be accepted. */
 const REFUSED_BY_LIBRARY = new Set(['AI_InvalidPromptError', 'AI_InvalidArgumentError', 'AI_UnsupportedFunctionalityError', 'AI_TypeValidationError']);
 
-/** Translates what a provider or its library raised; the key never appears in the message. */
+/** Translates an error of a provider or its library; the key never appears in the message. */
 export function toModelFailure(error: unknown, traits: Pick<ProviderTraits, 'model' | 'variable'>, secret: string): LongshoreError {
   const { model, variable } = traits;
   const values = { model, problem: describe(error, secret) };
@@ -23,7 +23,7 @@ export function toModelFailure(error: unknown, traits: Pick<ProviderTraits, 'mod
 function classify(error: unknown): 'auth' | 'bad-request' | 'rate-limit' | 'unavailable' {
   if (APICallError.isInstance(error)) return classifyStatus(error.statusCode);
   if (AISDKError.isInstance(error) && REFUSED_BY_LIBRARY.has(error.name)) return 'bad-request';
-  // Errors that a provider sends within its stream carry a word instead of a status.
+  // Errors that a provider sends within its stream have a word instead of a status.
   const { type, code } = (error ?? {}) as { type?: unknown; code?: unknown };
   const words = `${String(type)} ${String(code)}`;
   if (/authentication|permission/.test(words)) return 'auth';

@@ -6,27 +6,27 @@ import type { Model, ModelAnswer, ModelDelta, ModelTool } from './model.ts';
 import { toMessages } from './prompt.ts';
 import { toModelFailure } from './provider-failures.ts';
 
-/** Where providers differ. */
+/** The differences between providers. */
 export interface ProviderTraits {
   /** As in the agent's file, `provider/name`. */
   model: string;
   /** Environment variable of the key, for error messages. */
   variable: string;
-  /** Name under which the library takes and gives the provider's own options. */
+  /** Name of the provider's own options in the library. */
   optionsKey: string;
-  /** Whether a tool's result may hold images; otherwise they follow as a user message. */
+  /** Whether a tool's result may contain images; otherwise they follow as a user message. */
   mediaInToolResults: boolean;
-  /** Provider options that hold unless the agent says otherwise. */
+  /** Provider options that apply unless the agent sets others. */
   defaults?: JsonObject;
   /** Marks the end of what the provider may cache. */
   cacheMark?: Record<string, JsonObject>;
 }
 
 const CALL_SETTINGS = new Set(['temperature', 'maxOutputTokens', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'stopSequences', 'seed', 'headers']);
-/** A provider that sends nothing for this long is given up; local models may think for minutes before their first token. */
+/** A request fails when the provider sends nothing for this long; local models may think for minutes before their first token. */
 const SILENCE_MS = 300_000;
 
-/** A model behind a provider's API. Retries are the caller's: one request per `answer`. */
+/** A model behind a provider's API. The caller retries: each `answer` makes one request. */
 export function createProviderModel(settings: { languageModel: LanguageModelOfProvider; traits: ProviderTraits; options: JsonObject; secret: string }): Model {
   const { languageModel, traits, options, secret } = settings;
   const callSettings = Object.fromEntries(Object.entries(options).filter(([name]) => CALL_SETTINGS.has(name)));

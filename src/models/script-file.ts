@@ -30,7 +30,7 @@ const step = z
     calls: calls ?? (tool === undefined ? [] : [{ call: tool, with: input ?? {}, ...(expect && { expect }) }]),
   }));
 const script = z.strictObject({
-  /** Starts again at the first step after the last. */
+  /** Continues with the first step after the last one. */
   repeat: z.boolean().default(false),
   steps: z.array(step).min(1),
 });
@@ -38,7 +38,7 @@ const script = z.strictObject({
 export type Script = z.infer<typeof script>;
 export type ScriptStep = Script['steps'][number];
 
-/** Reads and checks a script; a bad one is a `MODEL_NOT_SUPPORTED` that names file, line, path and problem. */
+/** Reads and checks a script; a bad one fails with `MODEL_NOT_SUPPORTED`, naming file, line, path and problem. */
 export async function readScript(file: string): Promise<Script> {
   const read = readYaml(await readText(file));
   if ('syntax' in read) throw unusable(file, `it is not YAML (${read.syntax})`);

@@ -8,8 +8,8 @@ type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 const DELTA_LENGTH = 16;
 
 /**
- * A model that answers from a file. It keeps no state: where it is in its script follows from the transcript alone, so it may be asked again, by
- * another process, at any time. Before each step it checks what the script expected of the step before; a difference is a `MODEL_SCRIPT_MISMATCH`.
+ * A model that answers from a file. It keeps no state: the transcript alone determines its place in the script, so any process may ask it again
+ * at any time. Before each step, it checks what the script expected of the previous step; a difference fails with `MODEL_SCRIPT_MISMATCH`.
  */
 export function createScriptedModel(file: string): Model {
   return {

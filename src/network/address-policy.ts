@@ -3,39 +3,39 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { failure } from '../contracts/errors.ts';
 
-/** Gives all addresses of a name, as texts. */
+/** Returns all addresses of a name, as strings. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface AddressPolicy {
-  /** Why nothing may be sent to this address, in words; undefined when it may. */
+  /** Why nothing may be sent to this address, as text; undefined when it is allowed. */
   refusalOf(this: void, address: string): string | undefined;
   /**
-   * The addresses of a host, all of them checked: one bad address among good ones refuses the host, or else a resolver could slip it in.
+   * The addresses of a host, all of them checked: one forbidden address refuses the host. Otherwise, a resolver could add one to allowed addresses.
    * @throws NETWORK_REFUSED, also when the name cannot be resolved.
    */
   addressesOf(this: void, host: string): Promise<string[]>;
 }
 
 export interface AddressPolicyOptions {
-  /** For tests and for operators with services of their own: addresses or CIDR ranges that are reached although they are not public. */
+  /** For tests and for operators with services of their own: addresses or CIDR ranges that are allowed although they are not public. */
   allowAddresses?: string[];
-  /** Name of the setting that fills `allowAddresses`; refusals of addresses that are not public point to it. */
+  /** Name of the setting that fills `allowAddresses`; the refusal of an address that is not public names it. */
   setting?: string;
   resolve?: Resolve;
 }
 
-/** Cloud metadata behind a public address, which no range tells. */
+/** Cloud metadata behind a public address, which no range covers. */
 const METADATA = new Set(['168.63.129.16']);
 const V6_GLOBAL = ipaddr.parseCIDR('2000::/3');
 const HOST_NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
-/** A name that ends in a number is an address in disguise: 127.1, 0x7f000001, 017700000001. */
+/** A name that ends in a number is an address in an unusual form: 127.1, 0x7f000001, 017700000001. */
 const NUMERIC = /(^|\.)(0x[0-9a-f]*|\d+)$/;
 
-/** What may be reached from this machine on behalf of others: public unicast addresses, and what the operator adds. */
+/** The addresses that this machine may reach for others: public unicast addresses, and those that the operator adds. */
 export function createAddressPolicy({ allowAddresses = [], setting, resolve = resolveBySystem }: AddressPolicyOptions = {}): AddressPolicy {
   const allowed = allowAddresses.map(parseRange);
   const refusalOf = (text: string): string | undefined => {
-    // A zone (fe80::1%eth0) is only known to this machine.
+    // A zone (fe80::1%eth0) has a meaning only on this machine.
     if (isIP(text) === 0 || text.includes('%')) return 'is not a usable address';
     const address = ipaddr.parse(text);
     if (allowed.some(([base, bits]) => base.kind() === address.kind() && address.match([base, bits]))) return undefined;
@@ -61,12 +61,15 @@ export function createAddressPolicy({ allowAddresses = [], setting, resolve = re
   };
 }
 
-/** The last half of an address of ISATAP, which some machines send on to the IPv4 address that stands in it; it may have any first half. */
+/** The lower half of an ISATAP address, which some machines forward to the IPv4 address that it contains; the upper half may be anything. */
 function carriesIpv4({ parts: [, , , , flags = 0, mark] }: ipaddr.IPv6): boolean {
   return mark === 0x5efe && (flags & ~0x0200) === 0;
 }
 
-/** What is odd about a host as written, in words: only plain lower-case names and plain addresses are taken, so that nothing is read in two ways. */
+/**
+ * What is unusual about a host as written, as text. Only plain lower-case names and plain addresses are accepted, so that no host can be read in two
+ * ways.
+ */
 export function oddityOfHost(host: string): string | undefined {
   if (isIP(host) !== 0) return host.includes('%') ? 'it has a zone' : undefined;
   if (host.endsWith('.')) return 'it ends in a dot';

@@ -5,18 +5,18 @@ import { failure, isFailure } from '../contracts/errors.ts';
 import { createAddressPolicy, oddityOfHost, refused, type AddressPolicy, type AddressPolicyOptions } from './address-policy.ts';
 
 export interface GuardedFetchOptions extends AddressPolicyOptions {
-  /** Exact hosts; `name` allows every port of it, `name:8443` that one. */
+  /** Exact hosts; `name` allows every port of the host, `name:8443` only that port. */
   hosts: string[];
-  /** Of a request with all its redirects. Default 30 000. */
+  /** Time limit of a request with all its redirects. Default 30 000. */
   timeoutMs?: number;
-  /** Of a request's and of an answer's body, after decompression. Default 10 MB. */
+  /** Size limit of a request's and of a response's body, after decompression. Default 10 MB. */
   maxBytes?: number;
 }
 
 export interface GuardedFetch extends AsyncDisposable {
   /**
    * As the standard fetch, with the whole body read before it resolves.
-   * @throws NETWORK_REFUSED for what the policy does not allow, NETWORK_FAILED for what did not work.
+   * @throws NETWORK_REFUSED for what the policy forbids, NETWORK_FAILED for other failures.
    */
   fetch(this: void, url: string | URL, init?: RequestInit): Promise<Response>;
 }
@@ -25,7 +25,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** They choose the server behind a shared address, the framing or a proxy, none of which is the caller's to choose. */
+/** These headers choose the server behind a shared address, the framing or a proxy; a caller must not choose them. */
 const REFUSED_HEADERS = /^(host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|proxy-.*)$/;
 const CREDENTIAL_HEADERS = ['authorization', 'cookie'];
 
@@ -37,12 +37,12 @@ interface Hop {
 }
 
 /**
- * A fetch that reaches listed hosts only, at public addresses only. Names are resolved here, and a connection goes to the very address that was checked,
- * so that a name that changes its mind in between gains nothing; every redirect is judged like a first request.
+ * A fetch that reaches only listed hosts, and only at public addresses. Names are resolved here, and a connection goes to the address that was checked,
+ * so that a name whose address changes in between has no effect; every redirect is checked like a first request.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
-  // As URLs have them.
+  // In lower case, as in URLs.
   const hosts = options.hosts.map((host) => host.toLowerCase());
   const policy = createAddressPolicy(options);
   const agent = new Agent({ connect: { lookup: checkedLookup(policy), timeout: timeoutMs }, keepAliveTimeout: 4_000 });
@@ -80,7 +80,9 @@ async function firstHop(target: string | URL, init: RequestInit, maxBytes: numbe
   return { url, method, headers, body };
 }
 
-/** The text is compared with what was read from it: a host that had to be rewritten (0x7f.1, a wide dot, a tab) was meant to be read in two ways. */
+/**
+ * Compares the text with the parsed URL. A host that the parser had to rewrite (0x7f.1, a wide dot, a tab) can be read in two ways, and is refused.
+ */
 function parseTarget(target: string | URL): URL {
   const text = String(target);
   const written = /^https?:\/\/([^/?#\\]*)(?:[/?#]|$)/i.exec(text)?.[1];
@@ -99,7 +101,7 @@ async function checkHop({ url }: Hop, hosts: string[], policy: AddressPolicy): P
   const oddity = oddityOfHost(host);
   if (oddity) throw refused(host, `of this host name, ${oddity}`);
   if (!isListed(url, hosts)) throw refused(url.host, `only these hosts are allowed: ${hosts.join(', ') || 'none'}`);
-  // A connection to an address asks no resolver, so this is the only place that sees it; names are judged again when they are connected to.
+  // A connection to an address uses no resolver, so the address is checked only here. Names are checked again when they are connected to.
   if (isIP(host) !== 0) await policy.addressesOf(host);
 }
 
@@ -128,7 +130,7 @@ async function send({ url, method, headers, body }: Hop, agent: Agent, signal: A
   }
 }
 
-/** What the check at connection time threw comes wrapped in the library's own errors. */
+/** An error that the check at connection time threw is wrapped in errors of the library. */
 function asFailure(url: URL, error: unknown): unknown {
   for (let at = error as { cause?: unknown } | undefined; at; at = at.cause as typeof at) if (isFailure(at)) return at;
   const { name, message, cause } = error as { name?: string; message?: string; cause?: { message?: string } };
@@ -163,7 +165,7 @@ async function readAll(response: UndiciResponse, url: URL, maxBytes: number, red
   }
   const { status, statusText } = response;
   const headers = new Headers([...response.headers]);
-  // The body is unpacked already.
+  // The body is already decompressed.
   headers.delete('content-encoding');
   headers.delete('content-length');
   const bodyless = status === 204 || status === 205 || status === 304;

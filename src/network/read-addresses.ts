@@ -2,8 +2,8 @@ import { failure } from '../contracts/errors.ts';
 import { createAddressPolicy } from './address-policy.ts';
 
 /**
- * Reads a setting with addresses and ranges that are reached although they are not public, parted by commas.
- * @param name of the setting, for the message.
+ * Reads a setting with addresses and ranges that are allowed although they are not public, separated by commas.
+ * @param name name of the setting, for the message.
  * @throws CONFIG_INVALID
  */
 export function readAddresses(name: string, text = ''): string[] {

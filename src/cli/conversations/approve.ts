@@ -35,7 +35,7 @@ function jsonObject(text: string): JsonObject {
     const value = JSON.parse(text) as unknown;
     if (isObject(value)) return value;
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw new InvalidArgumentError('Give a JSON object.');
 }

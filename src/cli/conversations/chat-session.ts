@@ -6,10 +6,10 @@ import { createEventPrinter } from '../output/event-printer.ts';
 import { loginName } from './login-name.ts';
 
 const PROMPTS = { message: '> ', approval: 'Allow it? y(es, once), a(lways), n(o) > ', paused: 'Paused. Enter goes on, Ctrl-C leaves > ', nothing: '' };
-/** A burst of events asks the person once, when it is over. */
+/** After a burst of events, the person is prompted once. */
 const PROMPT_DELAY_MS = 60;
 
-/** Talks until the person leaves, the input ends and all is answered, or the conversation closes; gives the exit code. */
+/** Runs until the person leaves, the input ends and everything is answered, or the conversation closes. Returns the exit code. */
 export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
   const terminal = cli.in.isTTY === true;
   const state = createChatState();
@@ -62,14 +62,14 @@ export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
   return exitCode;
 }
 
-/** What a line means depends on what the person was asked. */
+/** The meaning of a line depends on what the person was asked. */
 async function takeLine(chat: Chat, state: ChatState, line: string, terminal: boolean): Promise<void> {
   const text = line.trim();
   const wanted = state.wanted();
   if (wanted === 'approval') return answer(chat, state, text);
   if (wanted === 'paused' && text === '') return chat.resume();
   if (text === '') return;
-  // A person who types while the agent works wants to be heard now; lines of a file are messages of their own.
+  // A person who types while the agent works wants to steer it now; lines of a file are separate messages.
   const { turnId } = await chat.send(text, { whenBusy: terminal ? 'steer' : 'queue' });
   state.sent(turnId);
 }
@@ -87,7 +87,7 @@ function createPrompt({ out }: Cli, readline: Interface, state: ChatState, termi
   let isShown = false;
   const clear = () => {
     clearTimeout(timer);
-    // What comes next is written over the prompt, not behind it.
+    // The next output replaces the prompt.
     if (isShown) out.clearLine();
     isShown = false;
   };

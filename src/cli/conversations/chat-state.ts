@@ -4,18 +4,18 @@ import { EXIT } from '../output/cli.ts';
 export interface ChatState {
   inputEnded: boolean;
   follow(event: ConversationEvent): void;
-  /** What the person is asked for now; `nothing` while the agent works. */
+  /** The input that the person is asked for now; `nothing` while the agent works. */
   wanted(): 'message' | 'approval' | 'paused' | 'nothing';
   nextApproval(): { callId: string; hash: string } | undefined;
-  /** Takes an approval as answered before its event says so. */
+  /** Treats an approval as answered before its event arrives. */
   forget(callId: string): void;
-  /** Notes the turn that a message of this session went into. */
+  /** Records the turn that a message of this session belongs to. */
   sent(turnId: string): void;
-  /** With which code to leave once no more input comes; undefined while an answer may still come. */
+  /** The exit code once no more input comes; undefined while an answer may still come. */
   codeAtEndOfInput(terminal: boolean): number | undefined;
 }
 
-/** What a chat knows of its conversation; all of it from the events, so that joining late gives the same. */
+/** The state of a conversation for a chat. It is derived only from events, so that joining late gives the same state. */
 export function createChatState(): ChatState {
   const approvals = new Map<string, { callId: string; hash: string }>();
   const ended = new Set<string>();

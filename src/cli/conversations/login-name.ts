@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 
-/** Who runs this command, as the machine knows them; undefined where it does not, as for a bare number in a container. */
+/** The name of the user who runs this command; undefined when the machine has none, as for a bare number in a container. */
 export function loginName(): string | undefined {
   try {
     return userInfo().username;

@@ -8,7 +8,7 @@ export interface RunOutcome {
   conversationId: string;
   turnId?: string;
   reply: string;
-  /** Why, when the turn did not finish by itself. */
+  /** The reason, when the turn did not finish normally. */
   message?: string;
   usage: Usage;
   toolCalls: ToolCallOutcome[];
@@ -20,7 +20,7 @@ export interface ToolCallOutcome {
   state: 'requested' | 'finished' | 'failed' | 'unknown';
 }
 
-/** Gathers from the events of a turn how it ended. */
+/** Collects from the events of a turn how it ended. */
 export function createRunOutcome(conversationId: string) {
   const usage: Usage = { inputTokens: 0, outputTokens: 0 };
   const calls = new Map<string, ToolCallOutcome>();
@@ -33,7 +33,7 @@ export function createRunOutcome(conversationId: string) {
     return true;
   };
   return {
-    /** True when the turn has come to an end, or to a stop that only a person can end. */
+    /** True when the turn has ended, or has stopped in a way that only a person can end. */
     add(event: ConversationEvent): boolean {
       turnId ??= event.turnId;
       noteCall(calls, event);

@@ -34,7 +34,7 @@ export function runCommand(cli: Cli): Command {
       withClient(cli, async (longshore) => {
         const { message, user, tenant, id, unattended } = options;
         const given = { ...(tenant && { tenant }), ...(id && { conversationId: id }), ...(unattended && { unattended }) };
-        // Nobody is there to close it later.
+        // No process closes the conversation later.
         const closeWhenDone = options.close === true && !options.wait;
         const chat = await longshore.start({ agent, user, message, closeWhenDone, ...given });
         if (options.wait) return await follow(cli, chat, options);
@@ -67,7 +67,7 @@ async function follow(cli: Cli, chat: Chat, { json, close }: RunOptions): Promis
   report(cli, ended, json === true);
 }
 
-/** The sandbox is gone when this returns. */
+/** When this returns, the sandbox is removed. */
 async function closeAndWait(chat: Chat): Promise<void> {
   await chat.close();
   for await (const _ of chat.events());

@@ -70,7 +70,7 @@ function entryLines({ entry, at }: StoredEntry, conversationId: string): string[
   });
 }
 
-/** The lines after the first begin with a margin, so that none of them can be taken for an entry of its own. */
+/** The lines after the first begin with a margin, so that none of them looks like an entry of its own. */
 function said(label: string, text: string): string {
   return `${label}${visibleText(text).replaceAll('\n', `\n${' '.repeat(MARGIN)}`)}`;
 }

@@ -29,7 +29,7 @@ export function devCommand(cli: Cli): Command {
         tellStack(cli, stack, [...agents.keys()]);
         const worker = startDevWorker({ ...stack.config, LONGSHORE_WATCH: 'yes' }, log, await logReader(cli));
         const releaseWorker = cli.onInterrupt(() => worker.stop());
-        // It may have come between the two.
+        // The interruption may have come before this listener was registered.
         if (leaving.signal.aborted) worker.stop();
         cli.exitCode = await worker.ended;
         releaseWorker();
@@ -54,7 +54,7 @@ function tellStack(cli: Cli, { config, uiUrl }: DevStack, agents: string[]): voi
   printLine(cli, 'Talk to one in another terminal: longshore chat. Ctrl-C ends everything here.');
 }
 
-/** A person reads lines; a pipe gets the worker's JSON as it is. */
+/** A person gets readable lines; a pipe gets the worker's JSON unchanged. */
 async function logReader(cli: Cli): Promise<((line: string) => void) | undefined> {
   if (!cli.err.isTTY) return undefined;
   const { createLogReader } = await import('../../setup/read-log.ts');
@@ -62,7 +62,7 @@ async function logReader(cli: Cli): Promise<((line: string) => void) | undefined
   return (line) => cli.err.print(read(line));
 }
 
-/** The UI's port, 1000 above that of Temporal, has to be one as well. */
+/** The port of the UI is 1000 above that of Temporal and must be valid too. */
 function portNumber(text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1 || port > 64_535) throw new InvalidArgumentError('Give a port from 1 to 64535.');

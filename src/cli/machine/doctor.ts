@@ -20,22 +20,22 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 type PresentEngine = Extract<EngineFacts, { outcome: 'present' }>;
 
-/** One finding about this machine; `todo` says what to do when not all is well. */
+/** One finding about this machine; `todo` says what to do when something is wrong. */
 export interface DoctorLine {
   name: string;
-  /** `warning`: Longshore runs, with less than it could have. `missing`: it does not run without. */
+  /** `warning`: Longshore runs, but with fewer abilities. `missing`: it does not run without this. */
   ok: 'ok' | 'warning' | 'missing';
   found: string;
   todo?: string;
 }
 
-/** Looks at everything Longshore needs on this machine; changes nothing and never throws. */
+/** Checks everything that Longshore needs on this machine; changes nothing and never throws. */
 export async function runDoctor(config: Config): Promise<DoctorLine[]> {
   const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), blobLine(config), fenceLine(config)]);
   return [nodeLine(process.versions.node), ...groups.flat(), metricsLine(config)];
 }
 
-/** Where sandboxes do not need Docker, nothing of it is missing. */
+/** When sandboxes do not need Docker, a missing part of Docker is not a problem. */
 async function sandboxLines(config: Config): Promise<DoctorLine[]> {
   const lines = [...(await engineLines(config)), await imageLine(config)];
   const backend = config.LONGSHORE_SANDBOX_BACKEND;
@@ -46,7 +46,7 @@ async function sandboxLines(config: Config): Promise<DoctorLine[]> {
   return [line, ...lines.map((each): DoctorLine => (each.ok === 'missing' ? { ...each, ok: 'warning' } : each))];
 }
 
-/** Judges a Node version, as in `20.19.1`. */
+/** Judges a Node version, such as `20.19.1`. */
 export function nodeLine(version: string): DoctorLine {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const enough = major > 20 || (major === 20 && minor >= 19);
@@ -62,7 +62,7 @@ async function engineLines(config: Config): Promise<DoctorLine[]> {
   return checkpoint === -1 ? lines : lines.with(checkpoint, await tryCheckpoint(config));
 }
 
-/** What an engine says of itself is not enough: whether a sandbox can be put to disk and woken is tried with a tiny one. */
+/** The engine's own report is not enough: a small sandbox is checkpointed and woken as a test. */
 async function tryCheckpoint(config: Config): Promise<DoctorLine> {
   const name = 'Checkpoint';
   const { DOCKER_HOST: host, LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
@@ -77,7 +77,7 @@ async function tryCheckpoint(config: Config): Promise<DoctorLine> {
   }
 }
 
-/** The lines about the Docker engine, from what it says of itself. */
+/** The lines about the Docker engine, from its own report. */
 export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typeof judgeGvisorScript>>): DoctorLine[] {
   if (facts.outcome === 'absent') return [{ name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker, or run: npm run setup' }];
   const { runtimes, experimental, cgroupVersion, version, operatingSystem } = facts;
@@ -100,7 +100,7 @@ export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typ
   ];
 }
 
-/** Which bound holds the files of sandboxes within `diskMb`. Whether a storage that can have quotas was mounted for them shows only when a volume is made. */
+/** The mechanism that keeps the files of sandboxes within `diskMb`. Whether a storage was mounted with quotas is known only when a volume is made. */
 function diskLine({ storageDriver, backingFilesystem, seccomp }: PresentEngine): DoctorLine {
   const name = 'Disk limit';
   const storage = `${storageDriver} on ${backingFilesystem || 'an unknown file system'}`;
@@ -122,7 +122,7 @@ function runtimesLine({ runtimes, gvisorProgram }: PresentEngine, script: 'curre
   return { ...line, ok: 'warning', found: `${line.found} (runsc is ${which})`, todo };
 }
 
-/** Where archived sandboxes go; one outside Postgres is asked what it has. */
+/** The store of archived sandboxes; a store outside Postgres is asked for what it contains. */
 async function blobLine({ LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation, DATABASE_URL: url }: Config): Promise<DoctorLine> {
   const name = 'Blob store';
   if (address === undefined) return { name, ok: 'ok', found: 'Postgres' };
@@ -143,7 +143,7 @@ function metricsLine({ LONGSHORE_METRICS_ADDRESS: address }: Config): DoctorLine
   return { name: 'Metrics', ok: 'ok', found };
 }
 
-/** What keeps third-party plugins in, tried from inside. */
+/** The isolation of third-party plugins, tested from inside. */
 async function fenceLine({ DOCKER_HOST: engine }: Config): Promise<DoctorLine> {
   const fence = await probeFence(undefined, { engine });
   const line = { name: 'Plugin fence', found: describeFence(fence) };
@@ -205,7 +205,7 @@ async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home }: Config)
 }
 
 function messageOf(error: unknown): string {
-  // The advice that comes with the message of the table is given in `todo`.
+  // The advice at the end of the error's message is in `todo`.
   if (isFailure(error) && error.values['problem'] !== undefined) return String(error.values['problem']);
   return error instanceof Error ? error.message : String(error);
 }

@@ -55,10 +55,10 @@ async function build(cli: Cli, names: string[], force: boolean): Promise<void> {
 
 interface Listed {
   name: string;
-  /** `removed`: images of a template that has no file any more. */
+  /** `removed`: images of a template whose file no longer exists. */
   state: 'built' | 'stale' | 'missing' | 'standard' | 'removed';
   image?: string;
-  /** Of all its images, in bytes. */
+  /** Size of all its images, in bytes. */
   size: number;
   pool: number;
   containers: number;

@@ -4,15 +4,15 @@ import { cutMiddle, visibleJson, visibleLine } from '../../contracts/visible-tex
 const LONGEST_INPUT = 600;
 const LONGEST_LINE = 200;
 const RESULT_LINES = 8;
-/** An approval is given for what can be read here, so more is shown of it, and always its end. */
+/** A person approves what is shown here, so more of it is shown, and always its end. */
 const LONGEST_APPROVAL = 8_000;
 
-/** What a call is about to do, in one line: the command, code, path or pattern; other arguments as JSON. */
+/** What a call will do, in one line: the command, code, path or pattern; other arguments as JSON. */
 export function callText(tool: string, given: JsonObject): string {
   return `${visibleLine(tool)}  ${cutMiddle(inputOf(given), LONGEST_INPUT)}`;
 }
 
-/** The arguments that a person is asked to allow: all of them, and of a very long text the beginning, how much is left out, and the end. */
+/** The arguments that a person is asked to allow: all of them; for a very long text the beginning, the length of the omitted part, and the end. */
 export function approvalText(given: JsonObject): string {
   return cutMiddle(visibleJson(given), LONGEST_APPROVAL);
 }
@@ -34,7 +34,7 @@ export interface ShownResult {
   good: boolean;
   /** `exit code 1, 0.2 s`, `12 lines, 0.1 s`, or an answer of one line. */
   headline: string;
-  /** What the call put out, as lines; cut ones say so. */
+  /** The output of the call, as lines; cut lines are marked. */
   output: string[];
 }
 
@@ -42,11 +42,11 @@ interface GivenResult {
   isError: boolean;
   text: string;
   durationMs?: number;
-  /** Where the whole can be read. */
+  /** Where the whole output can be read. */
   where: string;
 }
 
-/** How a call ended. A command's end is told by exit code and time; output comes from its result. */
+/** How a call ended. For a command, exit code and time are shown; the output comes from its result. */
 export function resultOf({ isError, text, durationMs, where }: GivenResult): ShownResult {
   const end = commandEnd(text);
   const time = end?.durationMs ?? durationMs;
@@ -63,7 +63,7 @@ export function resultOf({ isError, text, durationMs, where }: GivenResult): Sho
   return { good, headline: `${endText(end)}${took}${end.problem === undefined ? '' : `. ${visibleLine(end.problem)}`}`, output: [...shown, ...left] };
 }
 
-/** The first and the last lines of a text, each cut where it is very long, and a line about those between. */
+/** The first and the last lines of a text, each cut when it is very long, and a line about those between. */
 function boundedLines(text: string, limit: number, where: string): { shown: string[]; left: string[] } {
   const lines = text.trimEnd().split('\n').map(shownLine);
   if (text.trim() === '') return { shown: [], left: [] };
@@ -75,7 +75,7 @@ export function moreLines(count: number, where: string): string {
   return `… ${count} more ${count === 1 ? 'line' : 'lines'}: ${where}`;
 }
 
-/** A line of output, in one line of the terminal or a few. */
+/** A line of output; it takes one line of the terminal or a few. */
 export function shownLine(line: string): string {
   return cutMiddle(visibleLine(line), LONGEST_LINE);
 }
@@ -91,7 +91,7 @@ interface CommandEnd {
   durationMs?: number;
 }
 
-/** Results of commands and code begin so; that of a long one is cut in its middle and is no JSON any more. */
+/** Results of commands and code begin like this. A long result is cut in its middle and is then no longer valid JSON. */
 const BEGINNING = /^\{"status":"(?<status>\w+)"(?:,"exitCode":(?<exitCode>\d+))?(?:,"signal":"(?<signal>\w+)")?,"(?:stdout|problem|durationMs|executionCount)"/;
 
 function commandEnd(text: string): CommandEnd | undefined {
@@ -116,7 +116,7 @@ function parsed(text: string): Record<string, unknown> {
       const value = JSON.parse(json) as unknown;
       if (isObject(value)) return value;
     } catch {
-      // Cut in its middle.
+      // The JSON was cut in its middle.
     }
   }
   return {};

@@ -4,13 +4,13 @@ import type { Config } from '../../platform/config.ts';
 import { visibleJson, visibleLine } from '../../contracts/visible-text.ts';
 import type { Output, OutputStream } from './terminal.ts';
 
-/** The streams of the process as they are; commands get them as `Output`. */
+/** The raw streams of the process; commands get them as `Output`. */
 export interface CliProcess extends Omit<Cli, 'out' | 'err'> {
   out: OutputStream;
   err: OutputStream;
 }
 
-/** What a command may touch of its process; tests give their own. */
+/** The parts of the process that a command may use; tests pass their own. */
 export interface Cli {
   out: Output;
   err: Output;
@@ -19,7 +19,7 @@ export interface Cli {
   connect(options?: ConnectOptions): Promise<Longshore>;
   /** Calls `listener` at every Ctrl-C, SIGTERM and SIGHUP until the returned function is called; without one, they end the process. */
   onInterrupt(listener: () => void): () => void;
-  /** Code the process is to end with; 0 until a command says otherwise. */
+  /** Exit code of the process; 0 until a command sets another one. */
   exitCode: number;
 }
 
@@ -29,7 +29,7 @@ export function printLine(cli: Cli, text = ''): void {
   cli.out.print(`${text}\n`);
 }
 
-/** A line of which parts are from elsewhere: none of them can begin a line of its own. */
+/** Prints one line that contains untrusted parts: none of them can begin a line of its own. */
 export function printFact(cli: Cli, text: string): void {
   printLine(cli, visibleLine(text));
 }
@@ -38,17 +38,17 @@ export function printJson(cli: Cli, value: unknown): void {
   cli.out.printJson(`${visibleJson(value, 2)}\n`);
 }
 
-/** One JSON value in one line, for those who read line by line. */
+/** Prints one JSON value in one line, for programs that read line by line. */
 export function printJsonLine(cli: Cli, value: unknown): void {
   cli.out.printJson(`${visibleJson(value)}\n`);
 }
 
-/** For what is about the command and not its result. */
+/** Prints text about the command that is not its result. */
 export function printError(cli: Cli, text: string): void {
   cli.err.print(`${text}\n`);
 }
 
-/** Opens a client for one piece of work and closes it, whatever comes. */
+/** Opens a client for one piece of work and always closes it. */
 export async function withClient(cli: Cli, work: (longshore: Longshore) => Promise<void>, options?: ConnectOptions): Promise<void> {
   await using longshore = await cli.connect(options);
   await work(longshore);

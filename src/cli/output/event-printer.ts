@@ -2,7 +2,7 @@ import type { ConversationEvent } from '../../contracts/events.ts';
 import type { Cli } from './cli.ts';
 import { createNarration } from './narrate.ts';
 
-/** Prints events for a person as they come: the agent's words as it speaks, its tool calls and their results. */
+/** Prints events for a person as they come: the agent's text as it is written, its tool calls and their results. */
 export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void {
   const narrate = createNarration();
   let isMidLine = false;
@@ -22,7 +22,7 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
       attempt = event.attempt;
       return speak(event.data.text);
     }
-    // The person has just typed it.
+    // The person has just typed this message.
     if (event.type === 'message.received') return undefined;
     if (event.type === 'step.finished') attempt = undefined;
     if (event.type === 'turn.finished' && event.data.outcome === 'finished') return say('');

@@ -21,9 +21,9 @@ const AWAY_CODES = new Set<ErrorCode>([
   'IMAGE_NOT_FOUND',
 ]);
 
-/** The exit code that an error stands for; the same for every command. */
+/** The exit code for an error; the same for every command. */
 export function exitCodeOf(error: unknown): number {
-  // Help and version reach us as errors too, with the code 0.
+  // Commander throws help and version as errors too, with the code 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (!isFailure(error)) return EXIT.failed;
   if (USAGE_CODES.has(error.code)) return EXIT.usage;

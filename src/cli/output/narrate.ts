@@ -3,7 +3,7 @@ import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
 import { approvalText, callText, moreLines, resultOf, shownLine } from './call-text.ts';
 
-/** What a line is about; readers choose labels and colours by it. */
+/** The kind of a line; readers choose labels and colours by it. */
 export type NarratedKind = 'user' | 'call' | 'output' | 'good' | 'bad' | 'note';
 /** One or more lines that can be printed as they are. */
 export interface Narrated {
@@ -11,18 +11,18 @@ export interface Narrated {
   text: string;
 }
 
-/** Lines of output shown of one call while it runs. */
+/** Most lines of output that are shown of one call while it runs. */
 const OUTPUT_LINES = 24;
 
 interface FollowedCall {
-  /** The line that each stream has not ended yet. */
+  /** The unfinished line of each stream. */
   partial: Record<'stdout' | 'stderr', string>;
   lines: number;
 }
 
 /**
- * Tells events for a person: calls with their command, output as it comes (bounded, with where the rest is), exit code and time. The agent's own words
- * are left to the reader, who may want them as they come or as paragraphs.
+ * Describes events for a person: calls with their command, output as it comes (bounded, with the place of the rest), exit code and time. The caller handles
+ * the agent's own text, since it may want it as it comes or as paragraphs.
  */
 export function createNarration(): (event: ConversationEvent) => Narrated[] {
   const calls = new Map<string, FollowedCall>();
@@ -36,7 +36,7 @@ export function createNarration(): (event: ConversationEvent) => Narrated[] {
   };
 }
 
-/** What a person is told of an event; of the others nothing. */
+/** The description of each event; other events are not shown. */
 const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narrated | undefined } = {
   'message.received': (data) => ({ kind: 'user', text: visibleText(data.text) }),
   'tool.requested': (data) => ({
@@ -67,7 +67,7 @@ const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narra
   note: (data) => ({ kind: 'note', text: `note: ${visibleText(data.text)}` }),
 };
 
-/** Whole lines only: a carriage return or a code of a terminal may come in pieces. */
+/** Shows whole lines only: a carriage return or an escape code of a terminal may arrive in pieces. */
 function outputOf(calls: Map<string, FollowedCall>, { callId, stream, text }: EventData['tool.output']): Narrated[] {
   const call = calls.get(callId) ?? { partial: { stdout: '', stderr: '' }, lines: 0 };
   calls.set(callId, call);
@@ -96,7 +96,7 @@ function resultLines(calls: Map<string, FollowedCall>, event: EventOf<'tool.fini
   const { callId, tool, isError, text, durationMs } = event.data;
   const followed = calls.delete(callId);
   const { good, headline, output } = resultOf({ isError, text, durationMs, where: whereOf(event) });
-  // What a command put out has been told as it came.
+  // The output of a command was shown as it came.
   const body = followed ? [] : output.map((line): Narrated => ({ kind: 'output', text: `  │ ${line}` }));
   return [...body, { kind: good ? 'good' : 'bad', text: `${good ? '✓' : '✗'} ${visibleLine(tool)}  ${headline}` }];
 }

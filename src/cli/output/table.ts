@@ -3,7 +3,7 @@ import { printLine, type Cli } from './cli.ts';
 
 /** Columns as wide as their widest cell. */
 export function printTable(cli: Cli, head: string[], rows: string[][]): void {
-  // A line break in a cell would make a line that looks like another row.
+  // A line break in a cell would start a line that looks like another row.
   const lines = [head, ...rows.map((row) => row.map(visibleLine))];
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   for (const line of lines) {

@@ -5,27 +5,27 @@ import { visibleText } from '../../contracts/visible-text.ts';
 
 export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
 
-/** Where a command prints. The only way for text to a terminal: what others wrote is shown and never obeyed. */
+/** Where a command prints. All text for a terminal goes through it: untrusted text is shown and never interpreted. */
 export interface Output {
   readonly isTTY: boolean;
-  /** Prints text as `visibleText` shows it; a line of more than 20,000 characters is cut, and says so. */
+  /** Prints text as `visibleText` shows it; a line of more than 20,000 characters is cut and marked. */
   print(text: string): void;
-  /** Prints JSON lines, which have their escapes already, whatever their length. */
+  /** Prints JSON lines of any length, which are already escaped. */
   printJson(json: string): void;
-  /** Goes back to the beginning of the line and clears it; on terminals only. */
+  /** Returns to the beginning of the line and clears it; only on terminals. */
   clearLine(): void;
   /**
-   * Writes what a program puts out, and waits where the reader is slow. A terminal gets it as `visibleText`, so does everything else with `escape: 'always'`;
-   * `never` is for people who ask for the bytes.
+   * Writes the output of a program, and waits when the reader is slow. A terminal gets it as `visibleText`, and so does every other stream with
+   * `escape: 'always'`; `never` is for people who request the raw bytes.
    */
   program(escape: 'on-terminal' | 'always' | 'never'): ProgramWriter;
-  /** The stream itself, for what drives a terminal: readline, and terminals of sandboxes that a person asked for. */
+  /** The stream itself, for code that drives a terminal: readline, and terminals of sandboxes that a person requested. */
   readonly stream: OutputStream;
 }
 
 export interface ProgramWriter {
   put(chunk: Uint8Array): Promise<void>;
-  /** Writes what was held back of a character or a line break that never came. */
+  /** Writes the remaining part of an incomplete character or line break. */
   end(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ function rawWriter(stream: Writable): ProgramWriter {
   return { put: (chunk) => writeTo(stream, chunk), end: async () => undefined };
 }
 
-/** Characters and line breaks may come in two pieces. */
+/** Characters and line breaks may arrive in two pieces. */
 function visibleWriter(stream: Writable): ProgramWriter {
   const decoder = new StringDecoder('utf8');
   let held = '';
@@ -69,7 +69,7 @@ function visibleWriter(stream: Writable): ProgramWriter {
   };
 }
 
-/** Waits where the reader is slow; one that has closed its end gets nothing more. */
+/** Waits when the reader is slow; a reader that has closed its end gets nothing more. */
 async function writeTo(stream: Writable, chunk: Uint8Array | string): Promise<void> {
   if (stream.destroyed || chunk.length === 0 || stream.write(chunk)) return;
   const gone = new AbortController();

@@ -7,14 +7,14 @@ import { permissionsOf } from '../../plugins/manager/permissions-of.ts';
 import { loadSource } from '../../plugins/manager/plugin-source.ts';
 import { EXIT, printFact, printJson, type Cli } from '../output/cli.ts';
 
-/** Loads as a worker does, with nothing of the worker's: no configuration, no variables, no `load`. @throws what is wrong with the plugin */
+/** Loads a plugin as a worker does, but without the worker's configuration, variables and `load`. @throws the error of the plugin */
 export async function checkPlugin(cli: Cli, name: string, json: boolean): Promise<void> {
   const directory = process.cwd();
   await using isolates = await openIsolates({
     log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }),
     weaklyFenced: cli.config().LONGSHORE_WEAKLY_FENCED_PLUGINS,
   });
-  // What looks like a path is one; agents write it with ./ before it.
+  // A name that looks like a path is a path; agents write it with ./ before it.
   const located = isPath(name) || name.startsWith('@') ? name : name.includes('/') ? `./${name}` : await pathOrPackage(name, directory);
   await using loaded = await loadSource({ name: located, pins: [] }, { directory, hostPlugins: [], isolates });
   const digest = await digestOf(await rootOf(located, directory)).catch((error: unknown) => `none: ${(error as Error).message}`);

@@ -29,7 +29,7 @@ function showConfig(cli: Cli, { config, configVersion, configProblem }: PluginSt
   printJson(cli, json ? { config, configVersion, ...(configProblem !== undefined && { configProblem }) } : config);
 }
 
-/** A change of single keys was made of what was read: nobody else's change may be lost by it. */
+/** A change of single keys is based on the version that was read, so that it does not overwrite another caller's change. */
 function versionFor({ configVersion }: PluginState, { replace, ifVersion }: ConfigOptions): { ifVersion?: number } {
   if (ifVersion !== undefined) return { ifVersion };
   return replace === undefined ? { ifVersion: configVersion } : {};

@@ -19,7 +19,7 @@ export async function grantPermissions(cli: Cli, longshore: Longshore, id: strin
   await tell(cli, longshore, id, { json, verb: 'granted', permissions: granted });
 }
 
-/** Without any permission all grants are taken away. */
+/** Without any permission, all grants are revoked. */
 export async function revokePermissions(cli: Cli, longshore: Longshore, id: string, { json = false, ...permissions }: GrantOptions): Promise<void> {
   const revoked = await longshore.plugins.revoke(id, Object.keys(permissions).length > 0 ? permissions : undefined);
   await tell(cli, longshore, id, { json, verb: 'revoked', permissions: revoked });

@@ -25,7 +25,7 @@ export const DIALECTS = Object.keys(TEMPLATES) as NewDialect[];
 const IN_CHECKOUT = import.meta.url.endsWith('.ts');
 const ID = /^[a-z][a-z0-9-]{0,39}$/;
 
-/** Writes a plugin with its test. Never writes over anything. */
+/** Writes a plugin with its test. Never overwrites a file. */
 export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, parent: string): Promise<void> {
   if (!ID.test(id)) {
     const problem = `"${id}" is not usable`;
@@ -47,7 +47,7 @@ export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, paren
   const made: Made = {
     id,
     directory,
-    // Named by its path, since newer versions of Node take no directory there.
+    // The test is named by its path, since newer versions of Node do not accept a directory here.
     test: join(directory, files.map(([name]) => name).find((name) => name.includes('.test.')) ?? ''),
     fromAgents: asPath(relative(agents, directory)),
   };
@@ -83,7 +83,7 @@ function serverHints({ id, directory, test, fromAgents }: Made): string[] {
   ];
 }
 
-/** As agents write it: what begins with neither ./ nor ../ is a package there. */
+/** The path as agents write it: a name that begins with neither ./ nor ../ is a package there. */
 function asPath(path: string): string {
   const written = path.split(sep).join('/');
   return /^\.{0,2}\//.test(written) ? written : `./${written}`;

@@ -81,7 +81,7 @@ function addChanges(command: Command, cli: Cli): void {
     .option('--json', 'as JSON')
     .action((ids: string[], { json = false }: Json) =>
       lazily(cli, async (longshore) => {
-        // All of them are known before the first is touched.
+        // All plugins are looked up before the first one is reloaded.
         const states = await Promise.all(ids.map((id) => longshore.plugins.get(id)));
         for (const id of ids) await longshore.plugins.reload(id);
         const names = ids.join(', ');
@@ -112,7 +112,7 @@ function addGrants(command: Command, cli: Cli): void {
   }
 }
 
-/** All of it is in Postgres; Temporal may be away. */
+/** All of this is in Postgres, so Temporal need not be available. */
 function lazily(cli: Cli, work: (longshore: Longshore) => Promise<void>): Promise<void> {
   return withClient(cli, work, { lazy: true });
 }

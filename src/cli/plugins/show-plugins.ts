@@ -16,7 +16,7 @@ export async function listPlugins(cli: Cli, longshore: Longshore, json: boolean)
   printTable(cli, ['PLUGIN', 'VERSION', 'DIALECT', 'HEALTH', 'TOOLS', 'PERMISSIONS', 'NOTE'], rows);
 }
 
-/** What workers say that are there; where none is, what they said last. */
+/** The reports of present workers; when no worker is present, the last reports. */
 function heardOf({ reports }: PluginState): PluginState['reports'] {
   const present = reports.filter(({ away }) => !away);
   return present.length > 0 ? present : reports;
@@ -27,7 +27,7 @@ function stateOf({ health, asleep, away }: PluginState['reports'][number]): stri
   return asleep ? 'sleeping' : health;
 }
 
-/** What becomes of a change, for the end of a sentence. */
+/** Who applies a change, as the end of a sentence. */
 export function whoFollows(...states: PluginState[]): string {
   return states.some(({ reports }) => reports.some(({ away }) => !away))
     ? 'the workers follow within seconds'
@@ -36,7 +36,7 @@ export function whoFollows(...states: PluginState[]): string {
 
 const NOTE_LENGTH = 100;
 
-/** The first thing that is worth looking at. */
+/** The most important problem of the plugin. */
 function noteOf(state: PluginState): string {
   const { configProblem } = state;
   const reports = heardOf(state);
@@ -62,7 +62,7 @@ function shown(permissions: object): string {
   return Object.keys(permissions).length === 0 ? 'none' : JSON.stringify(permissions);
 }
 
-/** Of a version that could not take the place of the one at work, what is denied may be no part of what is asked for. */
+/** When a newer version could not replace the running one, its denied permissions need not be among those that the running one asks for. */
 function permissionLines({ permissions, ungranted = {}, denied }: PluginState['reports'][number]): string[] {
   const granted = Object.entries(permissions).flatMap(([name, value]) => {
     const refused = (ungranted[name] ?? []) as string[];

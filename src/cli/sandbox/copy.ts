@@ -27,7 +27,7 @@ export function copyCommand(cli: Cli): Command {
     .action((from: string, to: string, { force = false }: CopyOptions) => copy(cli, placeOf(from), placeOf(to), force));
 }
 
-/** Ids have a prefix, so that a path here may hold a colon. */
+/** Ids have a prefix, so that a local path may contain a colon. */
 function placeOf(text: string): Place {
   const [, id, path = ''] = /^((?:sbx|conv)_[A-Za-z0-9_.-]+):(.*)$/s.exec(text) ?? [];
   if (id === undefined) return { where: 'here', path: text };
@@ -71,12 +71,12 @@ async function download(handle: SandboxHandle, from: string, to: string, onBytes
   return oneFile(onBytes, (options) => handle.downloadFile(from, target, options));
 }
 
-/** Whether the copy goes below its target, under the name that it has. */
+/** Whether the copy is placed inside its target, under its own name. */
 function namedBelow(isDirectory: boolean, from: string, to: string): boolean {
   return (isDirectory || to.endsWith('/')) && !/(^|\/)\.$/.test(from);
 }
 
-/** What a path of the sandbox leads to; links are followed. */
+/** The type of the file that a path of the sandbox leads to; links are followed. */
 async function kindInside(handle: SandboxHandle, path: string): Promise<'directory' | 'file' | undefined> {
   const info = await handle.fileInfo(path);
   if (info?.type !== 'link') return info && (info.type === 'directory' ? 'directory' : 'file');

@@ -1,7 +1,7 @@
 const CTRL_BRACKET = 0x1d;
 const [TILDE, DOT, RETURN, NEWLINE] = [0x7e, 0x2e, 0x0d, 0x0a];
 
-/** Finds in what is typed the keys that let go of a terminal: Ctrl-], or `~.` at the beginning of a line, where `~~` is one `~`. */
+/** Finds the keys that detach from a terminal in the typed input: Ctrl-], or `~.` at the beginning of a line, where `~~` is one `~`. */
 export function createDetachKeys(): { take(bytes: Uint8Array): { pass: Buffer; detach: boolean } } {
   let state: 'line' | 'start' | 'tilde' = 'start';
   return {
@@ -10,7 +10,7 @@ export function createDetachKeys(): { take(bytes: Uint8Array): { pass: Buffer; d
       for (const byte of bytes) {
         if (byte === CTRL_BRACKET || (state === 'tilde' && byte === DOT)) return { pass: Buffer.from(pass), detach: true };
         if (state === 'start' && byte === TILDE) {
-          // Held back until the next key tells what it means.
+          // Held back until the next key decides its meaning.
           state = 'tilde';
           continue;
         }

@@ -18,7 +18,7 @@ interface ExecOptions {
   force?: boolean;
 }
 
-/** More than that of either stream is counted and not shown. */
+/** Output beyond this limit, per stream, is counted and not shown. */
 const MAX_OUTPUT_BYTES = 1024 ** 3;
 const TIMED_OUT = 124;
 const SIGNALS: Record<string, number> = {
@@ -74,7 +74,7 @@ async function follow(cli: Cli, handle: SandboxHandle, command: string, options:
   let interrupts = 0;
   const release = cli.onInterrupt(() => {
     interrupts += 1;
-    // It may not have begun, or have ended.
+    // The command may not have begun, or may have ended.
     handle.kill(execId, interrupts === 1 ? 'SIGINT' : 'SIGTERM').catch(() => undefined);
   });
   try {
@@ -90,7 +90,7 @@ async function follow(cli: Cli, handle: SandboxHandle, command: string, options:
     return interrupts > 0 ? EXIT.interrupted : codeOf(result);
   } finally {
     release();
-    // An input that nobody ends would keep this process.
+    // An input that no process closes would keep this process alive.
     if (!cli.in.isTTY) cli.in.destroy();
   }
 }
@@ -113,7 +113,7 @@ function tellLimits(cli: Cli, { limit, status, stdout, stderr }: CommandResult):
   }
 }
 
-/** As shells tell how a command ended. */
+/** The exit code of a command's end, as shells return it. */
 export function codeOf({ status, exitCode, signal }: { status: CommandResult['status']; exitCode?: number; signal?: string }): number {
   if (status === 'timeout') return TIMED_OUT;
   return exitCode ?? 128 + (SIGNALS[signal ?? ''] ?? 0);

@@ -10,7 +10,7 @@ export async function ownerOf({ store }: Pick<Desk, 'store'>, row: SandboxRow): 
   return conversation?.state === 'closed' ? undefined : conversation;
 }
 
-/** Refuses to wake what a pause holds: the frozen command would go on. @throws SANDBOX_HELD, SANDBOX_DESTROYED, INVALID_ARGUMENT */
+/** Refuses to wake a sandbox that a pause holds: the frozen command would continue. @throws SANDBOX_HELD, SANDBOX_DESTROYED, INVALID_ARGUMENT */
 export async function checkVisit(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
   const { sandboxId, conversationId = '' } = row;
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
@@ -25,7 +25,7 @@ export async function checkVisit(desk: Desk, row: SandboxRow, force: boolean): P
   });
 }
 
-/** Refuses to put to rest what a conversation works in: its commands would stand still or end. @throws SANDBOX_HELD */
+/** Refuses to put a sandbox to rest while a conversation works in it: its commands would stop or end. @throws SANDBOX_HELD */
 export async function checkRest(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
   refuseWarm(row);
   const owner = force ? undefined : await ownerOf(desk, row);
@@ -39,7 +39,7 @@ export async function checkRest(desk: Desk, row: SandboxRow, force: boolean): Pr
   });
 }
 
-/** A sandbox that goes while its conversation is open takes the conversation's files with it. @throws SANDBOX_HELD */
+/** Refuses to remove a sandbox of an open conversation: the conversation's files would be lost. @throws SANDBOX_HELD */
 export async function checkRemoval(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
   const owner = force ? undefined : await ownerOf(desk, row);
   if (!owner) return;
@@ -52,7 +52,7 @@ export async function checkRemoval(desk: Desk, row: SandboxRow, force: boolean):
   });
 }
 
-/** Whoever keeps it would find it in a state that no conversation can take it over in. */
+/** A warm sandbox belongs to a pool, and in another state no conversation could claim it. */
 function refuseWarm({ sandboxId, state }: SandboxRow): void {
   if (state !== 'warm') return;
   throw failure('INVALID_ARGUMENT', { what: sandboxId, problem: 'it is kept ready for a conversation', fix: 'Wait until one has taken it over' });

@@ -64,7 +64,7 @@ function shortCommand(command: string): string {
   return line.length > COMMAND_LENGTH ? `${line.slice(0, COMMAND_LENGTH - 1)}…` : line;
 }
 
-/** Ctrl-C lets go of the command, which runs on. */
+/** Ctrl-C detaches from the command, which continues. */
 async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, fromStderr, raw }: LogsOptions): Promise<void> {
   if (!(await handle.execs()).some((exec) => exec.execId === execId)) throw failure('EXEC_NOT_FOUND', { execId, sandboxId: handle.sandboxId });
   const at = { stdout: from, stderr: fromStderr };

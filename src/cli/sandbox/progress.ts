@@ -2,7 +2,7 @@ import type { Cli } from '../output/cli.ts';
 
 const EVERY_MS = 200;
 
-/** A line with the bytes so far, where somebody sits before it; gone when it is disposed of. */
+/** Shows a line with the bytes so far when stderr is a terminal; removes it when disposed of. */
 export function createProgress({ err }: Cli): { add(bytes: number): void; [Symbol.dispose](): void } {
   let total = 0;
   let shownAtMs = 0;

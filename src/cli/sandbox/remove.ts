@@ -39,11 +39,11 @@ function isSnapshot(id: string): boolean {
   return id.startsWith('snap_');
 }
 
-/** All are looked at before the first is removed. */
+/** All are checked before the first one is removed. */
 async function checkOne(desk: Desk, id: string, { force = false }: RemoveOptions): Promise<void> {
   if (!isSnapshot(id)) {
     const row = await findSandbox(desk, id);
-    // That of a conversation is named by its own id, so that nobody takes it for the conversation.
+    // The sandbox of a conversation must be named by its own id, so that no one confuses it with the conversation.
     if (row.sandboxId !== id) throw failure('SANDBOX_NOT_FOUND', { sandboxId: id });
     return checkRemoval(desk, row, force);
   }

@@ -3,7 +3,10 @@ import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { ownerOf } from './held.ts';
 import type { Desk } from './with-sandboxes.ts';
 
-/** Lets a sandbox rest as it was found: whoever put it to rest does not look at it again. What runs in it, or is at work in it by now, is not ended. */
+/**
+ * Returns a sandbox to the tier in which it was found, because no process will put it to rest later. Commands that run in it, or a conversation that now works
+ * in it, are not stopped.
+ */
 export async function restAgain(desk: Desk, { sandboxId, state, paused }: SandboxRow, handle: SandboxHandle): Promise<void> {
   if (!(await isFree(desk, sandboxId))) return;
   const { sandboxes } = desk;
@@ -24,7 +27,7 @@ export async function restAgain(desk: Desk, { sandboxId, state, paused }: Sandbo
   }
 }
 
-/** Whether it runs and its conversation is not at work in it. */
+/** True when it is running and its conversation is not working in it. */
 async function isFree(desk: Desk, sandboxId: string): Promise<boolean> {
   const row = await desk.store.sandboxes.get(sandboxId);
   return row?.state === 'running' && (await ownerOf(desk, row))?.state !== 'running';

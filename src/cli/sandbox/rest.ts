@@ -12,7 +12,7 @@ type Move = (desk: Desk, sandboxId: string, options: { otherwise: 'stop' | 'stay
 
 const KEEP = ['--keep-processes', 'leave it as it is where its processes would end'] as const;
 
-/** One command for each tier that a sandbox can be brought to. */
+/** One command for each tier to which a sandbox can be moved. */
 export function restCommands(cli: Cli): Command[] {
   const rest = (name: string, description: string, move: Move) =>
     new Command(name)

@@ -15,7 +15,7 @@ interface ShellOptions {
   force?: boolean;
 }
 
-/** Shown of what a terminal has put out before somebody attaches to it again. */
+/** Amount of a terminal's earlier output that is shown when a person attaches to it again. */
 const SHOWN_AGAIN_BYTES = 16_384;
 const LARGEST = 1000;
 
@@ -37,7 +37,7 @@ export function shellCommand(cli: Cli): Command {
 }
 
 async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined, options: ShellOptions): Promise<void> {
-  // A person asked for a terminal, so what is in the sandbox drives theirs.
+  // A person requested a terminal, so the sandbox's output controls the person's terminal.
   const screen = cli.out.program('never');
   const onData = (chunk: Buffer) => screen.put(chunk);
   const pty = options.attach === undefined ? await open(cli, handle, onData, command, options) : await attach(handle, options.attach, onData);
@@ -64,11 +64,11 @@ async function attach(handle: SandboxHandle, ptyId: string, onData: (chunk: Buff
   return handle.attachPty(ptyId, { onData, from: Math.max(0, known.stdoutBytes - SHOWN_AGAIN_BYTES) });
 }
 
-/** Joins our terminal to that of the sandbox until it is cut: keys as they are typed, and every new size. */
+/** Connects this terminal to that of the sandbox until it is cut: keys as they are typed, and every new size. */
 function connect(cli: Cli, pty: Pty): { cut(): void } {
   const keys = createDetachKeys();
   const { inTurn } = createTurns();
-  // In their order, and what cannot be sent any more is of no use: the terminal has ended.
+  // Input is sent in order. A failure is ignored: the terminal has ended.
   const send = (work: () => Promise<void>) => void inTurn(work).catch(() => undefined);
   const onKeys = (bytes: Buffer) => {
     const { pass, detach } = keys.take(bytes);

@@ -32,7 +32,7 @@ async function gather(desk: Desk, row: SandboxRow) {
   return { ...row, tier, ...(owner && { conversation: owner.state }), snapshots, ...(sample && { sample }), stateMs };
 }
 
-/** Checked against the engine, where it is that of this host. */
+/** Checked against the engine, if the sandbox is on this host. */
 async function tierOf({ sandboxes }: Desk, { sandboxId, state }: SandboxRow): Promise<string> {
   return sandboxes.tier(sandboxId).catch((error: unknown) => {
     if (isFailure(error, 'SANDBOX_UNREACHABLE')) return state;
@@ -87,7 +87,7 @@ function useOf({ at, cpus, memoryBytes, diskBytes, processes }: NonNullable<Fact
 
 const MEBIBYTE = 1024 * 1024;
 
-/** As in `2d 3h`, `5m 7s`. */
+/** Formats a time span, such as `2d 3h` or `5m 7s`. */
 function spanOf(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1000);
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];

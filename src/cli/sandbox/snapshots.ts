@@ -8,7 +8,7 @@ import { printTable } from '../output/table.ts';
 import { wholeNumber } from '../output/whole-number.ts';
 import { findSandbox, withSandboxes } from './with-sandboxes.ts';
 
-/** Copies of sandboxes: made, listed, and made into sandboxes again. */
+/** Creates, lists and restores copies of sandboxes. */
 export function snapshotCommands(cli: Cli): Command[] {
   return [
     new Command('snapshot')

@@ -11,25 +11,25 @@ import { printError, type Cli } from '../output/cli.ts';
 import { checkVisit } from './held.ts';
 import { restAgain } from './rest-again.ts';
 
-/** What the commands about sandboxes work with. */
+/** The resources of the commands about sandboxes. */
 export interface Desk {
   config: Config;
   store: Store;
   sandboxes: Sandboxes;
 }
 
-/** Opens database and engine for one piece of work and lets go of them, whatever comes. */
+/** Opens database and engine for one piece of work and always closes them. */
 export async function withSandboxes<T>(cli: Cli, work: (desk: Desk) => Promise<T>): Promise<T> {
   const config = cli.config();
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
-  // Loaded here: other commands need neither.
+  // Loaded here, since other commands need neither of them.
   const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../store/open-store.ts'), import('../../sdk/backends.ts')]);
   await using store = await openStore({ url: config.DATABASE_URL, log, poolSize: 3, blobs: config });
   await using sandboxes = await createSandboxes({ config, store, log, role: 'visitor' });
   return await work({ config, store, sandboxes });
 }
 
-/** The sandbox of that id, or of the conversation of that id. @throws SANDBOX_NOT_FOUND */
+/** The sandbox with that id, or the sandbox of the conversation with that id. @throws SANDBOX_NOT_FOUND */
 export async function findSandbox({ store }: Pick<Desk, 'store'>, id: string): Promise<SandboxRow> {
   const row = (await store.sandboxes.get(id)) ?? (await store.sandboxes.ofConversation(id));
   if (row) return row;
@@ -37,13 +37,13 @@ export async function findSandbox({ store }: Pick<Desk, 'store'>, id: string): P
 }
 
 export interface Visit {
-  /** Even where the conversation that has it would notice. */
+  /** Continue even when this affects the conversation that has the sandbox. */
   force: boolean;
 }
 
 /**
- * Works in a sandbox, which wakes for that and rests again afterwards as it was found, unless its conversation has come to use it or
- * something runs in it that would end.
+ * Works in a sandbox. The sandbox wakes for that and returns to its former tier afterwards, unless its conversation has started to use it or
+ * something that would end runs in it.
  */
 export async function visit(cli: Cli, id: string, { force }: Visit, work: (handle: SandboxHandle) => Promise<void>): Promise<void> {
   await withSandboxes(cli, async (desk) => {
@@ -61,7 +61,7 @@ export async function visit(cli: Cli, id: string, { force }: Visit, work: (handl
   });
 }
 
-/** A secret that this process's environment lacks is not to be had here; commands that need it run in the worker. */
+/** Leaves out secrets that this process's environment does not have; commands that need them run in the worker. */
 function optionsHere(options: SandboxOptions): SandboxOptions {
   const { secrets = {}, ...rest } = options;
   const known = Object.entries(secrets).filter(([name, text]) => 'values' in resolveReferences({ [name]: text }, readEnvironment));

@@ -14,7 +14,7 @@ export async function createSchedule(
   longshore: Longshore,
   { json = false, ...options }: CreateOptions & { id: string; agent: string },
 ): Promise<void> {
-  // That one of cron, every and at is there, and only one, the client checks for all its callers.
+  // The client checks that exactly one of cron, every and at is given.
   const made = await longshore.schedules.create(options as CreateScheduleOptions);
   if (json) return printJson(cli, made);
   printFact(cli, `${made.id} is scheduled, next at ${made.nextAt[0] ?? 'no time'}. Try it now with: longshore schedule run ${made.id}`);

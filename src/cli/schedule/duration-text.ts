@@ -5,7 +5,7 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** Milliseconds as they would be written: `30m`, `90s`. */
+/** Milliseconds in the form in which a person writes them: `30m`, `90s`. */
 export function durationText(ms: number): string {
   const [unit, size] = UNITS.find(([, size]) => ms % size === 0) ?? ['ms', 1];
   return `${ms / size}${unit}`;

@@ -29,7 +29,7 @@ const approvalTimeout = z
       duration,
       z.strictObject({
         after: duration.describe('0 waits for ever.'),
-        // oxlint-disable-next-line unicorn/no-thenable -- a word of the policy; nobody awaits it
+        // oxlint-disable-next-line unicorn/no-thenable -- a word of the policy; no code awaits it
         then: z.enum(['deny', 'allow', 'pause']).default('deny').describe('pause: the conversation pauses and the approval waits on.'),
       }),
     ],
@@ -152,6 +152,6 @@ export type AgentDefinition = z.input<typeof agentSchema>;
 /** The JSON Schema that editors use for agent files. */
 export function agentJsonSchema(): Record<string, Json> {
   const schema = z.toJSONSchema(agentSchema, { io: 'input', target: 'draft-7' }) as Record<string, Json>;
-  // The file's name serves where the id is left out.
+  // The file's name is the id when the id is missing.
   return { ...schema, title: 'Longshore agent', required: ['model'] };
 }

@@ -6,7 +6,7 @@ import { parseAgent } from './parse-agent.ts';
 export type { AgentDefinition };
 
 /**
- * Makes an agent in TypeScript, with the keys of an agent file. Relative plugins and scripts are looked for in `directory`, the working directory by default.
+ * Creates an agent in TypeScript, with the keys of an agent file. Relative plugins and scripts are looked for in `directory`, the working directory by default.
  * @throws AGENT_INVALID naming path, value and fix.
  */
 export function defineAgent(definition: AgentDefinition, options: { directory?: string } = {}): Agent {

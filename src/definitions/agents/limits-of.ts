@@ -1,6 +1,6 @@
 import type { Agent, AgentLimits, SandboxOptions } from '../../contracts/agent.ts';
 
-/** What the workflow needs to know of an agent; it is fixed when a conversation starts. */
+/** The limits that the workflow needs from an agent; they do not change after a conversation starts. */
 export function limitsOf({ budget, sandbox, approvalTimeoutMs, approvalExpiry }: Agent): AgentLimits {
   return {
     budget,

@@ -14,8 +14,8 @@ const YAML_FILE = /\.ya?ml$/;
 const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
 
 /**
- * Reads all agent files of a directory: YAML, and modules with a `defineAgent` as their default export. Directories below are not looked at.
- * What a sandbox does not say itself is as in its template.
+ * Reads all agent files of a directory: YAML, and modules with a `defineAgent` as their default export. Subdirectories are not read.
+ * A template provides the sandbox options that the agent does not set.
  * @throws AGENT_INVALID, TEMPLATE_INVALID naming file, line, path and fix; CONFIG_INVALID when the directory cannot be read.
  */
 export async function loadAgents(directory: string, templates: string = templatesBeside(directory), unset: Unset = 'refuse'): Promise<Map<string, Agent>> {
@@ -35,7 +35,7 @@ export async function loadAgents(directory: string, templates: string = template
   return agents;
 }
 
-/** Where templates are kept when nothing else is said. */
+/** The default directory of templates. */
 export function templatesBeside(agents: string): string {
   return resolve(agents, '../templates');
 }
@@ -49,7 +49,7 @@ async function importAgent(path: string): Promise<Agent> {
 }
 
 async function loadAgent(path: string, unset: Unset): Promise<Agent> {
-  // Secrets of servers are filled in when these are connected to, so that no agent holds them.
+  // Secrets of MCP servers are filled in at each connection, so that no agent contains them.
   const treat = ([root, ...below]: PropertyKey[]): Treatment => (root === 'mcp' ? 'leave' : root === 'sandbox' ? treatCredentials(below) : 'fill');
   const { filled, source, missing } = await readDefinition(path, 'AGENT_INVALID', treat, unset);
   return parsedUnless(missing, () => parseAgent(withId(filled, basename(path, extname(path))), source));

@@ -53,7 +53,7 @@ function pluginsOf(entries: z.output<typeof agentSchema>['plugins'], directory: 
     return { name: entry.package, pin: { ...withoutUndefined({ version: entry.version, digest: entry.digest }), ...bound } };
   });
   const pins = new Map<string, PluginPin>();
-  // What one entry says of a plugin holds although another names the plugin again.
+  // When several entries name a plugin, what each of them pins is combined.
   for (const { name, pin } of named) if (Object.keys(pin).length > 0) pins.set(name, { ...pins.get(name), ...pin });
   return { plugins: named.map(({ name }) => name), ...(pins.size > 0 && { pluginPins: Object.fromEntries(pins) }) };
 }

@@ -3,7 +3,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { Templates } from '../templates/load-templates.ts';
 import { nearest } from '../../common/nearest.ts';
 
-/** The agent with what its template says where it says nothing itself. Throws AGENT_INVALID for a template that is not known. */
+/** Adds the options of the agent's template where the agent sets none. Throws AGENT_INVALID for an unknown template. */
 export function withTemplate(agent: Agent, { known, directory, file }: { known: Templates; directory: string; file: string }): Agent {
   const name = agent.sandbox?.template;
   if (name === undefined) return agent;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EgressRule } from '../../contracts/agent.ts';
 import { oddityOfHost } from '../../network/address-policy.ts';
 
-/** They frame the request or choose the server, so they are not an agent's to set. */
+/** These headers frame the request or choose the server, so an agent must not set them. */
 const REFUSED_HEADERS = /^(host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|proxy-.*)$/i;
 
 const host = z

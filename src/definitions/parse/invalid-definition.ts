@@ -4,20 +4,20 @@ import { cutMiddle } from '../../contracts/visible-text.ts';
 import { nearest } from '../../common/nearest.ts';
 import { plainValue } from './plain-value.ts';
 
-/** Where a definition comes from, for its relative paths and for errors. */
+/** The source of a definition, for its relative paths and for errors. */
 export interface DefinitionSource {
   code: 'AGENT_INVALID' | 'TEMPLATE_INVALID';
   /** Name of the file in errors. */
   file: string;
   /** Relative plugins and scripts are looked for here. */
   directory: string;
-  /** The value as written, before the environment was filled in; errors show this one, so that no secret gets into them. */
+  /** The value as written, before the environment was filled in. Errors show this value, so that they contain no secret. */
   written: unknown;
-  /** Adds the line to `file` where it is known. */
+  /** Adds the line to `file` when it is known. */
   locate(path: PropertyKey[]): string;
 }
 
-/** A copy of the definition that runs no code of whoever gave it. */
+/** A copy of the definition; using it runs no code of the caller. */
 export function plainDefinition(definition: unknown, source: DefinitionSource): unknown {
   const plain = plainValue(definition);
   if ('value' in plain) return plain.value;
@@ -25,7 +25,7 @@ export function plainDefinition(definition: unknown, source: DefinitionSource): 
   throw failure(source.code, { file: source.locate(path), path: pathText(path), problem, fix });
 }
 
-/** The error for the first thing that does not fit, with path, value and fix. */
+/** The error for the first invalid part, with path, value and fix. */
 export function invalidDefinition(schema: z.ZodType, error: z.ZodError, source: DefinitionSource): Error {
   const [issue] = error.issues;
   if (!issue) return error;
@@ -45,7 +45,7 @@ function unknownKey(schema: z.ZodType, issue: Extract<z.core.$ZodIssue, { code: 
   return failure(source.code, { file: source.locate(path), path: pathText(path), problem: 'this key is not known', fix });
 }
 
-/** Keys that the schema knows at a path; zod's issue names only those it does not know. */
+/** Keys that the schema knows at a path; zod's issue names only the unknown ones. */
 function knownKeys(schema: z.ZodType, path: PropertyKey[]): string[] {
   return Object.keys(shapeOf(path.reduce<unknown>(partOf, schema)));
 }
@@ -55,13 +55,13 @@ function partOf(of: unknown, part: PropertyKey): unknown {
   return type?.element ?? shapeOf(type)[String(part)] ?? type?.def?.valueType;
 }
 
-/** Of several that may stand there, the keys of all. */
+/** The keys of an object; for a union, the keys of all its options. */
 function shapeOf(of: unknown): Record<string, unknown> {
   const type = unwrap(of) as { shape?: Record<string, unknown>; def?: { options?: unknown[] } } | undefined;
   return type?.shape ?? Object.assign({}, ...(type?.def?.options ?? []).map(shapeOf));
 }
 
-/** Takes off defaults and the like. */
+/** Removes wrappers such as defaults. */
 function unwrap(type: unknown): unknown {
   const inner = (type as { def?: { innerType?: unknown } } | undefined)?.def?.innerType;
   return inner === undefined ? type : unwrap(inner);

@@ -1,4 +1,4 @@
-/** What is wrong in a definition, and where. */
+/** A problem in a definition, and its path. */
 export interface PlainFault {
   path: PropertyKey[];
   problem: string;
@@ -19,8 +19,8 @@ class Faulty extends Error {
 }
 
 /**
- * A copy of a definition that consists of lists, objects, texts, numbers, true, false and null alone, so that no code of the caller runs after this. Its texts
- * have no NUL and no half characters, which neither Postgres nor the kernel takes.
+ * A copy of a definition that consists only of lists, objects, strings, numbers, true, false and null, so that no code of the caller runs after this. Its
+ * strings have no NUL and no lone surrogates, which Postgres and the kernel do not accept.
  */
 export function plainValue(value: unknown): { value: unknown } | { fault: PlainFault } {
   const budget = { left: MAX_VALUES };
@@ -50,7 +50,7 @@ function checkedText(text: string, path: PropertyKey[]): string {
   if (text.length > MAX_CHARACTERS) throw new Faulty(path, `has ${text.length} characters`, `Give at most ${MAX_CHARACTERS}`);
   const nul = text.indexOf('\0');
   if (nul >= 0) throw new Faulty(path, `has a NUL character (at ${nul})`, 'Remove it');
-  // `isWellFormed` is not in the library that we compile against.
+  // `isWellFormed` is not in the library version that the compiler uses.
   if (!(text as string & { isWellFormed(): boolean }).isWellFormed())
     throw new Faulty(path, 'has half of a surrogate pair, which is not a character', 'Remove it');
   return text;

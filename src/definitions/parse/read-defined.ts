@@ -6,11 +6,11 @@ import { plainValue } from './plain-value.ts';
 interface Kind {
   code: DefinitionSource['code'];
   kind: string;
-  /** The key that names it. */
+  /** The key that holds its name. */
   idKey: string;
 }
 
-/** What was given to `defineAgent` or `defineTemplate`, whose callers may be plain JavaScript. */
+/** Reads the arguments of `defineAgent` or `defineTemplate`, whose callers may be plain JavaScript. */
 export function readDefined(definition: unknown, options: unknown, { code, kind, idKey }: Kind): { written: unknown; file: string; directory: string } {
   const refuse = (file: string, path: string, problem: string, fix: string) => failure(code, { file, path, problem, fix });
   const plain = plainValue(definition);

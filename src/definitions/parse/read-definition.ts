@@ -7,13 +7,13 @@ import { readYaml, type YamlProblem } from '../../common/yaml-document.ts';
 import { fillInEnvironment, type Treatment } from '../../common/fill-in-environment.ts';
 import type { DefinitionSource } from './invalid-definition.ts';
 
-/** Workers need every variable. Clients do not: they only name an agent and its limits, and the secrets are none of theirs. */
+/** Workers need every variable. Clients do not: they only need an agent's id and limits, and must not need its secrets. */
 export type Unset = 'refuse' | 'leave';
 
 /**
- * Reads a YAML file and fills in the environment. Errors, here and from what is made of it, name file and line.
+ * Reads a YAML file and fills in the environment. Errors of this function and of later checks name file and line.
  * @param treat where references to the environment stay as they are written
- * @param unset what becomes of references to variables that are not set; `missing` has an error for each that was left
+ * @param unset what happens to references to variables that are not set; `missing` has an error for each one that was left
  */
 export async function readDefinition(
   path: string,
@@ -51,7 +51,7 @@ function unusable(problem: YamlProblem, file: string, code: DefinitionSource['co
   return failure(code, { file: line === undefined ? file : `${file}:${line}`, path, problem: `is not YAML (${syntax})`, fix: 'Correct that line' });
 }
 
-/** A reference in the place of a number or an address is what makes a definition invalid: the variable that is not set is named then. */
+/** A reference that was left in place of a number or an address makes a definition invalid; the error then names the variable that is not set. */
 export function parsedUnless<T>(missing: Error[], parse: () => T): T {
   try {
     return parse();
@@ -60,7 +60,7 @@ export function parsedUnless<T>(missing: Error[], parse: () => T): T {
   }
 }
 
-/** `file:line` of a path, or of the nearest part of it that is in the file. */
+/** `file:line` of a path, or of its nearest parent that is in the file. */
 function withLine(file: string, document: Document, lines: LineCounter, path: PropertyKey[]): string {
   for (let length = path.length; length > 0; length -= 1) {
     const offset = offsetOf(document, path.slice(0, length));

@@ -1,4 +1,4 @@
-/** What a sandbox may be given at least and at most, in files and in the interface. Beyond them the engine refuses, or knows no limit. */
+/** Minimum and maximum of a sandbox's resources, in files and in the interface. Outside of them, the engine refuses the value or sets no limit. */
 export const RANGES = {
   memoryMb: { min: 32, max: 16_777_216 },
   cpus: { min: 0.05, max: 1024 },
@@ -6,5 +6,5 @@ export const RANGES = {
   diskMb: { min: 0, max: 1_073_741_824 },
 } as const;
 
-/** The name of an image as engines take it. */
+/** The name of an image as engines accept it. */
 export const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}$/;

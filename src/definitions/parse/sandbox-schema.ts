@@ -3,7 +3,7 @@ import { duration } from '../../common/duration.ts';
 import { egressSchema } from './egress-schema.ts';
 import { IMAGE, RANGES } from './sandbox-ranges.ts';
 
-/** The keys of a sandbox, without the rules between them. Also those of templates, but for the ones that say how one agent uses its sandbox. */
+/** The keys of a sandbox, without the rules between them. Templates have the same keys, except those that say how one agent uses its sandbox. */
 export const sandboxShape = z.strictObject({
   template: z.string().min(1).optional().describe('Name of a template; its keys hold where this agent says nothing.'),
   image: z.string().regex(IMAGE, 'has to be the name of an image, such as name:tag').optional().describe('Docker image. Default: the standard image.'),

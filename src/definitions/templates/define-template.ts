@@ -6,7 +6,7 @@ import type { TemplateDefinition } from './template-schema.ts';
 export type { TemplateDefinition };
 
 /**
- * Makes a template in TypeScript, with the keys of a template file. A relative Dockerfile is looked for in `directory`, the working directory by default.
+ * Creates a template in TypeScript, with the keys of a template file. A relative Dockerfile is looked for in `directory`, the working directory by default.
  * @throws TEMPLATE_INVALID naming path, value and fix.
  */
 export function defineTemplate(definition: TemplateDefinition, options: { directory?: string } = {}): Template {

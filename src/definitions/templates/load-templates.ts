@@ -15,8 +15,8 @@ const YAML_FILE = /\.ya?ml$/;
 const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
 
 /**
- * Reads all template files of a directory: YAML, and modules with a `defineTemplate` as their default export. Directories below are not looked at, so
- * Dockerfiles can be kept there. Where there is no directory there are no templates. The image of one that is built is named after its content.
+ * Reads all template files of a directory: YAML, and modules with a `defineTemplate` as their default export. Subdirectories are not read, so
+ * they may contain Dockerfiles. A missing directory means no templates. An image that is built is named after its content.
  * @throws TEMPLATE_INVALID naming file, line, path and fix; CONFIG_INVALID when the directory cannot be read.
  */
 export async function loadTemplates(directory: string, unset: Unset = 'refuse'): Promise<Map<string, Template>> {

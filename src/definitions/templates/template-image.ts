@@ -7,11 +7,11 @@ import { sandboxImageInputs } from '../../setup/sandbox-image.ts';
 import { stableJson } from '../../common/stable-json.ts';
 import type { TemplateBuild } from './template.ts';
 
-/** Grows when the same definition is built in another way. */
+/** Has to grow when the same definition is built in another way. */
 const RECIPE = 2;
 const HASH_LENGTH = 16;
 
-/** The name of a template's image: it says all that goes in, so it is the same on every machine, and another one after every change. */
+/** The name of a template's image. It contains a hash of all inputs, so it is the same on every machine and different after every change. */
 export async function templateImage(name: string, build: TemplateBuild): Promise<string> {
   const { dockerfile, ...definition } = build;
   const hash = createHash('sha256');

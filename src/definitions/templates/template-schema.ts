@@ -68,6 +68,6 @@ export type TemplateDefinition = z.input<typeof templateSchema>;
 /** The JSON Schema that editors use for template files. */
 export function templateJsonSchema(): Record<string, Json> {
   const schema = z.toJSONSchema(templateSchema, { io: 'input', target: 'draft-7' }) as Record<string, Json>;
-  // The file's name serves where the name is left out.
+  // The file's name is the template's name when the name is missing.
   return { ...schema, title: 'Longshore template', required: [] };
 }

@@ -1,26 +1,26 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
 
-/** A kind of sandbox: what is in it, how big it is, how many of them wait. */
+/** A kind of sandbox: its content, its size, and how many of them wait. */
 export interface Template {
   name: string;
-  /** What a sandbox is opened with, where its agent says nothing else. `image` is absent for the standard image. */
+  /** Options of a sandbox where its agent sets nothing else. `image` is absent for the standard image. */
   options: SandboxOptions & { template: string };
-  /** How its image is made; absent when there is nothing to make. */
+  /** How its image is built; absent when nothing has to be built. */
   build?: TemplateBuild;
-  /** Sandboxes kept warm on each host. */
+  /** Number of sandboxes that are kept warm on each host. */
   pool: number;
 }
 
 export interface TemplateBuild {
-  /** What it is built on: an image that contains the supervisor. The standard image when absent and without a Dockerfile. */
+  /** The image that it is built on, which contains the supervisor. When absent and without a Dockerfile, the standard image. */
   base?: string;
   /** Path of a Dockerfile; its directory is the context. */
   dockerfile?: string;
   /** Debian packages. */
   packages: string[];
   users: { name: string; uid?: number | undefined }[];
-  /** Bash commands, run after the packages are there. */
+  /** Bash commands that run after the packages are installed. */
   setup: { run: string; user: string }[];
-  /** Made if it is not there. */
+  /** Created if it does not exist. */
   workDirectory?: string;
 }

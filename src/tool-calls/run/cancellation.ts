@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { failure } from '../../contracts/errors.ts';
 
 /**
- * Why an activity was told to end. `requested`: the workflow asked. `held`: an operator paused or reset the activity in Temporal.
+ * Why an activity was cancelled. `requested`: the workflow requested it. `held`: an operator paused or reset the activity in Temporal.
  * `moved`: this worker shuts down, or Temporal has given up on this attempt; another attempt will follow or already runs.
  */
 export type Cancellation = 'requested' | 'held' | 'moved';

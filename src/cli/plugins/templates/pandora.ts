@@ -42,7 +42,7 @@ const count: Tool = {
 export const tools = [count];
 `;
 
-/** For the editor and the compiler alone: nothing of it is loaded. */
+/** Only for the editor and the compiler: it is not loaded. */
 const TYPES = `declare module '@pandorakit/sdk/tools' {
   export * from 'longshore/pandora';
 }
