@@ -41,7 +41,7 @@ export function createCalendar(file) {
   }
 
   function write(appointments) {
-    // Beside it first: whoever reads finds the old one or the new one.
+    // Writes another file first and renames it: a reader finds either the old content or the new one, never a part.
     writeFileSync(`${file}.new`, JSON.stringify(appointments, undefined, 2));
     renameSync(`${file}.new`, file);
   }
