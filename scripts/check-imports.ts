@@ -6,7 +6,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseSync } from 'oxc-parser';
+import { parseSync, type TSImportType } from 'oxc-parser';
 
 /** Parts in which the same input has to give the same result. */
 const PURE = ['workflows', 'contracts', 'common'];
@@ -26,8 +26,9 @@ export function readTable(page: string): Map<string, Set<string>> {
 }
 
 export function importsOf(from: string, source: string): Import[] {
-  const { module } = parseSync(from, source);
+  const { module, program } = parseSync(from, source);
   const named = [
+    ...importTypes(program).map(({ source }) => source),
     ...module.staticImports.map(({ moduleRequest }) => moduleRequest),
     ...module.staticExports.flatMap(({ entries }) => entries[0]?.moduleRequest ?? []),
   ];
@@ -36,6 +37,13 @@ export function importsOf(from: string, source: string): Import[] {
     const isOwn = value.startsWith('.');
     return { from, line: source.slice(0, start).split('\n').length, to: isOwn ? join(dirname(from), value) : value, isOwn };
   });
+}
+
+/** Types of the form `import('./x.ts').T` below a node of the syntax tree. The parser's list of imports leaves them out. */
+function importTypes(node: unknown): TSImportType[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const below = Object.values(node).flatMap(importTypes);
+  return 'type' in node && node.type === 'TSImportType' ? [node as TSImportType, ...below] : below;
 }
 
 /** All problems, one line each. */

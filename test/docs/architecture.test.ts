@@ -27,6 +27,8 @@ test('what the table allows is no problem', () => {
 test.each([
   ['a value', `import { store } from '../store/store.ts';`],
   ['a type', `import type { Store } from '../store/store.ts';`],
+  ['a type by its path', `type Store = import('../store/store.ts').Store;`],
+  ['the type of a module', `type Open = (typeof import('../store/store.ts'))['open'];`],
   ['an export', `export * from '../store/store.ts';`],
   ['an import when it is needed', `const store = await import('../store/store.ts');`],
 ])('%s from a part that the row does not name is told with its line', (_kind, statement) => {
