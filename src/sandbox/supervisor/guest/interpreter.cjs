@@ -3,30 +3,18 @@
  * dynamic imports, and `await` is allowed at the top level.
  */
 const fs = require('node:fs');
-const net = require('node:net');
-const path = require('node:path');
-const { spawnSync } = require('node:child_process');
 const { PassThrough, Writable } = require('node:stream');
 const repl = require('node:repl');
-const util = require('node:util');
-const vm = require('node:vm');
-const { createRequire } = require('node:module');
+const { listen } = require('./interpreter_clients.cjs');
+const { Teller, describe, namedError } = require('./interpreter_output.cjs');
+const { requireHere, scriptOf, withValueInFront } = require('./interpreter_source.cjs');
 
-const { partCharacters: MAX_PART, toldBytes: MAX_TOLD } = require('../protocol.json').code;
-/** Connections that have not said yet what they want. */
-const MAX_SILENT = 64;
-/** The longest text that a string can hold here. */
-const MAX_REQUEST = 512 * 1024 * 1024 - 25;
-const IMPORT = /^([ \t]*)import\s+(?:([\w$*{}\s,]+?)\s+from\s+)?(['"])([^'"\n]+)\3(?:\s+with\s+\{[^}]*\})?[ \t]*;?/gm;
+/** Of no piece of code. */
+const NOBODY = new Teller(() => undefined);
 
-let tell = () => undefined;
+let teller = NOBODY;
 let interrupted = () => undefined;
-const silent = new Set();
 let count = 0;
-/** Whether something of this piece of code was not told, or not whole. */
-let cut = false;
-/** Characters of what was not told at all. */
-let untold = 0;
 
 const server = repl.start({
   prompt: '',
@@ -39,34 +27,33 @@ const server = repl.start({
 server._domain?.removeAllListeners('error');
 server._domain?.on('error', (error) => interrupted(error));
 server.context.console = consoleOf();
-server.context.display = (...values) => values.forEach(show);
+server.context.display = (...values) => values.forEach((value) => teller.show(value));
 process.on('uncaughtException', (error) => interrupted(error));
 process.on('unhandledRejection', (error) => interrupted(error));
 // Heeded where the code waits; code that never does is ended with its context, by whoever runs out of patience.
 process.on('SIGINT', () => interrupted(namedError('Interrupted', 'the code was interrupted')));
 
-async function run(request, teller) {
+async function run(request, write) {
   count += 1;
-  tell = limited(teller);
+  teller = new Teller(write);
   const started = Date.now();
-  tell('started', { pid: process.pid, count });
+  teller.tell('started', { pid: process.pid, count });
   let error;
   let leave = () => undefined;
-  cut = false;
-  untold = 0;
   try {
     leave = enter(request);
-    // Modules are looked for where the code works.
-    server.context.require = createRequire(path.join(process.cwd(), 'code.js'));
-    const code = rewriteImports(request.language === 'typescript' ? withoutTypes(request.code) : request.code);
+    server.context.require = requireHere();
+    const code = scriptOf(request);
     if (process.env.LONGSHORE_GUEST) await offerTools(code);
     const value = await evaluate(code, `<code ${count}>`);
-    if (value !== undefined && !request.code.trimEnd().endsWith(';')) show(value);
+    if (value !== undefined && !request.code.trimEnd().endsWith(';')) teller.show(value);
   } catch (problem) {
     error = describe(problem);
   }
   leave();
-  tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut, untold }) });
+  const { cut, untold } = teller;
+  teller.tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut, untold }) });
+  teller = NOBODY;
 }
 
 /** Directory and environment of one piece of code; what the code changes itself stays. Returns what goes back. */
@@ -103,212 +90,43 @@ async function offerTools(code) {
   }
 }
 
-function limited(teller) {
-  // The end is told in any case.
-  let left = MAX_TOLD;
-  return (type, fields) => {
-    const size = JSON.stringify(fields).length;
-    left -= size;
-    if (left >= 0 || type === 'started' || type === 'ended') teller(type, fields);
-    else {
-      cut = true;
-      untold += size;
-    }
-  };
-}
-
 function evaluate(code, name) {
   return new Promise((resolve, reject) => {
     interrupted = reject;
-    // An object literal at the front is meant as a value, as in every console.
-    const source = /^\s*\{/.test(code) && isExpression(code) ? `(${code.trim().replace(/;+$/, '')})` : code;
-    server.eval(`${source}\n`, server.context, name, (error, value) => (error ? reject(error.err ?? error) : resolve(value)));
+    server.eval(`${withValueInFront(code)}\n`, server.context, name, (error, value) => (error ? reject(error.err ?? error) : resolve(value)));
   }).finally(() => {
     interrupted = () => undefined;
   });
 }
 
-function withoutTypes(code) {
-  const { status, stdout, stderr, error } = spawnSync('esbuild', ['--loader=ts', '--format=esm', '--target=es2022', '--log-level=error'], {
-    input: code,
-    encoding: 'utf8',
-  });
-  if (error) throw namedError('Unsupported', `TypeScript needs esbuild in the sandbox image: ${error.message}`);
-  if (status !== 0) throw namedError('SyntaxError', stderr.trim());
-  return stdout;
-}
-
-function isExpression(code) {
-  try {
-    void new vm.Script(`(${code.trim().replace(/;+$/, '')}\n)`);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function rewriteImports(code) {
-  return code.replace(IMPORT, (_whole, indent, what, _quote, name) => {
-    const module = `await import(${JSON.stringify(resolveModule(name))})`;
-    if (what === undefined) return `${indent}${module};`;
-    const [, first, rest = ''] = /^\s*([\w$]+)?\s*,?\s*([\s\S]*)$/.exec(what) ?? [];
-    const parts = [];
-    if (first) parts.push(`var ${first} = (${module}).default;`);
-    const star = /^\*\s+as\s+([\w$]+)/.exec(rest);
-    if (star) parts.push(`var ${star[1]} = ${module};`);
-    else if (rest.startsWith('{')) parts.push(`var ${rest.replaceAll(/\s+as\s+/g, ': ')} = ${module};`);
-    return indent + parts.join(' ');
-  });
-}
-
-function resolveModule(name) {
-  if (name.startsWith('.')) return `file://${path.resolve(name)}`;
-  try {
-    const found = createRequire(path.join(process.cwd(), 'code.js')).resolve(name);
-    return path.isAbsolute(found) ? `file://${found}` : found;
-  } catch {
-    return name;
-  }
-}
-
-function show(value) {
-  if (value === undefined) return;
-  const data = { 'text/plain': shortened(inspect(value)) };
-  const isPlain =
-    value !== null && typeof value === 'object' && (Array.isArray(value) || [null, 'Object'].includes(Object.getPrototypeOf(value)?.constructor?.name ?? null));
-  if (isPlain) addPart(data, 'application/json', () => JSON.parse(JSON.stringify(value)));
-  for (const [mime, method] of [
-    ['text/html', 'toHTML'],
-    ['text/markdown', 'toMarkdown'],
-    ['image/svg+xml', 'toSVG'],
-    ['image/png', 'toPNG'],
-  ]) {
-    if (typeof value?.[method] === 'function') addPart(data, mime, () => portable(value[method]()));
-  }
-  tell('result', { data });
-}
-
-function shortened(text) {
-  cut ||= text.length > MAX_PART;
-  return text.slice(0, MAX_PART);
-}
-
-function addPart(data, mime, make) {
-  try {
-    const part = make();
-    if (part === undefined) return;
-    if ((typeof part === 'string' ? part : JSON.stringify(part)).length <= MAX_PART) data[mime] = part;
-    else cut = true;
-  } catch {
-    // A value that cannot be shown in that way has others.
-  }
-}
-
-function inspect(value) {
-  try {
-    return typeof value === 'string' ? value : util.inspect(value);
-  } catch (error) {
-    return `<value that cannot be shown: ${String(error)}>`;
-  }
-}
-
-function portable(part) {
-  return part instanceof Uint8Array ? Buffer.from(part).toString('base64') : part;
-}
-
-function describe(problem) {
-  if (util.types.isNativeError(problem) || typeof problem?.message === 'string') {
-    const isInterrupt = problem.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' || problem.name === 'Interrupted';
-    const stack = String(problem.stack ?? problem.message).split('\n');
-    return {
-      type: isInterrupt ? 'Interrupted' : String(problem.name ?? 'Error'),
-      message: String(problem.message),
-      traceback: stack.filter((line) => !/^\s+at .*(node:|interpreter\.cjs|new Promise \(<anonymous>\))/.test(line)).join('\n'),
-    };
-  }
-  return { type: 'Error', message: inspect(problem), traceback: inspect(problem) };
-}
-
-function namedError(name, message) {
-  return Object.assign(new Error(message), { name });
-}
-
 function consoleOf() {
-  const sink = (stream) => new Writable({ decodeStrings: false, write: (text, _encoding, done) => (tell(stream, { text: String(text) }), done()) });
+  const sink = (stream) => new Writable({ decodeStrings: false, write: (text, _encoding, done) => (teller.tell(stream, { text: String(text) }), done()) });
   return new console.Console({ stdout: sink('stdout'), stderr: sink('stderr') });
 }
 
 for (const name of ['stdout', 'stderr']) {
   process[name].write = (chunk, encoding, done) => {
-    tell(name, { text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
+    teller.tell(name, { text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
     (typeof encoding === 'function' ? encoding : done)?.();
     return true;
   };
 }
 
+/** One piece of code after the other, as the clients of the context bring them. */
 function serve(name) {
-  const socketPath = path.join(ownDirectory(), `${name}.sock`);
-  fs.rmSync(socketPath, { force: true });
-  fs.rmSync(`${socketPath}.new`, { force: true });
   let turn = Promise.resolve();
-  const listener = net.createServer({ allowHalfOpen: false }, (client) =>
-    receive(client, (request) => {
-      turn = turn.then(() => serveOne(client, request)).catch(() => client.destroy());
-    }),
-  );
-  listener.listen(`${socketPath}.new`, () => fs.renameSync(`${socketPath}.new`, socketPath));
+  listen(name, (client, request) => {
+    turn = turn.then(() => serveOne(client, request)).catch(() => client.destroy());
+  });
 }
 
 async function serveOne(client, request) {
   if (client.destroyed) return;
   const gone = () => interrupted(namedError('Interrupted', 'whoever had asked for the code is gone'));
   client.on('close', gone);
-  await run(request, (type, fields) => client.write(`${JSON.stringify({ type, ...fields })}\n`));
-  tell = () => undefined;
+  await run(request, (line) => client.write(`${line}\n`));
   client.off('close', gone);
   client.end();
-}
-
-/** Reads the one line that a client sends. Clients that are slow or say nothing do not hold up the others: of too many, the one that came first is dropped. */
-function receive(client, onRequest) {
-  let parts = [];
-  let size = 0;
-  silent.add(client);
-  if (silent.size > MAX_SILENT) silent.values().next().value.destroy();
-  client.on('error', () => undefined);
-  client.on('close', () => silent.delete(client));
-  client.on('data', (chunk) => {
-    if (!silent.has(client)) return;
-    parts.push(chunk);
-    size += chunk.length;
-    if (size > MAX_REQUEST) client.destroy();
-    else if (chunk.at(-1) === 10) {
-      silent.delete(client);
-      const request = parseRequest(Buffer.concat(parts));
-      parts = [];
-      if (request === undefined) client.destroy();
-      else onRequest(request);
-    }
-  });
-}
-
-/** Undefined for what none of our clients has sent. */
-function parseRequest(line) {
-  try {
-    const request = JSON.parse(line.toString());
-    return typeof request?.code === 'string' ? request : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function ownDirectory() {
-  const directory = process.env.LONGSHORE_CODE || `/tmp/.longshore-code-${process.getuid()}`;
-  fs.mkdirSync(directory, { mode: 0o700, recursive: true });
-  const status = fs.lstatSync(directory);
-  // Other users of the sandbox could have made it before, to be given what our clients send.
-  if (status.isDirectory() && status.uid === process.getuid() && (status.mode & 0o077) === 0) return directory;
-  throw new Error(`${directory} is not a directory of this user alone; remove it`);
 }
 
 /** A pipe that is full takes a part, or nothing for now. */
@@ -326,7 +144,7 @@ function writeAll(text) {
 async function once() {
   process.on('SIGTERM', () => process.emit('SIGINT'));
   const request = JSON.parse(fs.readFileSync(0, 'utf8'));
-  await run(request, (type, fields) => writeAll(`${JSON.stringify({ type, ...fields })}\n`));
+  await run(request, (line) => writeAll(`${line}\n`));
   process.exit(0);
 }
 

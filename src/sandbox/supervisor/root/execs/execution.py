@@ -1,4 +1,4 @@
-"""A running exec: drains its pipes into the journal, counts its time, ends its tree, records its end."""
+"""A running exec: counts its time, ends its tree, records its end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import struct
 
 from root.execs import processes, runner
+from root.execs.outputs import Outputs
 from root.loop import READ
 from shared.lean_modules import signal
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from root.methods import Desk
     from shared.shapes import Fields
 
-_CHUNK = 65536
-# A pipe may hold up to a megabyte (F_SETPIPE_SZ) when its last writer that matters has ended.
-_DRAIN_READS = 32
 _GRACE = 2.0
 _KILL_AGAIN = 0.05
 
@@ -36,7 +34,6 @@ class Execution:
         self,
         exec_id: str,
         spec: Fields,
-        started_at: str,
         spawned: Spawned,
         journal: Journal,
         loop: Loop,
@@ -46,12 +43,8 @@ class Execution:
     ) -> None:
         self.id = exec_id
         self.spec = spec
-        self.started_at = started_at
-        self.kept = [0, 0]
-        self.total = [0, 0]
         self.exit: Fields | None = None
         self.paths = (journal.path(exec_id, 'stdout'), journal.path(exec_id, 'stderr'))
-        self.outputs = [-1, -1]
         self.exit_file = -1
         self.stdin: Stdin | None = None
         self.desk: Desk | None = None
@@ -65,9 +58,7 @@ class Execution:
         self._loop = loop
         self._on_end = on_end
         self._on_gone = on_gone
-        self._limit = spec['maxOutputBytes']
         self._pid = spawned.pid
-        self._pipes = [spawned.stdout, spawned.stderr]
         self._status_pipe = spawned.status
         self._report = b''
         self._wait_status: int | None = None
@@ -85,9 +76,20 @@ class Execution:
             self.due = self._deadline = self._started + spec['timeoutMs'] / 1000
         else:
             self._deadline = None
-        loop.add(spawned.stdout, READ, self._on_stdout)
-        loop.add(spawned.stderr, READ, self._on_stderr)
+        self._outputs = Outputs((spawned.stdout, spawned.stderr), spec['maxOutputBytes'], loop, self._tell_followers)
         loop.add(spawned.status, READ, self._on_status)
+
+    @property
+    def outputs(self) -> list[int]:
+        return self._outputs.files
+
+    @property
+    def kept(self) -> list[int]:
+        return self._outputs.kept
+
+    @property
+    def total(self) -> list[int]:
+        return self._outputs.total
 
     @property
     def gone(self) -> bool:
@@ -151,9 +153,13 @@ class Execution:
     def hold_still(self) -> list[int]:
         return [] if self.gone else processes.hold_still(self._pid)
 
+    def keep(self, outputs: list[int], exit_file: int) -> None:
+        """In these files of the journal."""
+        self._outputs.files = outputs
+        self.exit_file = exit_file
+
     def keep_no_more(self) -> None:
-        """The volume is full: what does not fit is counted and dropped, and the kept part stays without gaps."""
-        self._limit = 0
+        self._outputs.keep_no_more()
 
     def unfollow(self, follower: Follower) -> None:
         if follower in self.followers:
@@ -170,43 +176,6 @@ class Execution:
     def _schedule(self) -> None:
         times = [time for time in (self._kill_at, self._deadline) if time is not None]
         self.due = min(times) if times and not self.gone else None
-
-    def _on_stdout(self, mask: int) -> None:
-        self._read(0)
-
-    def _on_stderr(self, mask: int) -> None:
-        self._read(1)
-
-    def _read(self, index: int) -> bool:
-        """One chunk of a pipe; False when there is nothing more to read now."""
-        fd = self._pipes[index]
-        if fd < 0:
-            return False
-        try:
-            data = os.read(fd, _CHUNK)
-        except BlockingIOError:
-            return False
-        if not data:
-            self._loop.remove(fd)
-            os.close(fd)
-            self._pipes[index] = -1
-            return False
-        self.total[index] += len(data)
-        room = self._limit - self.kept[index]
-        if room > 0:
-            self._keep(index, data[:room] if room < len(data) else data)
-        for follower in tuple(self.followers):
-            follower.advance()
-        return True
-
-    def _keep(self, index: int, data: bytes) -> None:
-        try:
-            while data:
-                written = os.write(self.outputs[index], data)
-                self.kept[index] += written
-                data = data[written:]
-        except OSError:
-            self.keep_no_more()
 
     def _on_status(self, mask: int) -> None:
         try:
@@ -240,10 +209,7 @@ class Execution:
                 self._end({'status': 'failed', 'problem': problem})
 
     def _finish(self, status: int) -> None:
-        for index in (0, 1):
-            for _ in range(_DRAIN_READS):
-                if not self._read(index):
-                    break
+        self._outputs.drain()
         if self._reason == 'lost' and status != signal.SIGKILL:
             # It had ended by itself before it could be cut off.
             self._reason = None
@@ -268,25 +234,21 @@ class Execution:
         if self._concluded_by is not None:
             record['concludedBy'] = self._concluded_by
         record['durationMs'] = round((self._loop.now() - self._started) * 1000)
-        record['stdoutBytes'], record['stderrBytes'] = self.total
-        record['stdoutKept'], record['stderrKept'] = self.kept
+        record['stdoutBytes'], record['stderrBytes'] = self._outputs.total
+        record['stdoutKept'], record['stderrKept'] = self._outputs.kept
         self._deadline = self._held_left = None
         self._schedule()
         if self.stdin is not None:
             self.stdin.close()
         self._on_end(self, record)
+        self._tell_followers()
+
+    def _tell_followers(self) -> None:
         for follower in tuple(self.followers):
             follower.advance()
 
     def _let_go(self) -> None:
-        for index, fd in enumerate(self._pipes):
-            if fd >= 0:
-                while self._read(index):
-                    pass
-            if self._pipes[index] >= 0:
-                self._loop.remove(self._pipes[index])
-                os.close(self._pipes[index])
-                self._pipes[index] = -1
+        self._outputs.close_pipes()
         self.due = None
         self._on_gone(self)
         self._close_outputs()
@@ -294,10 +256,7 @@ class Execution:
     def _close_outputs(self) -> None:
         """Readers that have not caught up go on reading after the tree is gone."""
         if self.gone and not self.followers:
-            for fd in self.outputs:
-                if fd >= 0:
-                    os.close(fd)
-            self.outputs = [-1, -1]
+            self._outputs.close_files()
 
 
 def _met_file_limit(status: int) -> bool:

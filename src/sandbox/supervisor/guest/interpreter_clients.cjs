@@ -1,0 +1,64 @@
+/** Takes the requests of the clients of a context of interpreter.cjs (interpreter_call.py): each is one line of JSON on a socket. */
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+
+/** Connections that have not said yet what they want. */
+const MAX_SILENT = 64;
+/** The longest text that a string can hold here. */
+const MAX_REQUEST = 512 * 1024 * 1024 - 25;
+
+const silent = new Set();
+
+/** The socket appears under its name once it can be connected to. */
+function listen(name, onRequest) {
+  const socketPath = path.join(ownDirectory(), `${name}.sock`);
+  fs.rmSync(socketPath, { force: true });
+  fs.rmSync(`${socketPath}.new`, { force: true });
+  const listener = net.createServer({ allowHalfOpen: false }, (client) => receive(client, (request) => onRequest(client, request)));
+  listener.listen(`${socketPath}.new`, () => fs.renameSync(`${socketPath}.new`, socketPath));
+}
+
+/** Reads the one line that a client sends. Clients that are slow or say nothing do not hold up the others: of too many, the one that came first is dropped. */
+function receive(client, onRequest) {
+  let parts = [];
+  let size = 0;
+  silent.add(client);
+  if (silent.size > MAX_SILENT) silent.values().next().value.destroy();
+  client.on('error', () => undefined);
+  client.on('close', () => silent.delete(client));
+  client.on('data', (chunk) => {
+    if (!silent.has(client)) return;
+    parts.push(chunk);
+    size += chunk.length;
+    if (size > MAX_REQUEST) client.destroy();
+    else if (chunk.at(-1) === 10) {
+      silent.delete(client);
+      const request = parseRequest(Buffer.concat(parts));
+      parts = [];
+      if (request === undefined) client.destroy();
+      else onRequest(request);
+    }
+  });
+}
+
+/** Undefined for what none of our clients has sent. */
+function parseRequest(line) {
+  try {
+    const request = JSON.parse(line.toString());
+    return typeof request?.code === 'string' ? request : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function ownDirectory() {
+  const directory = process.env.LONGSHORE_CODE || `/tmp/.longshore-code-${process.getuid()}`;
+  fs.mkdirSync(directory, { mode: 0o700, recursive: true });
+  const status = fs.lstatSync(directory);
+  // Other users of the sandbox could have made it before, to be given what our clients send.
+  if (status.isDirectory() && status.uid === process.getuid() && (status.mode & 0o077) === 0) return directory;
+  throw new Error(`${directory} is not a directory of this user alone; remove it`);
+}
+
+module.exports = { listen };

@@ -1,0 +1,214 @@
+"""One process of a server of the Model Context Protocol, and the requests that are on their way to it; for mcp_server.py."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+_VERSION = '2025-11-25'
+_COMES_UP = 30.0
+_MAX_MESSAGE = 8 * 1024 * 1024
+# Notifications and lines that are no messages, in a second.
+_MAX_NOISE = 1_000
+_MAX_LAST_WORDS = 500
+_MAX_PROGRESS = 200
+
+
+class Request:
+    """One request on its way. `lines` is what its client is told; None ends it."""
+
+    def __init__(self, request_id: str, method: str, params: dict[str, Any]) -> None:
+        self.id = request_id
+        self.method = method
+        self.params = params
+        self.lines: queue.Queue[bytes | None] = queue.Queue()
+        self.over = False
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        if self.over:
+            return
+        self.over = kind in ('answer', 'error', 'failed', 'gone')
+        self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
+        if self.over:
+            self.lines.put(None)
+
+
+class ServerProcess:
+    def __init__(self, program: list[str]) -> None:
+        self.about: dict[str, Any] = {}
+        self.why = ''
+        self.ended = threading.Event()
+        self._open: dict[str, Request] = {}
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._words = b''
+        self._noise = (0.0, 0)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        self._stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]
+        self._stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
+        self._stderr: IO[bytes] = self._process.stderr  # type: ignore[assignment]
+        self._listeners = [threading.Thread(target=work, daemon=True) for work in (self._hear_words, self._hear)]
+        for listener in self._listeners:
+            listener.start()
+
+    def greet(self) -> None:
+        """Raises with the reason when the server cannot be spoken with."""
+        about = {'protocolVersion': _VERSION, 'capabilities': {}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
+        greeting = Request('longshore-greeting', 'initialize', about)
+        self.ask(greeting)
+        line = None
+        with contextlib.suppress(queue.Empty):
+            while line is None or line['type'] == 'made':
+                line = json.loads(greeting.lines.get(timeout=_COMES_UP) or b'null')
+        if line is None or line['type'] == 'made':
+            raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
+        if line['type'] != 'answer':
+            raise RuntimeError(line.get('why') or line.get('message') or 'it did not take the greeting')
+        if not isinstance(line['result'], dict):
+            raise RuntimeError('its answer to the greeting is no object')
+        known = line['result'].get('serverInfo')
+        self.about = known if isinstance(known, dict) else {}
+        self._send({'method': 'notifications/initialized'})
+
+    def ask(self, request: Request) -> None:
+        with self._lock:
+            if self.ended.is_set():
+                request.tell('failed', why=self.why)
+                return
+            if request.id in self._open:
+                request.tell('failed', why=f'a request {request.id} is under way already')
+                return
+            self._open[request.id] = request
+        request.tell('made')
+        self._send({'id': request.id, 'method': request.method, 'params': request.params})
+
+    def cancel(self, request: Request) -> None:
+        with self._lock:
+            under_way = self._open.pop(request.id, None) is request
+        if under_way:
+            self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
+
+    def stop(self, why: str) -> None:
+        self.why = self.why or why
+        self._kill()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = memoryview(json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n')
+        # A server that has ended is told by the other pipe.
+        with self._writing, contextlib.suppress(OSError):
+            while data:
+                data = data[os.write(self._stdin.fileno(), data) :]
+
+    def _hear_words(self) -> None:
+        while data := os.read(self._stderr.fileno(), 65536):
+            self._words = (self._words + data)[-_MAX_LAST_WORDS:]
+            with contextlib.suppress(OSError):
+                os.write(2, data)
+
+    def _hear(self) -> None:
+        pending = bytearray()
+        while data := os.read(self._stdout.fileno(), 65536):
+            pending += data
+            end = pending.rfind(b'\n') + 1
+            if not end and len(pending) > _MAX_MESSAGE:
+                self.stop('it sent a message that is too large')
+                break
+            try:
+                for line in bytes(pending[:end]).splitlines():
+                    self._take(line)
+            except RecursionError:
+                self.stop('it sent a message that is nested too deeply to be read')
+                break
+            del pending[:end]
+        self._finish()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict) or 'method' in message:
+            self._count_noise()
+        if not isinstance(message, dict):
+            return
+        if 'method' not in message:
+            self._settle(message)
+        elif 'id' in message:
+            self._refuse(message)
+        elif message['method'] == 'notifications/progress':
+            self._pass_on(message.get('params'))
+        elif message['method'] == 'notifications/tools/list_changed':
+            tell_change('the server says that its tools have changed')
+
+    def _settle(self, message: dict[str, Any]) -> None:
+        request_id = message.get('id')
+        with self._lock:
+            request = self._open.pop(request_id, None) if isinstance(request_id, str) else None
+        if request is None:
+            return
+        error = message.get('error')
+        if isinstance(error, dict):
+            request.tell('error', code=error.get('code'), message=str(error.get('message')))
+        else:
+            request.tell('answer', result=message.get('result'), server=self.about)
+
+    def _refuse(self, message: dict[str, Any]) -> None:
+        """What a server may ask of its client is little."""
+        if message['method'] == 'ping':
+            self._send({'id': message['id'], 'result': {}})
+        else:
+            self._send({'id': message['id'], 'error': {'code': -32601, 'message': f'{message["method"]} is not offered'}})
+
+    def _pass_on(self, params: object) -> None:
+        if not isinstance(params, dict):
+            return
+        token = params.get('progressToken')
+        with self._lock:
+            request = self._open.get(token) if isinstance(token, str) else None
+        if request is not None:
+            progress, total = params.get('progress'), params.get('total')
+            text = params.get('message') or (f'{progress}' if total is None else f'{progress} of {total}')
+            request.tell('progress', text=str(text)[:_MAX_PROGRESS])
+
+    def _count_noise(self) -> None:
+        since, count = self._noise
+        now = time.monotonic()
+        self._noise = (since, count + 1) if now - since <= 1 else (now, 1)
+        if self._noise[1] > _MAX_NOISE:
+            self.stop(f'it sent more than {_MAX_NOISE} notifications or unreadable lines within a second')
+
+    def _finish(self) -> None:
+        self._stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(2)
+        self._kill()
+        code = self._process.wait()
+        self._listeners[0].join(0.2)
+        words = self._words.decode('utf-8', 'replace').strip()
+        self.why = self.why or words or (f'it ended with exit code {code}' if code >= 0 else f'it was ended by signal {-code}')
+        with self._lock:
+            self.ended.set()
+            left = list(self._open.values())
+            self._open.clear()
+        for request in left:
+            request.tell('gone', why=self.why)
+
+    def _kill(self) -> None:
+        """With what it has started: the program may be but the launcher of the server."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def tell_change(text: str) -> None:
+    os.write(1, text.encode() + b'\n')
