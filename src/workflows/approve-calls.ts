@@ -1,9 +1,18 @@
 import type { ApprovalEventArgs, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { recordApproval } from './activities.ts';
-import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals, type Approval, type Resolution } from './approval-state.ts';
-import { startWork, stopWork } from './budget-state.ts';
-import { mustEnd, type ConversationData } from './conversation-state.ts';
-import type { PauseWish } from './pause-state.ts';
+import {
+  answerApproval,
+  askApproval,
+  dueApprovals,
+  nextExpiry,
+  openApprovals,
+  pauseForApprovals,
+  type Approval,
+  type Resolution,
+} from './state/approval-state.ts';
+import { startWork, stopWork } from './state/budget-state.ts';
+import { mustEnd, type ConversationData } from './state/conversation-state.ts';
+import type { PauseWish } from './state/pause-state.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';

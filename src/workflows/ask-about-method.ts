@@ -1,8 +1,8 @@
 import { condition } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
-import { askApproval, type Approval } from './approval-state.ts';
+import { askApproval, type Approval } from './state/approval-state.ts';
 import { expire, record, refusalOf, resolve } from './approve-calls.ts';
-import { mustEnd } from './conversation-state.ts';
+import { mustEnd } from './state/conversation-state.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
 

@@ -1,8 +1,8 @@
 import { ActivityFailure, CancellationScope, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import { executeTool, interruptCall } from './activities.ts';
-import { storageLimit } from './budget-state.ts';
-import { mustEnd } from './conversation-state.ts';
+import { storageLimit } from './state/budget-state.ts';
+import { mustEnd } from './state/conversation-state.ts';
 import { freeze } from './pause.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';

@@ -1,9 +1,9 @@
 import { allHandlersFinished, CancelledFailure, CancellationScope, condition, continueAsNew, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import type { ConversationInput } from '../contracts/conversation.ts';
 import { closeSandbox } from './close-sandbox.ts';
-import { exhaustedBudget, pauseForBudget } from './budget-state.ts';
-import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './conversation-state.ts';
-import { enterPause } from './pause-state.ts';
+import { exhaustedBudget, pauseForBudget } from './state/budget-state.ts';
+import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './state/conversation-state.ts';
+import { enterPause } from './state/pause-state.ts';
 import { registerHandlers } from './register-handlers.ts';
 import { restWhilePaused } from './pause.ts';
 import { rest } from './rest.ts';

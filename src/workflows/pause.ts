@@ -1,7 +1,7 @@
 import { freezeSandbox, wakeSandbox } from './activities.ts';
-import { startWork } from './budget-state.ts';
-import { mustEnd } from './conversation-state.ts';
-import { enterPause, pauseIsDue } from './pause-state.ts';
+import { startWork } from './state/budget-state.ts';
+import { mustEnd } from './state/conversation-state.ts';
+import { enterPause, pauseIsDue } from './state/pause-state.ts';
 import { changeTier, rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 

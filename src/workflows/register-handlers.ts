@@ -1,10 +1,10 @@
 import { CancellationScope, setHandler } from '@temporalio/workflow';
 import type { ResolveApprovalArgs, ResolveApprovalResult, SendMessageArgs, SendMessageResult, WakeArgs } from '../contracts/conversation.ts';
 import { editArguments } from './activities.ts';
-import { sameTool, type Approval } from './approval-state.ts';
+import { sameTool, type Approval } from './state/approval-state.ts';
 import { resolve } from './approve-calls.ts';
-import { closeConversation, dropQueue, endTurn, judgeMessage, statusOf, takeMessage, takeWake } from './conversation-state.ts';
-import { resumeConversation, wishPause } from './pause-state.ts';
+import { closeConversation, dropQueue, endTurn, judgeMessage, statusOf, takeMessage, takeWake } from './state/conversation-state.ts';
+import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';
 import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate.ts';

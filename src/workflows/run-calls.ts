@@ -1,8 +1,8 @@
 import type { CancellationScope } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
 import { abandon, attach, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
-import { mustEnd, type ConversationData } from './conversation-state.ts';
-import { pauseIsDue } from './pause-state.ts';
+import { mustEnd, type ConversationData } from './state/conversation-state.ts';
+import { pauseIsDue } from './state/pause-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { followScript } from './run-script.ts';
 import type { RunningConversation } from './running.ts';

@@ -5,8 +5,8 @@ import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { cutMiddle, visibleJson } from '../contracts/visible-text.ts';
-import { judgeAnswer, type Approval } from './approval-state.ts';
-import { judgeMessage, MAX_QUEUED, type ConversationData } from './conversation-state.ts';
+import { judgeAnswer, type Approval } from './state/approval-state.ts';
+import { judgeMessage, MAX_QUEUED, type ConversationData } from './state/conversation-state.ts';
 import { isObject } from '../contracts/json.ts';
 
 export const MAX_ID_LENGTH = 200;

@@ -2,7 +2,7 @@ import { toTemporalFailure } from '../../src/activities/failures.ts';
 import { failure } from '../../src/contracts/errors.ts';
 import { summaryLine } from '../../src/contracts/markdown.ts';
 import { operatorText } from '../../src/contracts/operator-text.ts';
-import { openConversation } from '../../src/workflows/conversation-state.ts';
+import { openConversation } from '../../src/workflows/state/conversation-state.ts';
 import { checkAnswer, refusal } from '../../src/workflows/validate.ts';
 
 const HOSTILE: [string, string][] = [

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { ConversationInput, QueuedMessage, WhenBusy } from '../../src/contracts/conversation.ts';
-import { exhaustedBudget, pauseForBudget } from '../../src/workflows/budget-state.ts';
+import { exhaustedBudget, pauseForBudget } from '../../src/workflows/state/budget-state.ts';
 import {
   carryConversation,
   closeConversation,
@@ -18,8 +18,8 @@ import {
   takeSteers,
   takeWake,
   type ConversationData,
-} from '../../src/workflows/conversation-state.ts';
-import { enterPause, resumeConversation, wishPause } from '../../src/workflows/pause-state.ts';
+} from '../../src/workflows/state/conversation-state.ts';
+import { enterPause, resumeConversation, wishPause } from '../../src/workflows/state/pause-state.ts';
 
 const input: ConversationInput = {
   conversationId: 'conv_1',

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import type { ProposedCall } from '../../src/contracts/activities.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
-import { askApproval } from '../../src/workflows/approval-state.ts';
-import { openConversation } from '../../src/workflows/conversation-state.ts';
+import { askApproval } from '../../src/workflows/state/approval-state.ts';
+import { openConversation } from '../../src/workflows/state/conversation-state.ts';
 import { renderDetails } from '../../src/workflows/render-details.ts';
 
 const limits = { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs: 0 } as const;

@@ -1,4 +1,4 @@
-import type { AgentLimits } from '../contracts/agent.ts';
+import type { AgentLimits } from '../../contracts/agent.ts';
 import type {
   CarriedConversation,
   ConversationInput,
@@ -11,9 +11,9 @@ import type {
   TurnOutcome,
   Usage,
   Wake,
-} from '../contracts/conversation.ts';
-import type { SaveStatusArgs } from '../contracts/activities.ts';
-import type { ScheduledBy } from '../contracts/schedule.ts';
+} from '../../contracts/conversation.ts';
+import type { SaveStatusArgs } from '../../contracts/activities.ts';
+import type { ScheduledBy } from '../../contracts/schedule.ts';
 import type { Approval } from './approval-state.ts';
 import { startWork, stopWork, workedMs } from './budget-state.ts';
 import type { PauseWish } from './pause-state.ts';

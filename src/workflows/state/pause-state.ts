@@ -1,4 +1,4 @@
-import type { PauseArgs, PauseReason, ResumeArgs } from '../contracts/conversation.ts';
+import type { PauseArgs, PauseReason, ResumeArgs } from '../../contracts/conversation.ts';
 import { stopWork } from './budget-state.ts';
 import type { ConversationData } from './conversation-state.ts';
 

@@ -1,5 +1,5 @@
-import type { ApprovalAnswer, PendingApproval, ResolveApprovalArgs } from '../contracts/conversation.ts';
-import type { ProposedCall } from '../contracts/activities.ts';
+import type { ApprovalAnswer, PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
+import type { ProposedCall } from '../../contracts/activities.ts';
 import type { ConversationData } from './conversation-state.ts';
 import type { PauseWish } from './pause-state.ts';
 

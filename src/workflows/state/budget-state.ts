@@ -1,4 +1,4 @@
-import type { BudgetKind } from '../contracts/conversation.ts';
+import type { BudgetKind } from '../../contracts/conversation.ts';
 import type { ConversationData } from './conversation-state.ts';
 
 const MEBIBYTE = 1024 * 1024;
