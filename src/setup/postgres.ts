@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
+import { isAlive } from '../platform/lock.ts';
 import { isListening } from './ports.ts';
 import { ensurePostgresFiles, placeForData, serverUser, type User } from './postgres-files.ts';
 import { startServerProcess } from './server-process.ts';
@@ -89,25 +90,38 @@ interface NewData {
   signal: AbortSignal | undefined;
 }
 
-/** Fills the data directory in place. A failure removes it. */
+/** Makes the data directory beside its place and moves it there when it is whole, so that a process that is killed leaves none that looks usable. */
 async function initialise({ native, place, user, password, signal }: NewData): Promise<void> {
   await mkdir(dirname(place), { recursive: true });
+  await removeUnfinished(place);
   const secrets = await mkdtemp(join(tmpdir(), 'longshore-postgres-'));
   const passwordFile = join(secrets, 'password');
   await writeFile(passwordFile, password, { mode: 0o600 });
-  await mkdir(place, { recursive: true });
-  if (user) for (const path of [secrets, passwordFile, place]) await chown(path, user.uid, user.gid);
+  const unfinished = `${place}.${process.pid}.unfinished`;
+  await mkdir(unfinished);
+  if (user) for (const path of [secrets, passwordFile, unfinished]) await chown(path, user.uid, user.gid);
   try {
     const flags = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync', '--locale=C', '--encoding=UTF8', '--no-instructions'];
     const run = { user, signal };
-    await runAs(run, join(native, 'bin/initdb'), ['-D', place, '-U', NAME, ...flags]);
+    await runAs(run, join(native, 'bin/initdb'), ['-D', unfinished, '-U', NAME, ...flags]);
     // The server's single-user mode makes the database, so that no client is needed here.
-    await runAs(run, join(native, 'bin/postgres'), ['--single', '-F', '-D', place, 'postgres'], `CREATE DATABASE ${NAME};\n`);
+    await runAs(run, join(native, 'bin/postgres'), ['--single', '-F', '-D', unfinished, 'postgres'], `CREATE DATABASE ${NAME};\n`);
+    await rename(unfinished, place);
   } catch (error) {
-    await rm(place, { recursive: true, force: true });
-    throw error;
+    await rm(unfinished, { recursive: true, force: true });
+    // Another process can have made it at the same time.
+    if (!existsSync(join(place, 'PG_VERSION'))) throw error;
   } finally {
     await rm(secrets, { recursive: true, force: true });
+  }
+}
+
+/** Removes what processes that were killed had begun to make for a place. */
+async function removeUnfinished(place: string): Promise<void> {
+  for (const name of await readdir(dirname(place))) {
+    const pid = name.startsWith(`${basename(place)}.`) ? /\.(\d+)\.unfinished$/.exec(name)?.[1] : undefined;
+    // The program that makes it can still be writing.
+    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(dirname(place), name), { recursive: true, force: true, maxRetries: 20 });
   }
 }
 

@@ -134,6 +134,26 @@ test('Postgres keeps its data directory over a restart', async () => {
   }
 });
 
+test('a first start that is killed while it makes the data leaves nothing that a later start would take for data', async () => {
+  const dataDir = join(directory, 'killed');
+  const options = { dataDir, port: await freePort(), home: loadConfig().LONGSHORE_HOME, durable: false };
+  const program = `
+    import { startPostgres } from './src/setup/postgres.ts';
+    await startPostgres({ ...${JSON.stringify(options)}, log: () => {} });`;
+  const first = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], { stdio: 'ignore' });
+  const unfinished = join(directory, `killed.${first.pid}.unfinished`);
+  while (!existsSync(join(unfinished, 'PG_VERSION'))) await new Promise((resolve) => setImmediate(resolve));
+  first.kill('SIGKILL');
+  await once(first, 'exit');
+  expect(existsSync(dataDir)).toBe(false);
+  const postgres = await startPostgres({ ...options, log: () => {} });
+  const client = new Client(postgres.url);
+  await client.connect();
+  await client.end();
+  await postgres.stop();
+  expect((await readdir(directory)).filter((name) => name.startsWith('killed.')).toSorted()).toEqual(['killed.log']);
+});
+
 test('Postgres runs as the owner of its data, whatever users have come or gone since', async () => {
   if (process.getuid?.() !== 0) return;
   const dataDir = join(directory, 'owned');
