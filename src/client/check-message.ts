@@ -1,11 +1,11 @@
 import { MAX_MESSAGE_LENGTH } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { unstorable } from '../contracts/storable-text.ts';
-import { shownValue } from '../common/shown-value.ts';
+import { showValue } from '../common/show-value.ts';
 
 /** Refuses a message that is not a valid text for an agent, before anything is stored. */
 export function checkMessage(text: unknown): asserts text is string {
-  if (typeof text !== 'string') throw failure('MESSAGE_INVALID', { problem: `it is ${shownValue(text)}, and not a text`, fix: 'Give a string' });
+  if (typeof text !== 'string') throw failure('MESSAGE_INVALID', { problem: `it is ${showValue(text)}, and not a text`, fix: 'Give a string' });
   if (text.length > MAX_MESSAGE_LENGTH) {
     const problem = `it has ${text.length} characters, and ${MAX_MESSAGE_LENGTH} are allowed`;
     throw failure('MESSAGE_INVALID', { problem, fix: 'Put the rest into a file and name the file in the message' });

@@ -4,7 +4,7 @@ import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { count, id, jsonObject, name, read, readOptions, signal, textOf } from '../common/arguments.ts';
-import { shownValue } from '../common/shown-value.ts';
+import { showValue } from '../common/show-value.ts';
 import type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
 import type { CreateScheduleOptions } from './schedule-types.ts';
 
@@ -116,5 +116,5 @@ export function conversationIdOf(given: string | Chat): string {
   if (typeof given === 'string') return nameOf('conversation', given);
   const named = read('conversation', z.looseObject({ id: name }).optional(), given ?? undefined);
   if (named !== undefined) return named.id;
-  throw failure('INVALID_ARGUMENT', { what: 'conversation', problem: `it is ${shownValue(given)}`, fix: 'Give the id of a conversation, or its Chat' });
+  throw failure('INVALID_ARGUMENT', { what: 'conversation', problem: `it is ${showValue(given)}`, fix: 'Give the id of a conversation, or its Chat' });
 }

@@ -9,7 +9,7 @@ import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
 import { checkMessage } from './check-message.ts';
 import { initialSearchAttributes } from './search-attributes.ts';
-import { shownValue } from '../common/shown-value.ts';
+import { showValue } from '../common/show-value.ts';
 import { temporalFailure } from './temporal-failures.ts';
 import type { TemporalLink } from './temporal.ts';
 import type { StartOptions } from './types.ts';
@@ -76,7 +76,7 @@ export async function findAgent(source: AgentSource, id: string): Promise<Agent>
 function checkId(conversationId: unknown): void {
   if (typeof conversationId === 'string' && conversationId.length <= 128 && CONVERSATION_ID.test(conversationId)) return;
   const fix = 'Write 1 to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit';
-  throw failure('INVALID_ARGUMENT', { what: 'conversationId', problem: `${shownValue(conversationId)} cannot be used`, fix });
+  throw failure('INVALID_ARGUMENT', { what: 'conversationId', problem: `${showValue(conversationId)} cannot be used`, fix });
 }
 
 function makeInput(agent: Agent, options: ScheduledStart): ConversationInput {

@@ -3,7 +3,7 @@ import { withoutUndefined } from './without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
-import { shownValue } from './shown-value.ts';
+import { showValue } from './show-value.ts';
 
 /** Checks an argument of a caller that may be plain JavaScript. @throws INVALID_ARGUMENT naming the argument, its value and what to give instead */
 export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
@@ -17,7 +17,7 @@ export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
     const problem = `${shownKeys(issue.keys)} is no option`;
     throw failure('INVALID_ARGUMENT', { what: path, problem, fix: `Use ${keysOf(schema).join(', ')}` });
   }
-  const problem = issue?.code === 'custom' ? issue.message : `it is ${shownValue(issue?.input)}`;
+  const problem = issue?.code === 'custom' ? issue.message : `it is ${showValue(issue?.input)}`;
   throw failure('INVALID_ARGUMENT', { what: path, problem, fix: fixOf(issue) });
 }
 
@@ -33,13 +33,13 @@ function tryParse<T>(what: string, schema: z.ZodType<T>, value: unknown): { data
     // zod computes the issues on first access and reads the value again; so the access is inside this `try`.
     return parsed.success ? { data: parsed.data } : { issues: parsed.error.issues };
   } catch (error) {
-    const problem = `it cannot be read (${error instanceof Error ? error.message.slice(0, 200) : shownValue(error)})`;
+    const problem = `it cannot be read (${error instanceof Error ? error.message.slice(0, 200) : showValue(error)})`;
     throw failure('INVALID_ARGUMENT', { what, problem, fix: 'Give a plain value' }, error);
   }
 }
 
 function shownKeys(keys: string[]): string {
-  const shown = keys.slice(0, MOST_SHOWN).map((key) => shownValue(key));
+  const shown = keys.slice(0, MOST_SHOWN).map((key) => showValue(key));
   return keys.length > MOST_SHOWN ? `${shown.join(', ')}, like ${keys.length - MOST_SHOWN} more,` : shown.join(', ');
 }
 
@@ -85,10 +85,10 @@ export function textOf(max: number, { min = 1, oneLine = false }: { min?: number
 
 function problemOf(value: string, { min, max, oneLine }: { min: number; max: number; oneLine: boolean }): string | undefined {
   if (value.length > max) return `it has ${value.length} characters`;
-  if (value.trim().length < min) return `${shownValue(value)} cannot be used`;
+  if (value.trim().length < min) return `${showValue(value)} cannot be used`;
   const odd = unstorable(value);
-  if (odd !== undefined) return `${shownValue(value)} has ${odd}`;
-  return oneLine && /\p{Cc}/u.test(value) ? `${shownValue(value)} has a control character` : undefined;
+  if (odd !== undefined) return `${showValue(value)} has ${odd}`;
+  return oneLine && /\p{Cc}/u.test(value) ? `${showValue(value)} has a control character` : undefined;
 }
 
 /** Ids that people and programs choose: of users, tenants, messages. */

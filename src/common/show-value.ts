@@ -1,6 +1,8 @@
+import { visibleJson, visibleLine } from '../contracts/visible-text.ts';
+
 const SHOWN_CHARACTERS = 60;
 
-/** A value as an error message names it: short, on one line, and without running any code of the value. */
+/** A value as an error message names it: short, on one line, with all characters visible, and without running any code of the value. */
 export function showValue(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -10,7 +12,7 @@ export function showValue(value: unknown): string {
     case 'function':
       return 'a function';
     case 'symbol':
-      return shorten(String(value));
+      return shorten(visibleLine(String(value)));
     case 'object':
       return showObject(value);
     default:
@@ -19,8 +21,8 @@ export function showValue(value: unknown): string {
 }
 
 function showText(text: string): string {
-  if (text.length <= SHOWN_CHARACTERS) return JSON.stringify(text);
-  return `${JSON.stringify(text.slice(0, SHOWN_CHARACTERS))}… (${text.length} characters)`;
+  if (text.length <= SHOWN_CHARACTERS) return visibleJson(text);
+  return `${visibleJson(text.slice(0, SHOWN_CHARACTERS))}… (${text.length} characters)`;
 }
 
 function shorten(text: string): string {

@@ -124,9 +124,10 @@ test('what does not exist is named, and bad messages are refused before anything
   await expect(longshore.start({ agent: 'nobody', user: 'u' })).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND', values: { known: 'scripted' } });
   await expect(longshore.start({ agent: 'scripted', user: 'u', message: ' ' })).rejects.toMatchObject({ code: 'MESSAGE_INVALID' });
   await expect(longshore.start({ agent: 'scripted', user: 'u', message: 'x'.repeat(100_001) })).rejects.toMatchObject({ code: 'MESSAGE_INVALID' });
-  for (const conversationId of ['', 'a/b', '-a', 'a b', 'ä', 'a'.repeat(129)]) {
+  const long = ['a'.repeat(129), `"${'a'.repeat(60)}"… (129 characters)`] as const;
+  for (const [conversationId, shown] of [...['', 'a/b', '-a', 'a b', 'ä'].map((id) => [id, `"${id}"`] as const), long]) {
     await expect(longshore.start({ agent: 'scripted', user: 'u', conversationId })).rejects.toThrow(
-      `conversationId: "${conversationId}" cannot be used. Write 1 to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit`,
+      `conversationId: ${shown} cannot be used. Write 1 to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit`,
     );
   }
   expect(await list()).toEqual(before);

@@ -6,14 +6,16 @@ import { faultOfCharacters } from './values.ts';
 const MAX_DEPTH = 20;
 const MAX_CHARACTERS = 65_536;
 
-/** An object that Postgres returns unchanged. */
-export const metadata = value<JsonObject>((given) => {
+const json = value<JsonObject>((given) => {
   if (!isData(given)) return isNot(given, 'an object');
   const fault = faultOfJson(given, '', 0);
   if (fault) return fault;
   const { length } = JSON.stringify(given);
   return length <= MAX_CHARACTERS ? undefined : { problem: `it takes ${length} characters as JSON`, fix: `At most ${MAX_CHARACTERS} are kept` };
-}).transform((given) => structuredClone(given));
+});
+
+/** An object that Postgres returns unchanged. Its copy is checked as well, since a getter or a proxy of the caller can give another value each time. */
+export const metadata = json.transform((given): unknown => structuredClone(given)).pipe(json);
 
 function faultOfJson(given: unknown, at: string, depth: number): Fault | undefined {
   if (depth > MAX_DEPTH) return { problem: `it is nested deeper than ${MAX_DEPTH}`, fix: 'Give a flatter object' };

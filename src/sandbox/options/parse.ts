@@ -70,6 +70,16 @@ export function value<T>(find: (value: unknown) => Fault | undefined): z.ZodType
     .transform((given) => given as T);
 }
 
+/** A copy of an object's entries, which are read once; other values as they are. */
+export const copied = z.unknown().transform((given, context) => {
+  try {
+    return isPlainObject(given) ? (Object.fromEntries(Object.entries(given)) as unknown) : given;
+  } catch (error) {
+    context.addIssue({ code: 'custom', params: { ...unreadable(error) } });
+    return z.NEVER;
+  }
+});
+
 /** The most common fault: the value is of another kind. */
 export function isNot(given: unknown, kind: string, fix = `Give ${kind}`): Fault {
   return { problem: `${showValue(given)} is not ${kind}`, fix };

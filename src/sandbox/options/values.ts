@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isNot, isPlainObject, value, type Fault } from './parse.ts';
+import { copied, isNot, isPlainObject, value, type Fault } from './parse.ts';
 import { showValue } from '../../common/show-value.ts';
 
 /** The longest lifetime. Postgres and JavaScript can represent every date that it leads to. */
@@ -113,9 +113,9 @@ export function list<T>({ item, kind, maxItems }: { item: z.ZodType<T>; kind: st
   return array.pipe(z.array(item));
 }
 
-/** Texts by name. */
+/** Texts by name. They are copied before they are checked, so that a getter or a proxy of the caller cannot give another text afterwards. */
 export function texts({ kind, maxItems, faultOf }: { kind: string; maxItems: number; faultOf: (name: string, text: unknown) => Fault | undefined }) {
-  return value<Record<string, string>>((given) => {
+  const fitting = value<Record<string, string>>((given) => {
     if (!isPlainObject(given)) return isNot(given, `an object of ${kind}`);
     const entries = Object.entries(given);
     if (entries.length > maxItems) return { problem: `it has ${entries.length} entries`, fix: `Give at most ${maxItems}` };
@@ -124,8 +124,8 @@ export function texts({ kind, maxItems, faultOf }: { kind: string; maxItems: num
       if (fault) return fault;
     }
     return undefined;
-    // Copied, so that later code does not run a getter or a proxy of the caller.
-  }).transform((given) => Object.fromEntries(Object.entries(given)));
+  });
+  return copied.pipe(fitting);
 }
 
 const MAX_VARIABLES = 500;

@@ -207,6 +207,18 @@ test('so do those of openSandbox and of what is done with a whole sandbox', asyn
   });
 });
 
+test('a value that changes after it was checked is not taken', async () => {
+  const changing = (first: unknown, then: unknown) => {
+    let reads = 0;
+    return Object.defineProperty({}, 'A', { enumerable: true, get: () => (reads++ === 0 ? first : then) });
+  };
+  let seen: unknown;
+  const handle = checkedHandle({ run: async (...given: unknown[]) => (seen = given) } as unknown as WorkerHandle);
+  await handle.run('x', { env: changing('1', 'NUL \0') as Record<string, string> });
+  expect(seen).toEqual(['x', { env: { A: '1' } }]);
+  expect(() => parseOpenOptions({ metadata: changing(1, Number.NaN) })).toThrow('openSandbox.metadata: NaN is not JSON, in "A". Use texts, finite numbers');
+});
+
 test('options that are undefined count as left out', async () => {
   let seen: unknown;
   const handle = checkedHandle({ run: async (...given: unknown[]) => (seen = given) } as unknown as WorkerHandle);
