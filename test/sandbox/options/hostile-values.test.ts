@@ -214,7 +214,7 @@ test('a value that changes after it was checked is not taken', async () => {
   };
   let seen: unknown;
   const handle = checkedHandle({ run: async (...given: unknown[]) => (seen = given) } as unknown as WorkerHandle);
-  await handle.run('x', { env: changing('1', 'NUL \0') as Record<string, string> });
+  await handle.run('x', { env: changing('1', 'NUL \0') });
   expect(seen).toEqual(['x', { env: { A: '1' } }]);
   expect(() => parseOpenOptions({ metadata: changing(1, Number.NaN) })).toThrow('openSandbox.metadata: NaN is not JSON, in "A". Use texts, finite numbers');
 });
