@@ -8,7 +8,7 @@ interface FileToolDefinition<Parameters extends z.ZodType<JsonObject>, Answer> {
   description: string;
   parameters: Parameters;
   annotations: ToolAnnotations;
-  /** Python code that runs in the sandbox after the prelude of `runProgram`. The tool's arguments are in `arguments`. */
+  /** Text of the Python program for `runProgram`. Its function `main` is given the tool's arguments. */
   program: string;
   /** Schema of the program's answer. */
   answer: z.ZodType<Answer>;

@@ -1,33 +1,13 @@
 import { z } from 'zod';
 import { failure } from '../../contracts/errors.ts';
+import { readProgram } from '../../platform/read-program.ts';
 import { defineTool, type Tool } from '../api/define-plugin.ts';
 import { runProgram } from './run-program.ts';
 
 /** The maximum number of bytes of one stream that one call returns. */
 const PAGE_BYTES = 12_000;
 
-/** Reads at most `PAGE_BYTES` of both streams from byte offsets. Cuts them where a character ends, so that pages can be joined. */
-const PROGRAM = `
-def page(path, offset):
-    try:
-        with open(path, 'rb') as file:
-            file.seek(offset)
-            data = file.read(arguments['pageBytes'])
-            kept = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        data, kept = b'', 0
-    for cut in range(min(4, len(data))):
-        try:
-            return data[:len(data) - cut].decode(), offset + len(data) - cut, kept
-        except UnicodeDecodeError:
-            pass
-    return data.decode(errors='replace'), offset + len(data), kept
-
-result = {}
-for stream in ('stdout', 'stderr'):
-    result[stream], result[stream + 'Offset'], result[stream + 'Kept'] = page(arguments['directory'] + '/' + stream, arguments[stream + 'Offset'])
-answer(**result)
-`;
+const PROGRAM = readProgram(import.meta.url, 'programs/shell_logs.py');
 
 const pageSchema = z.object({
   stdout: z.string(),
