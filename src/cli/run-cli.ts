@@ -24,7 +24,7 @@ import { workerCommand } from './machine/worker.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 done, 1 failed, 2 wrong usage or bad configuration, 3 waiting for an approval,
-4 paused, 5 a needed service is away, 130 interrupted.`;
+4 paused, 5 a needed service is unavailable, 130 interrupted.`;
 
 /** Runs one command line and returns its exit code; every error ends as one message on stderr. */
 export async function runCli(argv: string[], { out, err, ...rest }: CliProcess): Promise<number> {

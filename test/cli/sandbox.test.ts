@@ -47,7 +47,7 @@ test('sandboxes are listed by label and state, and shown with whose they are', a
   const shown = await line('show', id);
   expect(shown).toMatchObject({ code: 0, err: '' });
   expect(shown.out).toContain(`${id}: running, of conversation ${conversationId} (idle), tenant tenant\n`);
-  expect(shown.out).toContain('template none, no way out, team=blue\n');
+  expect(shown.out).toContain('template none, no network access, team=blue\n');
   expect(JSON.parse((await line('show', conversationId, '--json')).out)).toMatchObject({ sandboxId: id, tier: 'running', conversation: 'idle' });
   expect(await line('show', 'sbx_nobody')).toEqual({ code: 1, out: '', err: 'No sandbox "sbx_nobody". List them with: longshore sandbox ls\n' });
 });
@@ -59,7 +59,7 @@ test('a command streams, is given our input and arguments as they are, and ends 
   expect(told).toEqual({ code: 7, out: 'in\n/tmp\n', err: 'a b\n' });
   expect(await line('exec', id, '--', 'printf', '%s|', "it's", '$HOME', '-x')).toEqual({ code: 0, out: "it's|$HOME|-x|", err: '' });
   expect(await line('exec', id, 'kill -TERM $$')).toMatchObject({ code: 143 });
-  expect(await line('exec', id, '--timeout', '200ms', 'sleep 60')).toEqual({ code: 124, out: '', err: 'longshore: the time was over\n' });
+  expect(await line('exec', id, '--timeout', '200ms', 'sleep 60')).toEqual({ code: 124, out: '', err: 'longshore: the time limit was reached\n' });
   expect(await line('exec', id, 'echo $KEY')).toMatchObject({ out: expect.not.stringContaining('hunter2') as string });
 });
 
@@ -122,12 +122,12 @@ test('a sandbox is brought to rest, wakes for a command and rests again; a pause
   expect(await line('exec', id, 'echo awake')).toMatchObject({ code: 0, out: 'awake\n' });
   expect(await stateOf(id)).toBe('frozen');
   await conversationIs('paused');
-  const held = `Sandbox "${id}" belongs to conversation "${conversationId}", which is paused, and what it has running would go on. Resume it (longshore resume ${conversationId}), or add --force\n`;
+  const held = `Sandbox "${id}" belongs to conversation "${conversationId}", which is paused, and its running command would continue. Resume it (longshore resume ${conversationId}), or add --force\n`;
   expect(await line('exec', id, 'true')).toEqual({ code: 1, out: '', err: held });
   expect(await line('exec', id, '--force', 'true')).toMatchObject({ code: 0 });
   expect(await line('wake', id, '--force')).toMatchObject({ out: `${id}: running.\n` });
   await conversationIs('running');
-  expect(await line('stop', id)).toMatchObject({ code: 1, err: expect.stringContaining('which is at work in it. Pause it') as string });
+  expect(await line('stop', id)).toMatchObject({ code: 1, err: expect.stringContaining('which is using it. Pause it') as string });
   await conversationIs('idle');
   expect((await line('hibernate', id)).out).toMatch(new RegExp(`^${id}: stopped and not hibernated: .+\\.\n$`));
   expect(await line('exec', id, 'cat flat/file')).toMatchObject({ out: 'contentback\n' });
@@ -143,8 +143,12 @@ test('snapshots, forks and what is restored are listed and removed; that of an o
   expect(await line('exec', restored, 'cat flat/file')).toMatchObject({ out: 'contentback\n' });
   const forked = (await line('fork', id)).out.trim();
   expect(await line('exec', forked, 'cat flat/file')).toMatchObject({ out: 'contentback\n' });
-  expect((await line('gc')).out).toContain(`${restored}: its time was over; destroyed.\n`);
-  expect(await line('rm', forked, snapshotId)).toEqual({ code: 2, out: '', err: 'rm: there is nobody to ask. Add --yes\n' });
+  expect((await line('gc')).out).toContain(`${restored}: expired; destroyed.\n`);
+  expect(await line('rm', forked, snapshotId)).toEqual({
+    code: 2,
+    out: '',
+    err: 'rm: the input is not a terminal, so it cannot ask for confirmation. Add --yes\n',
+  });
   const refused = await line('rm', '--yes', forked, id);
   expect(refused).toEqual({
     code: 1,

@@ -30,7 +30,7 @@ test('a schedule is made, listed, shown, paused, resumed and removed by one line
       `${id}: 0 9 1 1 * Asia/Tokyo, next at ${next}`,
       'agent scripted, user cli, tenant default; conversations close when they have answered',
       'says: Report.',
-      'runs may begin up to 1d late; 0 came too late; 2 left',
+      'runs may begin up to 1d late; 0 skipped as too late; 2 left',
       'no run yet',
       '',
     ].join('\n'),

@@ -68,7 +68,7 @@ test('a call that is too long for its tool is cut and cancelled at the server; a
   expect(late).toEqual({ text: 'fix:slow failed: it took longer than 1000 ms and was aborted', isError: true });
   // The server counts a hundred for a call that it was told to cancel.
   expect(count).toEqual(101);
-  expect(await line('disable', 'fix')).toBe('fix is disabled; the workers follow within seconds.\n');
+  expect(await line('disable', 'fix')).toBe('fix is disabled; the workers apply it within seconds.\n');
   await until(async () => (await reportOf('fix'))?.alerts.at(-1)?.text === 'The server was ended, since an operator disabled it', 'the worker has ended it');
   expect((await reportOf('fix'))?.health).toBe('disabled');
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');

@@ -44,7 +44,7 @@ test('in production a plugin is denied until the line of its error was run, work
       '  denied       {"network":["api.harbour.example"],"env":["HARBOUR"]}\n',
   );
   expect(await line('grant', 'harbour')).toMatchObject({ code: 2, err: '--all: no permission is named. Give --all, or some of --network, --env and --fs\n' });
-  expect(await line('grant', 'harbour', '--all', '--time')).toMatchObject({ code: 2, err: expect.stringContaining('does not go with') as string });
+  expect(await line('grant', 'harbour', '--all', '--time')).toMatchObject({ code: 2, err: expect.stringContaining('cannot be combined with') as string });
   expect(await line('grant', 'harbour', '--network', 'https://x')).toMatchObject({ code: 2, err: expect.stringContaining('Has to be a host name') as string });
   expect(await line('grant', 'harbour', '--fs', 'srv')).toMatchObject({ code: 2, err: expect.stringContaining('Has to be an absolute path') as string });
   expect(await line('grant', 'nothing', '--all')).toMatchObject({ code: 2, err: expect.stringContaining('No plugin "nothing"') as string });
@@ -54,8 +54,8 @@ test('in production a plugin is denied until the line of its error was run, work
   expect(granted).toMatchObject({
     code: 0,
     out:
-      'granted to harbour: {"network":["api.harbour.example"],"env":["HARBOUR"]}; the workers follow within seconds. ' +
-      'See what came of it: longshore plugins show harbour\n',
+      'granted to harbour: {"network":["api.harbour.example"],"env":["HARBOUR"]}; the workers apply it within seconds. ' +
+      'See the result: longshore plugins show harbour\n',
   });
   expect((await line('show', 'harbour')).out).toContain('granted by operators: {"network":["api.harbour.example"],"env":["HARBOUR"]}\n');
   await until(async () => (await report())?.health === 'loaded', 'the worker has loaded it');

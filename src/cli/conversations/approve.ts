@@ -17,7 +17,7 @@ export function approveCommand(cli: Cli): Command {
     .argument('<id>', 'conversation')
     .argument('<callId>', 'the call that waits')
     .addArgument(new Argument('<answer>', 'allow also allows the tool for the rest of the conversation').choices(['allow', 'allow-once', 'deny']))
-    .option('--reason <text>', 'told to the agent')
+    .option('--reason <text>', 'shown to the agent')
     .option('--by <name>', 'who answers; shown in the events', loginName())
     .option('--arguments <json>', 'arguments to run with instead of those the agent gave', jsonObject)
     .option('--hash <hash>', 'answer only if the call is still the one with this hash')

@@ -5,7 +5,7 @@ import { EXIT, printError, printFact, printLine, type Cli } from '../output/cli.
 import { createEventPrinter } from '../output/event-printer.ts';
 import { loginName } from './login-name.ts';
 
-const PROMPTS = { message: '> ', approval: 'Allow it? y(es, once), a(lways), n(o) > ', paused: 'Paused. Enter goes on, Ctrl-C leaves > ', nothing: '' };
+const PROMPTS = { message: '> ', approval: 'Allow it? y(es, once), a(lways), n(o) > ', paused: 'Paused. Enter resumes, Ctrl-C exits > ', nothing: '' };
 /** After a burst of events, the person is prompted once. */
 const PROMPT_DELAY_MS = 60;
 

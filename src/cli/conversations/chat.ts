@@ -12,7 +12,9 @@ interface ChatOptions {
 
 export function chatCommand(cli: Cli): Command {
   return new Command('chat')
-    .description('Talk to an agent: its words and tool calls as they come, approvals asked in line. Ctrl-C pauses it; Ctrl-D leaves it open')
+    .description(
+      'Talk to an agent: shows its text and tool calls as they arrive, and asks for approvals. Ctrl-C pauses the conversation; Ctrl-D leaves it open',
+    )
     .argument('[agent]', 'agent; may be left out when there is one only')
     .option('--conversation <id>', 'go on with this conversation')
     .option('--user <id>', 'who is talking', 'cli')

@@ -10,8 +10,8 @@ export function interruptCommand(cli: Cli): Command {
   return new Command('interrupt')
     .description('End the running turn and kill its command; waiting messages are answered next')
     .argument('<id>', 'conversation')
-    .option('--after-step', 'politely: when the running step is done')
-    .option('--drop-queue', 'forget the waiting messages too')
+    .option('--after-step', 'end the turn after the running step, without killing a command')
+    .option('--drop-queue', 'also drop the waiting messages')
     .action((id: string, { afterStep, dropQueue }: InterruptOptions) =>
       withClient(cli, async (longshore) => {
         if (dropQueue) await longshore.cancel(id);

@@ -23,7 +23,7 @@ export function listCommand(cli: Cli): Command {
     .option('--agent <id>')
     .option('--user <id>')
     .option('--tenant <id>')
-    .option('--limit <number>', 'at most so many', wholeNumber, 50)
+    .option('--limit <number>', 'show at most this many', wholeNumber, 50)
     .option('--json', 'as JSON')
     .action(({ json, ...filter }: ListOptions) =>
       withClient(

@@ -25,8 +25,8 @@ export function runCommand(cli: Cli): Command {
     .requiredOption('--message <text>', 'what to say')
     .option('--user <id>', 'for whom', 'cli')
     .option('--tenant <id>')
-    .option('--id <conversation>', 'id of the new conversation; repeating a run with it starts nothing twice')
-    .option('--unattended', 'nobody will approve anything: only tools that read and need no approval are offered and run')
+    .option('--id <conversation>', 'id of the new conversation; repeating the command with the same id does not start a second one')
+    .option('--unattended', 'no person can approve calls: only tools that read and need no approval are offered and run')
     .option('--wait', 'until the turn has ended, waits for an approval or is paused; the exit code says which')
     .option('--close', 'close the conversation when its turn has ended')
     .option('--json', 'one JSON object per line: the events, last the outcome')
@@ -58,7 +58,7 @@ async function follow(cli: Cli, chat: Chat, { json, close }: RunOptions): Promis
     release();
   }
   if (interrupted.signal.aborted) {
-    printError(cli, `${chat.id} goes on without us; see: longshore show ${chat.id}`);
+    printError(cli, `${chat.id} continues in the background; see: longshore show ${chat.id}`);
     cli.exitCode = EXIT.interrupted;
     return;
   }

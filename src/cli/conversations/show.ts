@@ -87,6 +87,6 @@ function textOf(content: ContentPart[]): string {
 
 function reasonOf(paused: PauseReason): string {
   if (paused.by === 'budget') return `the budget of ${paused.exhausted} (${paused.limit}) ran out`;
-  if (paused.by === 'approval') return `nobody answered in time whether ${paused.tool} may run (${paused.callId})`;
+  if (paused.by === 'approval') return `no answer in time to the approval of ${paused.tool} (${paused.callId})`;
   return paused.note ?? 'an operator asked for it';
 }

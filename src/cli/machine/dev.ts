@@ -8,7 +8,7 @@ import { EXIT, printFact, printLine, type Cli } from '../output/cli.ts';
 export function devCommand(cli: Cli): Command {
   return new Command('dev')
     .description(
-      'Run the whole stack on this machine: Temporal with its UI, Postgres, sandboxes, a worker. Plugins that change are loaded again. Ctrl-C ends it; conversations are found again',
+      'Run the whole stack on this machine: Temporal with its UI, Postgres, sandboxes, a worker. Plugins that change are loaded again. Ctrl-C stops it; conversations continue after the next start',
     )
     .option('--temporal-port <number>', 'start Temporal on this port, and its UI on the one 1000 above (default: 7233)', portNumber)
     .option('--postgres-port <number>', 'start Postgres on this port (default: 5433)', portNumber)

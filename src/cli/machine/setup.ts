@@ -16,8 +16,8 @@ import { printFact, printLine, type Cli } from '../output/cli.ts';
 export function setupCommand(cli: Cli): Command {
   return new Command('setup')
     .description('Prepare the servers of an installation: the Postgres schema and the search attributes of Temporal. Safe to repeat')
-    .option('--move-database', 'Make the database belong to the Temporal namespace that is set, where it belongs to another one that is gone for good')
-    .option('--image', 'Instead: build the standard image of sandboxes in the Docker engine of this machine, unless it is there')
+    .option('--move-database', 'Assign the database to the configured Temporal namespace, if the namespace that it belongs to no longer exists')
+    .option('--image', 'Instead: build the standard image of sandboxes in the Docker engine of this machine, unless it exists')
     .option('--gvisor', 'Instead: build gVisor, with which sandboxes can hibernate, and register it with the Docker engine of this machine')
     .action(async ({ gvisor, image, moveDatabase = false }: { gvisor?: boolean; image?: boolean; moveDatabase?: boolean }) => {
       const config = cli.config();
@@ -30,7 +30,7 @@ export function setupCommand(cli: Cli): Command {
       try {
         await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
         const added = await registerSearchAttributes(await temporal.connection(), namespace);
-        printFact(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'are there'}.`);
+        printFact(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'exist already'}.`);
       } finally {
         await temporal.close();
       }
@@ -40,7 +40,7 @@ export function setupCommand(cli: Cli): Command {
 
 async function setUpImage(cli: Cli, image: string): Promise<void> {
   const outcome = await ensureSandboxImage({ image, log: (line) => printFact(cli, line) });
-  printFact(cli, `Sandbox image: ${image} ${outcome === 'built' ? 'built' : 'is there'}.`);
+  printFact(cli, `Sandbox image: ${image} ${outcome === 'built' ? 'built' : 'exists already'}.`);
 }
 
 async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Promise<void> {
@@ -55,14 +55,14 @@ async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Pro
 async function setUpGvisor(cli: Cli, home: string): Promise<void> {
   const log = (line: string) => printFact(cli, line);
   const { program, built } = await ensureRunsc({ home, log });
-  printFact(cli, `gVisor: ${program} ${built ? 'built' : 'is there'}.`);
+  printFact(cli, `gVisor: ${program} ${built ? 'built' : 'exists already'}.`);
   const { script, written } = await ensureGvisorScript(home);
-  printFact(cli, `Script that the engine starts it by: ${script} ${written ? 'written' : 'is there'}.`);
+  printFact(cli, `Script that the engine starts it by: ${script} ${written ? 'written' : 'exists already'}.`);
   if (!(await registerRunsc({ script, program })))
     return printFact(cli, `${ENGINE_SETTINGS}: gVisor is registered. If longshore doctor does not see it, restart the engine.`);
   printFact(cli, `${ENGINE_SETTINGS}: gVisor is registered and checkpoints are on.`);
   const outcome = await restartOwnEngine({ logFile: join(home, 'dockerd.log'), log });
   if (outcome === 'restarted') return printLine(cli, 'Docker engine: restarted.');
   const why = outcome === 'busy' ? 'containers run in it' : 'it was not started from here';
-  return printFact(cli, `Docker engine: restart it to make use of that; this is left to you, since ${why}. For example: systemctl restart docker`);
+  return printFact(cli, `Docker engine: restart it yourself to use that, because ${why}. For example: systemctl restart docker`);
 }

@@ -13,9 +13,9 @@ export function templateCommand(cli: Cli): Command {
   const command = new Command('template').description('Build, list and remove the images of sandbox templates');
   command
     .command('build')
-    .description('Build the images of templates, unless they are there; without a name, of all')
+    .description('Build the images of templates that have none yet; without a name, of all templates')
     .argument('[names...]')
-    .option('--force', 'build again what is there')
+    .option('--force', 'build again even if the image exists')
     .action((names: string[], { force = false }: { force?: boolean }) => build(cli, names, force));
   command
     .command('ls')
@@ -46,7 +46,7 @@ async function build(cli: Cli, names: string[], force: boolean): Promise<void> {
     }
   } catch (error) {
     if (!interrupted.signal.aborted) throw error;
-    cli.err.print('Interrupted; what was built so far is removed, but for layers that the engine keeps for the next build.\n');
+    cli.err.print('Interrupted; what was built so far is removed, except layers that the engine keeps for the next build.\n');
     cli.exitCode = EXIT.interrupted;
   } finally {
     release();

@@ -6,7 +6,7 @@ import type { Cli } from '../output/cli.ts';
 export function workerCommand(cli: Cli): Command {
   return new Command('worker')
     .description('Run a worker until it is told to stop (SIGTERM, Ctrl-C); running commands go on in their sandboxes')
-    .option('--watch', 'load plugins again whose directories change; for development')
+    .option('--watch', 'load a plugin again when its directory changes; for development')
     .action(async ({ watch = false }: { watch?: boolean }) => {
       const config = cli.config();
       if (watch) config.LONGSHORE_WATCH = 'yes';

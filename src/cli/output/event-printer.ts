@@ -18,7 +18,7 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
   };
   return (event) => {
     if (event.type === 'text.delta') {
-      if (attempt !== undefined && event.attempt !== undefined && event.attempt > attempt) say('(the model was cut off; once more)');
+      if (attempt !== undefined && event.attempt !== undefined && event.attempt > attempt) say('(the answer of the model was interrupted; it is repeated)');
       attempt = event.attempt;
       return speak(event.data.text);
     }

@@ -47,7 +47,7 @@ const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narra
     kind: 'note',
     text: data.part.type === 'text' ? visibleText(data.part.text) : `[${data.part.type} ${visibleLine(data.part.mediaType)}] from ${visibleLine(data.tool)}`,
   }),
-  'tool.unknown': (data) => ({ kind: 'bad', text: `? ${visibleLine(data.tool)}: nobody can know whether it took effect. ${visibleLine(data.why)}` }),
+  'tool.unknown': (data) => ({ kind: 'bad', text: `? ${visibleLine(data.tool)}: it is not known whether it took effect. ${visibleLine(data.why)}` }),
   'tool.approval-requested': (data) => ({
     kind: 'note',
     text: `! ${visibleLine(data.tool)} waits for approval (${visibleLine(data.callId)}): ${visibleLine(data.why)}\n  ${approvalText(data.arguments)}`,

@@ -12,7 +12,7 @@ export interface GrantOptions extends PermissionBound {
 export async function grantPermissions(cli: Cli, longshore: Longshore, id: string, { all = false, json = false, ...permissions }: GrantOptions): Promise<void> {
   const isNamed = Object.keys(permissions).length > 0;
   if (all === isNamed) {
-    const problem = all ? 'it does not go with single permissions' : 'no permission is named';
+    const problem = all ? 'it cannot be combined with single permissions' : 'no permission is named';
     throw failure('INVALID_ARGUMENT', { what: '--all', problem, fix: 'Give --all, or some of --network, --env and --fs' });
   }
   const granted = await longshore.plugins.grant(id, all ? 'asked' : permissions);
@@ -36,5 +36,5 @@ async function tell(cli: Cli, longshore: Longshore, given: string, { json, verb,
   const { id, granted } = state;
   if (json) return printJson(cli, { plugin: id, [verb]: permissions, now: granted });
   const direction = verb === 'granted' ? 'to' : 'from';
-  printFact(cli, `${verb} ${direction} ${id}: ${JSON.stringify(permissions)}; ${whoFollows(state)}. See what came of it: longshore plugins show ${id}`);
+  printFact(cli, `${verb} ${direction} ${id}: ${JSON.stringify(permissions)}; ${whoFollows(state)}. See the result: longshore plugins show ${id}`);
 }

@@ -34,7 +34,7 @@ export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, paren
   const { LONGSHORE_AGENTS: agents } = cli.config();
   const directory = join(parent, id);
   if ((await namesIn(directory)).length > 0) {
-    throw failure('INVALID_ARGUMENT', { what: 'name', problem: `there is something in ${directory} already`, fix: 'Take another name or --directory' });
+    throw failure('INVALID_ARGUMENT', { what: 'name', problem: `${directory} is not empty`, fix: 'Take another name or --directory' });
   }
   const files = Object.entries(TEMPLATES[dialect](id));
   try {

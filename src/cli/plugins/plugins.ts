@@ -19,7 +19,7 @@ export function pluginsCommand(cli: Cli): Command {
   addGrants(command, cli);
   command
     .command('check')
-    .description('Load the plugin of a directory in a compartment and show its tools, what it asks for and what is wrong with it')
+    .description('Load the plugin of a directory in a compartment and show its tools, permissions and problems')
     .argument('<directory>', 'directory or package')
     .option('--json', 'as JSON')
     .action((directory: string, { json = false }: Json) => checkPlugin(cli, directory, json));
@@ -49,8 +49,8 @@ function addViews(command: Command, cli: Cli): void {
 
 function addChanges(command: Command, cli: Cli): void {
   for (const [name, enabled, description] of [
-    ['enable', true, 'Give a plugin back to the agents that name it'],
-    ['disable', false, 'Take a plugin away from all agents; calls under way end by themselves'],
+    ['enable', true, 'Enable a plugin again for the agents that name it'],
+    ['disable', false, 'Disable a plugin for all agents; running calls are not interrupted'],
   ] as const) {
     command
       .command(name)
@@ -68,15 +68,15 @@ function addChanges(command: Command, cli: Cli): void {
     .command('config')
     .description('Show the configuration of a plugin, or change it; secrets are written as ${env.NAME}')
     .argument('<id>')
-    .option('--set <key=value...>', 'a value by its key (deeper: a.b=1); JSON where it is JSON, else text')
-    .option('--unset <key...>', 'take a key out')
+    .option('--set <key=value...>', 'set a value (nested: a.b=1); it is read as JSON if possible, otherwise as text')
+    .option('--unset <key...>', 'remove a key')
     .option('--replace <json>', 'the whole configuration')
-    .option('--if-version <number>', 'only when it is still this version', wholeNumber)
+    .option('--if-version <number>', 'change it only if it still has this version', wholeNumber)
     .option('--json', 'as JSON')
     .action((id: string, options: ConfigOptions) => lazily(cli, (longshore) => configurePlugin(cli, longshore, id, options)));
   command
     .command('reload')
-    .description('Let the workers load plugins again; a version that cannot be loaded leaves the old one at work')
+    .description('Let the workers load plugins again; if the new version cannot be loaded, the old one stays')
     .argument('<ids...>')
     .option('--json', 'as JSON')
     .action((ids: string[], { json = false }: Json) =>
@@ -85,7 +85,7 @@ function addChanges(command: Command, cli: Cli): void {
         const states = await Promise.all(ids.map((id) => longshore.plugins.get(id)));
         for (const id of ids) await longshore.plugins.reload(id);
         const names = ids.join(', ');
-        tell(cli, json, { reloaded: ids }, `${names}: to be loaded again; ${whoFollows(...states)}. See what came of it: longshore plugins ls`);
+        tell(cli, json, { reloaded: ids }, `${names}: to be loaded again; ${whoFollows(...states)}. See the result: longshore plugins ls`);
       }),
     );
 }
@@ -95,7 +95,7 @@ function addGrants(command: Command, cli: Cli): void {
     .command('grant')
     .description('Let a plugin have permissions that it asks for; production refuses plugins that ask for more than was granted')
     .option('--all', 'all that it asks for now');
-  const revoke = command.command('revoke').description("Take grants away from a plugin, all of them where none is named; agents' files may still grant them");
+  const revoke = command.command('revoke').description('Revoke permissions of a plugin (all, if none is named); the files of agents may still grant them');
   for (const [changing, change] of [
     [grant, grantPermissions],
     [revoke, revokePermissions],

@@ -5,7 +5,7 @@ import { printTable } from '../output/table.ts';
 export async function listPlugins(cli: Cli, longshore: Longshore, json: boolean): Promise<void> {
   const states = await longshore.plugins.list();
   if (json) return printJson(cli, states);
-  if (states.length === 0) return printLine(cli, 'No plugins. Workers tell of those that agents name when they start.');
+  if (states.length === 0) return printLine(cli, 'No plugins. A worker reports the plugins that agents name when it starts.');
   const rows = states.map((state) => {
     const heard = heardOf(state);
     const [report] = heard;
@@ -30,8 +30,8 @@ function stateOf({ health, asleep, away }: PluginState['reports'][number]): stri
 /** Who applies a change, as the end of a sentence. */
 export function whoFollows(...states: PluginState[]): string {
   return states.some(({ reports }) => reports.some(({ away }) => !away))
-    ? 'the workers follow within seconds'
-    : 'no worker has told of itself for some minutes, so it holds when one starts';
+    ? 'the workers apply it within seconds'
+    : 'no worker has reported for some minutes; it takes effect when one starts';
 }
 
 const NOTE_LENGTH = 100;
@@ -40,10 +40,11 @@ const NOTE_LENGTH = 100;
 function noteOf(state: PluginState): string {
   const { configProblem } = state;
   const reports = heardOf(state);
-  if (reports.every(({ away }) => away)) return `no worker of ${reports.map(({ hostId }) => hostId).join(', ')} tells of itself; start one: longshore worker`;
+  if (reports.every(({ away }) => away)) return `no worker of ${reports.map(({ hostId }) => hostId).join(', ')} reports its state; start one: longshore worker`;
   const error = reports.map((report) => report.error).find((text) => text !== undefined);
   const alert = reports.flatMap(({ alerts }) => alerts).find(({ level }) => level !== 'info')?.text;
-  const text = (error ?? (configProblem === undefined ? alert : `configuration taken back: ${configProblem}`) ?? '').split('\n')[0] ?? '';
+  const text =
+    (error ?? (configProblem === undefined ? alert : `configuration rejected, the previous one is in use: ${configProblem}`) ?? '').split('\n')[0] ?? '';
   return text.length <= NOTE_LENGTH ? text : `${text.slice(0, NOTE_LENGTH)}… (more: longshore plugins show ${state.id})`;
 }
 
@@ -53,7 +54,7 @@ export async function describePlugin(cli: Cli, longshore: Longshore, id: string,
   const { config, configVersion, configProblem, enabled, reports } = state;
   printFact(cli, `${state.id}: ${enabled ? 'enabled' : 'disabled'}`);
   printFact(cli, `configuration (version ${configVersion}): ${JSON.stringify(config)}`);
-  if (configProblem !== undefined) printFact(cli, `the newest change was taken back: ${configProblem}`);
+  if (configProblem !== undefined) printFact(cli, `the newest change was rejected, the previous configuration is in use: ${configProblem}`);
   if (Object.keys(state.granted).length > 0) printFact(cli, `granted by operators: ${shown(state.granted)}`);
   for (const report of reports) for (const line of reportLines(report)) printFact(cli, line);
 }
@@ -75,7 +76,7 @@ function permissionLines({ permissions, ungranted = {}, denied }: PluginState['r
     `  granted      ${shown(Object.fromEntries(granted))}`,
     ...(isWhole
       ? []
-      : [denied ? `  denied       ${shown(ungranted)}` : `  not granted  ${shown(ungranted)}; it has that all the same, as NODE_ENV is not "production"`]),
+      : [denied ? `  denied       ${shown(ungranted)}` : `  not granted  ${shown(ungranted)}; it has them anyway, because NODE_ENV is not "production"`]),
   ];
 }
 

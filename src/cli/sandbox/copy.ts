@@ -22,8 +22,8 @@ export function copyCommand(cli: Cli): Command {
   return new Command('cp')
     .description('Copy a file or a directory between this machine and a sandbox; directories are merged, and nothing is deleted')
     .argument('<from>', 'a path here, or <id>:<path> in a sandbox; a directory with /. at its end stands for what is in it')
-    .argument('<to>', 'the same; in an existing directory the copy keeps its name')
-    .option('--force', 'even where the conversation is paused and its command would go on')
+    .argument('<to>', 'destination, written in the same way; in an existing directory the copy keeps its name')
+    .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((from: string, to: string, { force = false }: CopyOptions) => copy(cli, placeOf(from), placeOf(to), force));
 }
 
@@ -38,8 +38,8 @@ async function copy(cli: Cli, from: Place, to: Place, force: boolean): Promise<v
   if (from.where === to.where) {
     throw failure('INVALID_ARGUMENT', {
       what: 'cp',
-      problem: 'one of the two has to be in a sandbox, and one here',
-      fix: 'Write sbx_…:/path for that in a sandbox',
+      problem: 'one of the two paths has to be in a sandbox, and the other on this machine',
+      fix: 'Write sbx_…:/path for the path in a sandbox',
     });
   }
   const id = from.where === 'sandbox' ? from.id : to.where === 'sandbox' ? to.id : '';

@@ -36,16 +36,18 @@ const SIGNALS: Record<string, number> = {
 
 export function execCommand(cli: Cli): Command {
   return new Command('exec')
-    .description('Run a command in a sandbox, with our input unless that is a terminal; ends with its exit code. Ctrl-C interrupts it, twice ends it')
+    .description(
+      'Run a command in a sandbox: passes on the input of this program, unless that is a terminal, and ends with the exit code of the command. Ctrl-C interrupts the command, a second Ctrl-C ends it',
+    )
     .argument('<id>', 'sandbox, or a conversation that has one')
     .argument('<command...>', 'one text is a bash command; several are a program and its arguments; put -- before them')
     .option('--cwd <directory>', 'where it begins')
-    .option('--user <name>', 'another user of its template')
-    .option('--env <name=value>', 'for its environment; may be repeated', withVariable, {})
+    .option('--user <name>', 'run as this user of its template')
+    .option('--env <name=value>', 'variable of its environment; may be repeated', withVariable, {})
     .option('--timeout <duration>', 'ends it after that time, with exit code 124')
-    .option('--raw', 'pass its bytes to a terminal too, which obeys them; without, a terminal is shown control characters as escapes')
+    .option('--raw', 'write its bytes unchanged to a terminal too, which executes control characters; without it, they are shown as escapes')
     .option('--background', 'start it, print its id, and let it run')
-    .option('--force', 'even where the conversation is paused and its command would go on')
+    .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((id: string, words: string[], options: ExecOptions) =>
       visit(cli, id, { force: options.force ?? false }, async (handle) => {
         const command = words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' ');
@@ -106,8 +108,8 @@ function runOptions({ cwd, env, timeout, user }: ExecOptions): RunOptions {
 }
 
 function tellLimits(cli: Cli, { limit, status, stdout, stderr }: CommandResult): void {
-  if (status === 'timeout') printError(cli, 'longshore: the time was over');
-  if (limit !== undefined) printError(cli, `longshore: the sandbox had no more ${limit === 'disk' ? 'room on its disk' : 'memory'}`);
+  if (status === 'timeout') printError(cli, 'longshore: the time limit was reached');
+  if (limit !== undefined) printError(cli, `longshore: the sandbox had no ${limit === 'disk' ? 'space left on its disk' : 'memory left'}`);
   for (const { totalBytes } of [stdout, stderr]) {
     if (totalBytes > MAX_OUTPUT_BYTES) printError(cli, `longshore: only the first ${MAX_OUTPUT_BYTES} of ${totalBytes} bytes were kept`);
   }

@@ -20,7 +20,7 @@ export async function checkVisit(desk: Desk, row: SandboxRow, force: boolean): P
   throw failure('SANDBOX_HELD', {
     sandboxId,
     conversationId,
-    problem: 'which is paused, and what it has running would go on',
+    problem: 'which is paused, and its running command would continue',
     fix: `Resume it (longshore resume ${conversationId}), or add --force`,
   });
 }
@@ -34,7 +34,7 @@ export async function checkRest(desk: Desk, row: SandboxRow, force: boolean): Pr
   throw failure('SANDBOX_HELD', {
     sandboxId: row.sandboxId,
     conversationId,
-    problem: 'which is at work in it',
+    problem: 'which is using it',
     fix: `Pause it (longshore pause ${conversationId} --mode now), or add --force`,
   });
 }

@@ -21,7 +21,7 @@ interface ListOptions {
 
 export function listSandboxes(cli: Cli): Command {
   return new Command('ls')
-    .description('List sandboxes of all hosts, the oldest first; those that are destroyed only when asked for')
+    .description('List sandboxes of all hosts, the oldest first; destroyed ones only with --state destroyed')
     .addOption(new Option('--state <states...>', 'only in these states').choices(STATES))
     .option('--label <name=value>', 'only with this label of their template; may be repeated', withLabel, {})
     .option('--conversation <id>')

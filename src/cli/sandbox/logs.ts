@@ -24,11 +24,11 @@ export function logsCommand(cli: Cli): Command {
     .description('List the commands of a sandbox, or show the output of one and follow it to its end')
     .argument('<id>', 'sandbox, or a conversation that has one')
     .argument('[exec]', 'id of a command')
-    .option('--from <bytes>', 'leave out so much of its output', wholeNumber, 0)
-    .option('--from-stderr <bytes>', 'leave out so much of its error output', wholeNumber, 0)
+    .option('--from <bytes>', 'skip this many bytes of its output', wholeNumber, 0)
+    .option('--from-stderr <bytes>', 'skip this many bytes of its error output', wholeNumber, 0)
     .option('--json', 'the list as JSON')
     .option('--raw', 'the bytes as they were written, for a file or a program; without, control characters are shown as escapes')
-    .option('--force', 'even where the conversation is paused and its command would go on')
+    .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((id: string, execId: string | undefined, options: LogsOptions) =>
       visit(cli, id, { force: options.force ?? false }, async (handle) => {
         if (execId === undefined) list(cli, await handle.execs(), options);

@@ -17,7 +17,7 @@ export function removeCommand(cli: Cli): Command {
   return new Command('rm')
     .description('Destroy sandboxes with their files, or remove snapshots')
     .argument('<ids...>', 'sandboxes (sbx_…) and snapshots (snap_…)')
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .option('--force', 'even while an open conversation has it')
     .action((ids: string[], options: RemoveOptions) =>
       withSandboxes(cli, async (desk) => {
@@ -52,7 +52,8 @@ async function checkOne(desk: Desk, id: string, { force = false }: RemoveOptions
 }
 
 async function agreed(cli: Cli, ids: string[]): Promise<boolean> {
-  if (!cli.in.isTTY) throw failure('INVALID_ARGUMENT', { what: 'rm', problem: 'there is nobody to ask', fix: 'Add --yes' });
+  if (!cli.in.isTTY)
+    throw failure('INVALID_ARGUMENT', { what: 'rm', problem: 'the input is not a terminal, so it cannot ask for confirmation', fix: 'Add --yes' });
   const readline = createInterface({ input: cli.in, output: cli.out.stream, terminal: false });
   const asking = new AbortController();
   readline.once('close', () => asking.abort());
@@ -66,7 +67,7 @@ async function agreed(cli: Cli, ids: string[]): Promise<boolean> {
 
 export function collectCommand(cli: Cli): Command {
   return new Command('gc')
-    .description('Remove what belongs to nobody, now: sandboxes whose time is over, and containers, volumes, blobs and snapshots without an owner on this host')
+    .description('Remove now what the reaper would remove: expired sandboxes, and containers, volumes, blobs and snapshots without an owner on this host')
     .option('--json', 'as JSON')
     .action(({ json }: { json?: boolean }) =>
       withSandboxes(cli, async ({ store, sandboxes }) => {
@@ -82,7 +83,7 @@ export function collectCommand(cli: Cli): Command {
 }
 
 const TOLD = {
-  destroyed: 'its time was over; destroyed',
+  destroyed: 'expired; destroyed',
   removedContainers: 'container without an owner; removed',
   removedVolumes: 'volume without an owner; removed',
   lost: 'its container is gone; marked as lost',

@@ -10,7 +10,7 @@ interface RestOptions {
 }
 type Move = (desk: Desk, sandboxId: string, options: { otherwise: 'stop' | 'stay'; force: boolean }) => Promise<SandboxTier>;
 
-const KEEP = ['--keep-processes', 'leave it as it is where its processes would end'] as const;
+const KEEP = ['--keep-processes', 'change nothing if its processes would end'] as const;
 
 /** One command for each tier to which a sandbox can be moved. */
 export function restCommands(cli: Cli): Command[] {
@@ -18,14 +18,16 @@ export function restCommands(cli: Cli): Command[] {
     new Command(name)
       .description(`${description}. Any use wakes it`)
       .argument('<ids...>', 'sandboxes, or conversations that have one')
-      .option('--force', 'even while its conversation is at work in it')
+      .option('--force', 'even while its conversation uses it')
       .action((ids: string[], options: RestOptions) => bring(cli, ids, options, { wanted: TIERS[name] ?? 'none', move }));
   return [
-    rest('freeze', 'Hold a sandbox where it is: it keeps its memory and uses no processor', ({ sandboxes }, id, { force }) =>
+    rest('freeze', 'Freeze a sandbox: it keeps its memory and uses no processor time', ({ sandboxes }, id, { force }) =>
       sandboxes.freeze(id, { mode: force ? 'pause' : 'idle' }),
     ),
-    rest('hibernate', 'Put a sandbox to disk with its processes; where the host cannot, it is stopped', ({ sandboxes }, id, options) =>
-      sandboxes.hibernate(id, options),
+    rest(
+      'hibernate',
+      'Hibernate a sandbox: its processes and memory rest on disk; where the host cannot do that, it is stopped',
+      ({ sandboxes }, id, options) => sandboxes.hibernate(id, options),
     ).option(...KEEP),
     rest('stop', 'End the processes of a sandbox and keep its files', ({ sandboxes }, id) => sandboxes.stop(id)),
     rest('archive', 'Pack a sandbox into the blob store and remove it from its host', ({ sandboxes }, id, options) => sandboxes.archive(id, options)).option(
@@ -39,9 +41,9 @@ const TIERS: Record<string, SandboxTier> = { freeze: 'frozen', hibernate: 'hiber
 
 function wake(cli: Cli): Command {
   return new Command('wake')
-    .description('Let a sandbox run again, from any rest')
+    .description('Wake a sandbox from any state of rest')
     .argument('<ids...>', 'sandboxes, or conversations that have one')
-    .option('--force', 'even where its conversation is paused')
+    .option('--force', 'even if its conversation is paused')
     .action((ids: string[], { force = false }: RestOptions) =>
       withSandboxes(cli, async (desk) => {
         for (const id of ids) {
@@ -69,6 +71,6 @@ async function whyNot({ sandboxes }: Desk, wanted: SandboxTier): Promise<string>
   if (wanted !== 'hibernated') return ` and not ${wanted}`;
   const { checkpoint, problem } = await sandboxes.capabilities();
   return checkpoint
-    ? ' and not hibernated: it is not in gVisor, or its processes could not be put to disk'
+    ? ' and not hibernated: it is not in gVisor, or its processes could not be stored on disk'
     : ` and not hibernated: ${problem ?? 'this host cannot'}`;
 }

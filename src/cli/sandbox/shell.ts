@@ -21,13 +21,13 @@ const LARGEST = 1000;
 
 export function shellCommand(cli: Cli): Command {
   return new Command('shell')
-    .description('Open a terminal in a sandbox. Ctrl-] (or ~. after Enter) lets go of it: it runs on, and --attach comes back to it')
+    .description('Open a terminal in a sandbox. Ctrl-] (or ~. after Enter) detaches from it: it continues to run, and --attach returns to it')
     .argument('<id>', 'sandbox, or a conversation that has one')
     .argument('[command]', 'a bash command instead of a login shell')
-    .option('--attach <terminal>', 'go on with one that was let go')
+    .option('--attach <terminal>', 'return to a detached terminal')
     .option('--cwd <directory>', 'where it begins')
-    .option('--user <name>', 'another user of its template')
-    .option('--force', 'even where the conversation is paused and its command would go on')
+    .option('--user <name>', 'run as this user of its template')
+    .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((id: string, command: string | undefined, options: ShellOptions) => {
       if (!cli.in.isTTY || !cli.out.isTTY) {
         throw failure('INVALID_ARGUMENT', { what: 'shell', problem: 'input and output are not a terminal', fix: 'Use: longshore sandbox exec' });

@@ -9,7 +9,7 @@ import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
 export function showSandbox(cli: Cli): Command {
   return new Command('show')
-    .description('Show a sandbox: where it is, whose it is, what it may use and has. Does not wake it')
+    .description('Show a sandbox: its host, owner, limits and use. Does not wake it')
     .argument('<id>', 'sandbox, or a conversation that has one')
     .option('--json', 'as JSON')
     .action((id: string, { json }: { json?: boolean }) =>
@@ -69,7 +69,7 @@ function limitsOf(options: SandboxOptions): string {
     ...(memoryMb === undefined ? [] : [`${memoryMb} MB`]),
     ...(cpus === undefined ? [] : [`${cpus} CPUs`]),
     ...(pids === undefined ? [] : [`${pids} processes`]),
-    egress.length === 0 ? 'no way out' : `may reach ${egress.map((rule) => (typeof rule === 'string' ? rule : rule.host)).join(', ')}`,
+    egress.length === 0 ? 'no network access' : `may reach ${egress.map((rule) => (typeof rule === 'string' ? rule : rule.host)).join(', ')}`,
     ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
   ];
   return parts.join(', ');

@@ -12,9 +12,9 @@ import { findSandbox, withSandboxes } from './with-sandboxes.ts';
 export function snapshotCommands(cli: Cli): Command[] {
   return [
     new Command('snapshot')
-      .description('Copy a sandbox as it is at one moment; it goes on afterwards')
+      .description('Make a snapshot of a sandbox; the sandbox continues afterwards')
       .argument('<id>', 'sandbox, or a conversation that has one')
-      .option('--name <name>', 'keep it until it is removed; one without a name goes when it is old or one too many')
+      .option('--name <name>', 'keep it until it is removed; snapshots without a name are removed when they are old or too many')
       .option('--json', 'as JSON')
       .action((id: string, options: { name?: string; json?: boolean }) => snapshot(cli, id, options)),
     new Command('snapshots')

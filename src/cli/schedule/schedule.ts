@@ -11,7 +11,7 @@ interface Json {
 }
 
 export function scheduleCommand(cli: Cli): Command {
-  const command = new Command('schedule').description('Start conversations at set times, unattended; list, pause and remove what does');
+  const command = new Command('schedule').description('Make, list, pause and remove schedules, which start unattended conversations at set times');
   addCreate(command, cli);
   addViews(command, cli);
   addChanges(command, cli);
@@ -31,9 +31,9 @@ function addCreate(command: Command, cli: Cli): void {
     .option('--at <time>', 'once, such as 2027-01-31T09:00:00Z')
     .option('--user <id>', 'for whom', 'cli')
     .option('--tenant <id>')
-    .option('--keep-open', 'the conversation waits for more when it has answered; otherwise it closes then')
-    .option('--catch-up <duration>', 'how late a run may begin after an outage; what is later is left out', '1d')
-    .option('--max-runs <number>', 'at most so many', wholeNumber)
+    .option('--keep-open', 'the conversation stays open after its answer; otherwise it closes')
+    .option('--catch-up <duration>', 'how late a run may begin after an outage; later runs are skipped', '1d')
+    .option('--max-runs <number>', 'end the schedule after this many runs', wholeNumber)
     .option('--json', 'as JSON')
     .action((id: string, agent: string, options: CreateOptions) => withClient(cli, (longshore) => createSchedule(cli, longshore, { id, agent, ...options })));
 }
@@ -46,7 +46,7 @@ function addViews(command: Command, cli: Cli): void {
     .action(({ json = false }: Json) => withClient(cli, (longshore) => listSchedules(cli, longshore, json)));
   command
     .command('show')
-    .description('Show a schedule: its times, what it says, and what became of its last runs')
+    .description('Show a schedule: its times, its message, and the outcome of its last runs')
     .argument('<id>')
     .option('--json', 'as JSON')
     .action((id: string, { json = false }: Json) => withClient(cli, (longshore) => showSchedule(cli, longshore, id, json)));
@@ -55,7 +55,7 @@ function addViews(command: Command, cli: Cli): void {
 function addChanges(command: Command, cli: Cli): void {
   command
     .command('pause')
-    .description('Let a schedule rest; what would be due meanwhile is left out')
+    .description('Pause a schedule; runs that become due meanwhile are skipped')
     .argument('<id>')
     .option('--note <text>', 'why; shown to everybody')
     .action((id: string, options: { note?: string }) =>
@@ -66,13 +66,13 @@ function addChanges(command: Command, cli: Cli): void {
     );
   command
     .command('resume')
-    .description('Let a paused schedule go on with its next time')
+    .description('Resume a paused schedule from its next time')
     .argument('<id>')
     .action((id: string) =>
       withClient(cli, async (longshore) => {
         await longshore.schedules.resume(id);
         const [next] = (await longshore.schedules.get(id)).nextAt;
-        printFact(cli, `${id} goes on${next === undefined ? ', but has no time to come' : `, next at ${next}`}.`);
+        printFact(cli, `${id} goes on${next === undefined ? ', but has no further run' : `, next at ${next}`}.`);
       }),
     );
   command
@@ -101,6 +101,6 @@ function runSchedule(cli: Cli, id: string, json: boolean): Promise<void> {
     if (json) printJson(cli, run);
     else if (run.outcome === 'started') printLine(cli, run.conversationId);
     else if (run.outcome === 'failed') printError(cli, visibleLine(`The run failed: ${run.problem}`));
-    else printError(cli, visibleLine(`No worker has taken the run up yet; ${run.conversationId} begins when one does. Start one: longshore worker`));
+    else printError(cli, visibleLine(`No worker has started the run yet; ${run.conversationId} begins when one does. Start one: longshore worker`));
   });
 }

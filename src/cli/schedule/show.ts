@@ -11,12 +11,12 @@ export async function showSchedule(cli: Cli, longshore: Longshore, id: string, j
 
 function factLines(schedule: ScheduleWithRuns): string[] {
   const { id, timing, paused, note, nextAt, agent, user, tenant, message, keepOpen, runsLeft, catchUpMs, missedRuns, runs } = schedule;
-  const next = nextAt[0] === undefined ? 'no time to come' : `next at ${nextAt[0]}`;
+  const next = nextAt[0] === undefined ? 'no further run' : `next at ${nextAt[0]}`;
   return [
     `${id}: ${timingText(timing)}, ${paused ? `paused${note === undefined ? '' : ` (${note})`}` : next}`,
     `agent ${agent}, user ${user}, tenant ${tenant}; conversations ${keepOpen ? 'wait for more' : 'close when they have answered'}`,
     `says: ${message}`,
-    `runs may begin up to ${durationText(catchUpMs)} late; ${missedRuns} came too late${runsLeft === undefined ? '' : `; ${runsLeft} left`}`,
+    `runs may begin up to ${durationText(catchUpMs)} late; ${missedRuns} skipped as too late${runsLeft === undefined ? '' : `; ${runsLeft} left`}`,
     runs.length === 0 ? 'no run yet' : 'last runs:',
   ];
 }

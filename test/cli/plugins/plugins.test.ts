@@ -82,7 +82,7 @@ test('what new writes passes the strict compiler', async () => {
 
 test('new refuses a name that is taken or not usable, and an unknown dialect', async () => {
   const taken = await runLine(undefined, ['plugins', 'new', 'longshore', 'words', '--directory', directory]);
-  expect(taken).toMatchObject({ code: 2, err: expect.stringContaining('there is something in') as string });
+  expect(taken).toMatchObject({ code: 2, err: expect.stringContaining('is not empty') as string });
   expect(await readFile(join(directory, 'words/index.ts'), 'utf8')).toContain("id: 'words'");
   const odd = await runLine(undefined, ['plugins', 'new', 'longshore', '../x', '--directory', directory]);
   expect(odd).toMatchObject({ code: 2, err: expect.stringContaining('"../x" is not usable') as string });
@@ -149,7 +149,7 @@ test('a running worker follows what is configured, disabled and enabled', async 
     code: 2,
     err: expect.stringContaining('changed by another caller') as string,
   });
-  expect(await line('disable', 'words')).toMatchObject({ code: 0, out: 'words is disabled; the workers follow within seconds.\n' });
+  expect(await line('disable', 'words')).toMatchObject({ code: 0, out: 'words is disabled; the workers apply it within seconds.\n' });
   await until(async () => (await reported())?.health === 'disabled', 'the worker has let go of it');
   expect(await line('enable', 'words')).toMatchObject({ code: 0 });
   await until(async () => (await reported())?.health === 'loaded', 'the worker has it again');

@@ -68,7 +68,7 @@ onLinux('without the engine it has level C, which refuses plugins that the opera
   const line = await fenceLine([]);
   expect(line).toMatchObject({ name: 'Plugin fence', ok: 'warning', found: WEAK });
   expect(line?.todo).toMatch(
-    /^Third-party plugins are refused\. .*or name plugins that you trust in LONGSHORE_WEAKLY_FENCED_PLUGINS\. Why it is no better here: namespaces: fence: leave the namespaces of the machine: Operation not permitted; a container beside the worker: the Docker engine cannot be used: connect ENOENT \/var\/run\/docker\.sock$/,
+    /^Third-party plugins are refused\. .*or name plugins that you trust in LONGSHORE_WEAKLY_FENCED_PLUGINS\. Why levels A and B are not possible here: namespaces: fence: leave the namespaces of the machine: Operation not permitted; a container beside the worker: the Docker engine cannot be used: connect ENOENT \/var\/run\/docker\.sock$/,
   );
   const check = longshore('plugins', 'check', './examples/plugins/weather');
   const refused = await inContainer(['--env=LONGSHORE_WEAKLY_FENCED_PLUGINS=./plugins/other'], check);
