@@ -112,7 +112,7 @@ function findAgent(agents: ReadonlyMap<string, Agent>, agentId: string): Agent {
 /** Only the workflow's request ends a model call for good; when a worker shuts down, another one retries the call. */
 function classifyAbort(error: unknown): unknown {
   const abandoned = Context.current().cancellationSignal.aborted && !isFailure(error) && whyCancelled() === 'moved';
-  return abandoned ? failure('INTERNAL', { problem: 'the worker let go of a model call' }, error) : error;
+  return abandoned ? failure('INTERNAL', { problem: 'the worker stopped during a model call' }, error) : error;
 }
 
 async function askModel(
@@ -160,7 +160,7 @@ function nameCalls(parts: AssistantPart[], stepId: string, registry: Registry): 
 function bounded(part: CallPart): CallPart {
   const bytes = Buffer.byteLength(JSON.stringify(part.arguments));
   if (bytes <= MAX_VALUE_BYTES) return part;
-  const unreadable = `Its arguments take ${bytes} bytes as JSON; at most ${MAX_VALUE_BYTES} are taken. Write the content to a file in pieces, and pass its path`;
+  const unreadable = `Its arguments take ${bytes} bytes as JSON; at most ${MAX_VALUE_BYTES} are allowed. Write the content to a file in pieces, and pass its path`;
   return { ...part, arguments: {}, unreadable };
 }
 

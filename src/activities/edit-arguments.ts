@@ -25,7 +25,7 @@ export function createEditArguments({ store, agents, ...parts }: Parts) {
     const edited = tool.accept(editedArguments);
     const agent = agents.get(agentId);
     const { decision, why } = agent ? decide(agent, tool, edited) : { decision: 'ask', why: '' };
-    if (decision === 'deny') return refuse(`the agent's policy denies them, whoever gives them (${why})`);
+    if (decision === 'deny') return refuse(`the rules of the agent deny them (${why}). Give other arguments, or deny the call`);
     return edit(conversationId, callId, tool, edited);
   };
 
@@ -39,7 +39,9 @@ export function createEditArguments({ store, agents, ...parts }: Parts) {
     const before = await store.toolCalls.get(callId);
     // A repeated attempt finds its own edit, which has the current version.
     if (before && isOutdated(tool, before)) {
-      return refuse(`its plugin has version ${tool.pluginVersion} now, which is not the one that was asked about. Deny the call; the agent may call again`);
+      return refuse(
+        `its plugin has version ${tool.pluginVersion} now, but the approval is for another version. Deny the call; the agent can call the tool again`,
+      );
     }
     const done = await store.toolCalls.edit(callId, edited, hash);
     const call = await store.toolCalls.get(callId);

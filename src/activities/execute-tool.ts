@@ -59,7 +59,7 @@ export function createExecuteTool(parts: Parts) {
       turnId,
       stepId,
       append: (events) => store.events.append(conversationId, events),
-      onProblem: (error) => log.warn({ err: error }, 'output was not told to the events'),
+      onProblem: (error) => log.warn({ err: error }, 'output could not be stored as events'),
     });
   }
 

@@ -23,7 +23,7 @@ export async function lookIntoServers(parts: Parts, args: CallModelArgs, agent: 
   try {
     await inTime(look(parts, args, names), PATIENCE_MS, () => new Error(`it took longer than ${PATIENCE_MS} ms`));
   } catch (error) {
-    parts.log.warn({ conversationId: args.conversationId, err: error }, 'the MCP servers in a sandbox could not be looked after');
+    parts.log.warn({ conversationId: args.conversationId, err: error }, 'the MCP servers in a sandbox could not be checked');
   }
 }
 

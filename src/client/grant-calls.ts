@@ -48,13 +48,13 @@ function askedBy({ id, reports }: PluginState): PermissionBound {
 
 function refuseServer({ id, reports }: PluginState): void {
   if (reports.length === 0 || reports.some(({ dialect }) => dialect !== 'mcp')) return;
-  const problem = "it is an MCP server, which has what its entry in the agent's file says, and no permissions";
+  const problem = "it is an MCP server, and MCP servers have no permissions; their entry in the agent's file says what they get";
   throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix: 'Change its entry of "mcp" in the agent\'s file' });
 }
 
 function notGranted({ id, granted }: PluginState, missing: PermissionBound | undefined): Error {
   const held = Object.keys(granted).length === 0 ? 'nothing was granted to it here' : `it was granted ${JSON.stringify(granted)}`;
   const problem = missing ? `${JSON.stringify(missing)} was not granted to it (${held})` : held;
-  const fix = "What agents' files grant is taken away there; see: longshore plugins show " + id;
+  const fix = "A permission that an agent's file grants has to be removed in that file; see: longshore plugins show " + id;
   return failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix });
 }

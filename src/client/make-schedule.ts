@@ -41,7 +41,7 @@ export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agen
   const made = readSchedule(await handle.describe());
   if (made.timing.kind !== 'cron' || made.nextAt.length > 0) return made;
   await handle.delete();
-  throw bad('cron', `"${made.timing.cron}" never comes`, 'Mind that day of the month and day of the week both have to fit');
+  throw bad('cron', `"${made.timing.cron}" never comes`, 'Note that day of the month and day of the week both have to match');
 }
 
 function inputOf({ agent, user, tenant = 'default', message, keepOpen = false }: CreateScheduleOptions): ScheduledConversation {

@@ -27,7 +27,7 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
     if (!found)
       throw failure('PLUGIN_NOT_FOUND', {
         plugin: id,
-        known: states.map((state) => state.id).join(', ') || 'none; a worker tells of its plugins when it starts',
+        known: states.map((state) => state.id).join(', ') || 'none; a worker reports its plugins when it starts',
       });
     return found;
   };
@@ -64,7 +64,7 @@ function stateOf(id: string, settings: PluginSettings | undefined): PluginState 
 async function refuseUnfit({ id, reports }: PluginState, config: JsonObject): Promise<void> {
   const described = reports.filter(({ pluginId }) => pluginId !== undefined);
   if (described.length === 0) {
-    const problem = 'no worker could read it yet, so nobody knows what its configuration looks like';
+    const problem = 'no worker could load it yet, so the schema of its configuration is not known';
     throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem, fix: `Correct it first: longshore plugins show ${id}` });
   }
   const problems = new Set((await Promise.all(described.map(({ configSchema }) => problemsAsWritten(id, configSchema, config)))).flat());

@@ -19,10 +19,10 @@ export function specOf(timing: ScheduleTiming, nowMs: number): ScheduleSpec {
   const given = Object.entries({ cron, every, at }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (given.length > 1) throw bad('timing', `${given.join(' and ')} are both given`, ONE_OF);
   if (cron !== undefined) return cronSpec(cron, timeZone);
-  if (timeZone !== undefined) throw bad('timeZone', 'it means nothing without cron', 'Leave it out, or write the time as cron');
+  if (timeZone !== undefined) throw bad('timeZone', 'it has no effect without cron', 'Leave it out, or write the time as cron');
   if (every !== undefined) return { intervals: [{ every: atLeastAMinute('every', every) }] };
   if (at !== undefined) return onceSpec(at, nowMs);
-  throw bad('timing', 'it is not said when', ONE_OF);
+  throw bad('timing', 'no time is given', ONE_OF);
 }
 
 /** Refuses what Temporal would not run as intended: further fields for seconds and years, time zones and comments within the text. */
@@ -40,7 +40,7 @@ function onceSpec(given: string | Date, nowMs: number): ScheduleSpec {
   if (!INSTANT.test(text) || Number.isNaN(at.getTime()) || !isDay(text.slice(0, 10)))
     throw bad('at', `"${text}" is no time`, 'Write it with its zone, such as 2027-01-31T09:00:00Z');
   at.setUTCMilliseconds(0);
-  if (at.getTime() <= nowMs) throw bad('at', `${at.toISOString()} is over`, 'Name a time to come');
+  if (at.getTime() <= nowMs) throw bad('at', `${at.toISOString()} is over`, 'Give a time in the future');
   const [year, month, dayOfMonth] = [at.getUTCFullYear(), MONTHS[at.getUTCMonth()] ?? 'JANUARY', at.getUTCDate()];
   const [hour, minute, second] = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()];
   return { calendars: [{ year, month, dayOfMonth, hour, minute, second, comment: at.toISOString() }] };

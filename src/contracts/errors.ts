@@ -22,8 +22,7 @@ export const ERRORS = {
     retryable: false,
   },
   TEMPLATE_IN_USE: {
-    message:
-      'Template "{template}" is in use by {users}. Destroy these sandboxes first, or remove its images all the same: longshore template rm {template} --force',
+    message: 'Template "{template}" is in use by {users}. Destroy these sandboxes first, or remove its images anyway: longshore template rm {template} --force',
     httpStatus: 409,
     retryable: false,
   },
@@ -69,7 +68,7 @@ export const ERRORS = {
   },
   APPROVAL_OUTDATED: {
     message:
-      '{tool} has changed since a person was asked about this call (its plugin has version {version} now); it was not run. Look at it as it is now, and call it again.',
+      '{tool} has changed since the approval of this call was requested (its plugin has version {version} now); the call was not run. Read the current description of the tool, and call it again.',
     httpStatus: 409,
     retryable: false,
   },
@@ -140,7 +139,7 @@ export const ERRORS = {
     retryable: false,
   },
   ASSETS_FAILED: {
-    message: 'Asset {from} could not be put to {to}: {problem}. Correct sandbox.assets, or the file that it names.',
+    message: 'Asset {from} could not be copied to {to}: {problem}. Correct sandbox.assets, or the file that it names.',
     httpStatus: 400,
     retryable: false,
   },
@@ -153,7 +152,7 @@ export const ERRORS = {
   },
   SANDBOX_CONFLICT: { message: 'Sandbox "{sandboxId}" is being changed by another caller; try again.', httpStatus: 409, retryable: true },
   SANDBOX_UNREACHABLE: {
-    message: 'The supervisor of sandbox "{sandboxId}" cannot be reached: {problem}. Try again; if it stays like that, see: longshore sandbox logs {sandboxId}',
+    message: 'The supervisor of sandbox "{sandboxId}" cannot be reached: {problem}. Try again; if that does not help, see: longshore sandbox logs {sandboxId}',
     httpStatus: 503,
     retryable: true,
   },
@@ -196,7 +195,7 @@ export const ERRORS = {
     httpStatus: 400,
     retryable: false,
   },
-  EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}". List those there are with execs().', httpStatus: 404, retryable: false },
+  EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}". List the existing ones with execs().', httpStatus: 404, retryable: false },
   EXEC_MISMATCH: {
     message: 'Exec "{execId}" was started with another command; it was not started again. Use another id for another command.',
     httpStatus: 409,
@@ -225,7 +224,7 @@ export const ERRORS = {
   DOCKER_FAILED: { message: 'The Docker engine refused to {action}: {problem}. See: longshore doctor', httpStatus: 502, retryable: true },
   IMAGE_NOT_FOUND: {
     message:
-      'The sandbox image "{image}" is not on this machine. Build the standard image: npx longshore setup --image. For another one, pull or build it, or name one that is there',
+      'The sandbox image "{image}" is not on this machine. Build the standard image: npx longshore setup --image. For another one, pull or build it, or name an existing one',
     httpStatus: 503,
     retryable: false,
   },
@@ -236,7 +235,7 @@ export const ERRORS = {
   },
   DATABASE_ELSEWHERE: {
     message:
-      'The database belongs to the Temporal namespace {owner}; {address} has {here}, where its conversations have no workflows. Set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE to where they are, or DATABASE_URL to another database. If those are gone for good: longshore setup --move-database',
+      'The database belongs to the Temporal namespace {owner}; {address} has {here}, where its conversations have no workflows. Set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE to where they are, or DATABASE_URL to another database. If they no longer exist: longshore setup --move-database',
     httpStatus: 503,
     retryable: false,
   },

@@ -45,7 +45,7 @@ export async function serveMetrics({ address, metrics, store, plugins, log }: Se
     const route = request.method === 'GET' ? routes[request.url ?? ''] : undefined;
     const answer = route?.(response) ?? refuse(response);
     answer.catch((error: unknown) => {
-      log.warn({ err: error }, 'metrics could not be told');
+      log.warn({ err: error }, 'metrics could not be collected');
       response.writeHead(503, { 'content-type': 'text/plain' }).end('Postgres does not answer\n');
     });
   });
@@ -79,5 +79,5 @@ function keepFew(server: Server): void {
 }
 
 async function refuse(response: ServerResponse): Promise<void> {
-  response.writeHead(404, { 'content-type': 'text/plain' }).end('Here are /metrics, /healthz and /health\n');
+  response.writeHead(404, { 'content-type': 'text/plain' }).end('Not found. There are /metrics, /healthz and /health\n');
 }

@@ -74,11 +74,21 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
 /** Sets the state of the plugins anew, so that plugins that no longer exist are removed. */
 function createPluginGauges(registry: Registry): (health: IsolatesHealth) => void {
   const registers = [registry];
-  const fence = new Gauge({ name: 'longshore_plugin_fence', help: 'How far plugins are shut in on this host', labelNames: ['level'] as const, registers });
-  const states = new Gauge({ name: 'longshore_plugin_state', help: 'Fenced plugins of this worker', labelNames: ['plugin', 'state'] as const, registers });
+  const fence = new Gauge({
+    name: 'longshore_plugin_fence',
+    help: 'Level of the isolation of plugins on this host',
+    labelNames: ['level'] as const,
+    registers,
+  });
+  const states = new Gauge({
+    name: 'longshore_plugin_state',
+    help: 'Plugins of this worker that run in isolated processes',
+    labelNames: ['plugin', 'state'] as const,
+    registers,
+  });
   const restarts = new Counter({
     name: 'longshore_plugin_restarts_total',
-    help: 'Processes that took the place of one that had ended',
+    help: 'Processes that replaced one that had ended',
     labelNames: ['plugin'] as const,
     registers,
   });

@@ -62,7 +62,8 @@ const PROVIDERS: Record<string, Provider> = {
 export function createModels(dependencies: { readEnvironment: (name: string) => string | undefined; log: Logger }): Models {
   const made = new WeakMap<Agent, Model>();
   // Otherwise the library prints its warnings to the console, into the output of commands.
-  globalThis.AI_SDK_LOG_WARNINGS = ({ warnings, provider, model }) => dependencies.log.debug({ provider, model, warnings }, 'model provider warned');
+  globalThis.AI_SDK_LOG_WARNINGS = ({ warnings, provider, model }) =>
+    dependencies.log.debug({ provider, model, warnings }, 'the model provider gave a warning');
   return {
     get(agent) {
       const model = made.get(agent) ?? createModel(agent, dependencies.readEnvironment);

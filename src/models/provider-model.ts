@@ -61,7 +61,7 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
 
 function watchSilence(): { signal: AbortSignal; heard: () => void; stop: () => void } {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new Error(`it was silent for ${SILENCE_MS / 1000} s`)), SILENCE_MS);
+  const timer = setTimeout(() => controller.abort(new Error(`it sent nothing for ${SILENCE_MS / 1000} s`)), SILENCE_MS);
   return { signal: controller.signal, heard: () => timer.refresh(), stop: () => clearTimeout(timer) };
 }
 
@@ -117,10 +117,11 @@ class AnswerBuilder {
   }
 
   finish(): ModelAnswer {
-    if (!this.#end) throw new Error('the answer ended before its end');
+    if (!this.#end) throw new Error('the answer was cut off');
     const { reason, ...usage } = this.#end;
     if (reason === 'error') throw new Error('the provider ended the answer with an error');
-    if (reason === 'content-filter' && this.#parts.length === 0) throw Object.assign(new Error('the provider withheld the answer'), { code: 'content_filter' });
+    if (reason === 'content-filter' && this.#parts.length === 0)
+      throw Object.assign(new Error('the content filter of the provider removed the answer'), { code: 'content_filter' });
     const parts = this.#parts.filter((part) => part.type !== 'text' || part.text !== '');
     return { parts, usage };
   }

@@ -20,7 +20,11 @@ export function createScriptedModel(file: string): Model {
       if (last) checkStep(file, script, said.length - 1, last, request.transcript);
       const step = stepAt(script, said.length);
       if (!step) {
-        throw mismatch(file, script.steps.length, `the script is over, but the model was asked again. Last message: ${lastWords(request.transcript)}`);
+        throw mismatch(
+          file,
+          script.steps.length,
+          `the script has no more steps, but the model was called again. Last message: ${lastWords(request.transcript)}`,
+        );
       }
       request.signal.throwIfAborted();
       return play(step, request, onDelta);

@@ -136,10 +136,10 @@ test('a conversation full of codes for terminals is shown and obeyed nowhere; it
   const shown = await Promise.all([line('show', id), line('show', id, '--transcript'), line('ls'), line('sandbox', ...logs), line('show', `${id}${HOSTILE}`)]);
   const json = await Promise.all([line('show', id, '--transcript', '--json'), line('ls', '--json'), line('sandbox', 'logs', id, '--json')]);
   for (const { out, err } of [followed, ...shown, ...json]) expect((out + err).replaceAll('\n', '')).not.toMatch(UNSEEN);
-  expect(shown[0].out).toMatch(/^last turn failed at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: .*the script is over/m);
+  expect(shown[0].out).toMatch(/^last turn failed at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: .*the script has no more steps/m);
   expect(shown[2].out).toMatch(new RegExp(`^${id} +hostile +cli +idle +\\S+ +2 +failed `, 'm'));
   expect(JSON.parse(json[0].out)).toMatchObject({
-    lastTurn: { turnId: expect.any(String) as string, outcome: 'failed', message: expect.stringContaining('the script is over') as string },
+    lastTurn: { turnId: expect.any(String) as string, outcome: 'failed', message: expect.stringContaining('the script has no more steps') as string },
     transcript: expect.arrayContaining([expect.objectContaining({ entry: { role: 'user', content: [{ type: 'text', text: HOSTILE }] } })]) as unknown[],
   });
   expect(await line('sandbox', ...logs, '--raw')).toMatchObject({ code: 0, err: '', out: expect.stringContaining('\u001B]52;c;aGk=\u0007') as string });

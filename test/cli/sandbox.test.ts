@@ -89,7 +89,7 @@ test('commands are listed, and the output of one is read from an offset', async 
   expect(await line('logs', id, 'call_none')).toEqual({
     code: 1,
     out: '',
-    err: `No exec "call_none" in sandbox "${id}". List those there are with execs().\n`,
+    err: `No exec "call_none" in sandbox "${id}". List the existing ones with execs().\n`,
   });
 });
 

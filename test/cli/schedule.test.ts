@@ -46,7 +46,7 @@ test('a schedule is made, listed, shown, paused, resumed and removed by one line
 });
 
 test.each([
-  ['no time', [], 2, 'timing: it is not said when. Give one of cron, every and at\n'],
+  ['no time', [], 2, 'timing: no time is given. Give one of cron, every and at\n'],
   ['two times', ['--cron', '@daily', '--every', '1h'], 2, 'timing: cron and every are both given. Give one of cron, every and at\n'],
   ['a bad count', ['--every', '1h', '--max-runs', 'many'], 2, 'Give a whole number.'],
 ])('%s is said on stderr', async (_name, args, code, said) => {

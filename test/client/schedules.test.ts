@@ -54,9 +54,9 @@ test('a schedule is given back as it was made', async () => {
 });
 
 const bad: [string, object, string][] = [
-  ['no time', {}, 'timing: it is not said when. Give one of cron, every and at'],
+  ['no time', {}, 'timing: no time is given. Give one of cron, every and at'],
   ['two times', { cron: '@daily', every: '1h' }, 'timing: cron and every are both given. Give one of cron, every and at'],
-  ['a zone without a cron', { every: '1h', timeZone: 'UTC' }, 'timeZone: it means nothing without cron. Leave it out, or write the time as cron'],
+  ['a zone without a cron', { every: '1h', timeZone: 'UTC' }, 'timeZone: it has no effect without cron. Leave it out, or write the time as cron'],
   [
     'a cron with seconds',
     { cron: '0 0 9 * * *' },
@@ -64,10 +64,10 @@ const bad: [string, object, string][] = [
   ],
   ['a cron out of range', { cron: '61 9 * * *' }, 'timing: Minute is not in range [0-59]. Correct the times, or the time zone'],
   ['an unknown zone', { cron: '@daily', timeZone: 'Mars/Olympus' }, 'timing: unknown time zone Mars/Olympus. Correct the times, or the time zone'],
-  ['a day that never comes', { cron: '0 9 31 2 *' }, 'cron: "0 9 31 2 *" never comes. Mind that day of the month and day of the week both have to fit'],
+  ['a day that never comes', { cron: '0 9 31 2 *' }, 'cron: "0 9 31 2 *" never comes. Note that day of the month and day of the week both have to match'],
   ['too often', { every: '10s' }, 'every: 10s is less than a minute. Write 1m or more, such as 30m, 24h or 7d'],
   ['no duration', { every: 'often' }, 'Duration: "often" is none. Write 30s, 10m, 24h or 7d'],
-  ['a time that is over', { at: '2020-01-01T00:00:00Z' }, 'at: 2020-01-01T00:00:00.000Z is over. Name a time to come'],
+  ['a time that is over', { at: '2020-01-01T00:00:00Z' }, 'at: 2020-01-01T00:00:00.000Z is over. Give a time in the future'],
   ['a time without its zone', { at: '2099-01-01T00:00:00' }, 'at: "2099-01-01T00:00:00" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
   ['a day that is none', { at: '2099-02-31T09:00:00Z' }, 'at: "2099-02-31T09:00:00Z" is no time. Write it with its zone, such as 2027-01-31T09:00:00Z'],
   ['no patience', { cron: '@daily', catchUp: '5s' }, 'catchUp: 5s is less than a minute. Write 1m or more, such as 30m, 24h or 7d'],

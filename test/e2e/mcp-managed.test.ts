@@ -89,14 +89,14 @@ test('a server that is killed under a call is started again: the model is told, 
   process.kill(pid, 'SIGKILL');
   expect(await chat.reply()).toBe('Killed.');
   const [, cut, count] = await resultsOf(chat);
-  const why = 'the MCP server long ended in the midst of this call, so nobody knows whether it took effect; it is started again';
+  const why = 'the MCP server long ended during this call, so it is not known whether the call took effect; the server is started again';
   expect(cut).toEqual({ text: `long:slow failed: ${why}`, isError: true });
   expect(count).toBe(1);
-  await until(async () => (await reportOf('long'))?.alerts.at(-1)?.text === 'The server is there again', 'it is reported');
+  await until(async () => (await reportOf('long'))?.alerts.at(-1)?.text === 'The server is available again', 'it is reported');
   expect(await line('show', 'long')).toMatch(
-    /: loaded, since [^]* {2}error {8}.*: The server has ended \(.*\); it is tried again\n {2}info {9}.*: The server is there again\n/,
+    /: loaded, since [^]* {2}error {8}.*: The server has ended \(.*\); it is tried again\n {2}info {9}.*: The server is available again\n/,
   );
   await line('reload', 'long');
-  await until(async () => (await reportOf('long'))?.alerts.filter(({ text }) => text === 'The server is there again').length === 2, 'it was started anew');
+  await until(async () => (await reportOf('long'))?.alerts.filter(({ text }) => text === 'The server is available again').length === 2, 'it was started anew');
   expect((await reportOf('long'))?.alerts.at(-2)?.text).toBe('The server has ended (an operator asked for it); it is tried again');
 }, 300_000);

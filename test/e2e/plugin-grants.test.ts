@@ -34,7 +34,7 @@ test('in production a plugin is denied until the line of its error was run, work
   expect(denied).toMatchObject({
     health: 'failed',
     error:
-      'Plugin "harbour": its tool "name" wants the permission network for "api.harbour.example"; its tool "name" wants the permission env for "HARBOUR", ' +
+      'Plugin "harbour": its tool "name" asks for the permission network for "api.harbour.example"; its tool "name" asks for the permission env for "HARBOUR", ' +
       `and no operator granted them. To grant them: ${command}; or write ${entry} at the plugin's entry in the agent's file`,
   });
   const shown = await line('show', 'harbour');

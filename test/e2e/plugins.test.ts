@@ -111,6 +111,6 @@ test('a call that was asked about is not run by another version of its plugin', 
   expect(await chat.reply()).toBe('Third.');
   expect((await resultsOf(chat))[0]).toEqual({
     isError: true,
-    text: expect.stringContaining('changing:tell has changed since a person was asked about this call (its plugin has version three now)') as string,
+    text: expect.stringContaining('changing:tell has changed since the approval of this call was requested (its plugin has version three now)') as string,
   });
 });

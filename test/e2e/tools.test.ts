@@ -29,7 +29,7 @@ beforeAll(async () => {
       steps: [
         { call: 'desk:look', with: {}, expect: { kept: 'water the plants' } },
         { call: 'desk:remind', with: { text: 'x' }, expect: { isError: true, text: '/^Unknown tool "desk:remind". Available: desk:look, files:read/' } },
-        { call: 'files:read', with: { path: '/etc/passwd' }, expect: { isError: true, text: '/^Denied by policy: nobody is there to approve it/' } },
+        { call: 'files:read', with: { path: '/etc/passwd' }, expect: { isError: true, text: '/^Denied by policy: no person can approve it/' } },
         { say: 'All quiet.' },
       ],
     },

@@ -85,7 +85,7 @@ steps:
   test('being asked after its end is an error, unless it repeats', async () => {
     const spoke: TranscriptEntry = { role: 'assistant', parts: [{ type: 'text', text: 'Hi.' }] };
     const once = await script('steps: [{ say: Hi. }]');
-    await expect(ask(once, makeRequest([hello, spoke, hello]))).rejects.toThrow('the script is over');
+    await expect(ask(once, makeRequest([hello, spoke, hello]))).rejects.toThrow('the script has no more steps');
     const forever = await script('{ repeat: true, steps: [{ say: Hi. }] }');
     await expect(ask(forever, makeRequest([hello, spoke, hello]))).resolves.toMatchObject({ answer: { parts: [{ text: 'Hi.' }] } });
   });

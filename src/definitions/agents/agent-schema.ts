@@ -30,7 +30,7 @@ const approvalTimeout = z
       z.strictObject({
         after: duration.describe('0 waits for ever.'),
         // oxlint-disable-next-line unicorn/no-thenable -- a word of the policy; no code awaits it
-        then: z.enum(['deny', 'allow', 'pause']).default('deny').describe('pause: the conversation pauses and the approval waits on.'),
+        then: z.enum(['deny', 'allow', 'pause']).default('deny').describe('pause: the conversation pauses and the approval continues to wait.'),
       }),
     ],
     'has to be a time, such as 30s or 1h, or { after: 1h, then: deny }, with deny, allow or pause',
@@ -95,7 +95,7 @@ export const permissionBound = z.strictObject({
 const permissions = permissionBound
   .optional()
   .describe(
-    'The most that the plugin may want, granted by this: one that wants more is not loaded. Without this, production wants a grant: longshore plugins grant.',
+    'The permissions that this agent grants the plugin: one that asks for more is not loaded. Without this key, production requires a grant: longshore plugins grant.',
   );
 const plugin = z.union(
   [
@@ -136,11 +136,13 @@ export const agentSchema = z.strictObject({
   approval: z
     .array(approvalRule)
     .default([])
-    .describe('All rules that match are weighed: deny beats ask beats allow. None: read-only tools are allowed, the rest asked.'),
+    .describe(
+      'If several rules match, deny overrides ask, and ask overrides allow. Without a match, read-only tools are allowed, and all others ask for an approval.',
+    ),
   requireApproval: z
     .record(z.string().min(1), z.boolean())
     .default({})
-    .describe('By tool id or pattern, over what plugins and tools say of themselves: true asks, false allows where no rule says otherwise.'),
+    .describe('By tool id or pattern; overrides what plugins and tools declare: true asks for an approval, false allows, unless a rule says otherwise.'),
   approvalTimeout,
   deferTools,
   budget,

@@ -29,11 +29,11 @@ const rule = z.strictObject({
   cleartext: z
     .boolean()
     .optional()
-    .describe('Whether headers are also added to requests without TLS, which anybody on the way can read. Default false: such requests are refused.'),
+    .describe('Whether headers are also added to requests without TLS, which anyone on the network path can read. Default false: such requests are refused.'),
   raw: z
     .boolean()
     .optional()
-    .describe('Whether connections to these ports may speak something else than HTTP and TLS (ssh, databases); nothing in them is checked. Default false.'),
+    .describe('Whether connections to these ports may use protocols other than HTTP and TLS (ssh, databases); nothing in them is checked. Default false.'),
 });
 
 /** The hosts that a sandbox may reach. */
@@ -48,7 +48,7 @@ export const egressSchema = z.array(
       })
       .refine(({ cleartext, headers: added }) => cleartext !== true || Object.keys(added ?? {}).length > 0, {
         path: ['cleartext'],
-        message: 'is about headers that are added, and this rule has none. Requests without TLS are allowed without it',
+        message: 'applies only to rules with "headers", and this rule has none. Requests without TLS are allowed without it',
       })
       .transform((given) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as unknown as EgressRule),
   ]),

@@ -48,7 +48,7 @@ export const sandboxShape = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'is no id of a sandbox')
     .optional()
-    .describe('A sandbox that is there already, of the same tenant. An unknown one is an error.'),
+    .describe('An existing sandbox of the same tenant. An unknown id is an error.'),
   assets: z
     .array(
       z.strictObject({

@@ -10,7 +10,7 @@ const LABEL = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 const userName = z
   .string()
   .regex(USER_NAME, 'has to be a user name: a-z, 0-9, _ and -')
-  .refine((name) => name !== 'root' && name !== 'user', 'is there already');
+  .refine((name) => name !== 'root' && name !== 'user', 'exists already');
 const command = z.string().min(1);
 
 /** A template as it is written, in YAML or with `defineTemplate`. */
@@ -50,7 +50,7 @@ export const templateSchema = sandboxShape
       )
       .default([])
       .describe('Bash commands run once, when the image is built: as `user`, or as { run, user } says: root, or one of users.'),
-    pool: z.int().min(0).max(100).default(0).describe('Sandboxes that wait on each host, ready to be taken over. Default 0.'),
+    pool: z.int().min(0).max(100).default(0).describe('How many sandboxes are kept ready on each host. Default 0.'),
     labels: z
       .record(z.string().regex(LABEL, 'has to be a label: a-z, 0-9, ., _ and -'), z.string().max(200))
       .optional()

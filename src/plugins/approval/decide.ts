@@ -41,9 +41,9 @@ function reasonOf(rules: ApprovalRule[], { rules: indexes, because }: Match, dec
 function decideByTool({ id, requireApproval, annotations }: JudgedTool): Decision {
   if (requireApproval === true) return { decision: 'ask', why: `${id} asks for approval by its own definition` };
   if (requireApproval === false) return { decision: 'allow', why: `${id} needs no approval by its own definition` };
-  if (annotations.destructiveHint) return { decision: 'ask', why: `no rule of the agent matches; ${id} may destroy something, which is asked` };
-  if (annotations.readOnlyHint) return { decision: 'allow', why: `no rule of the agent matches; ${id} only reads, which is allowed` };
-  return { decision: 'ask', why: `no rule of the agent matches; ${id} may change something, which is asked` };
+  if (annotations.destructiveHint) return { decision: 'ask', why: `no rule of the agent matches; ${id} may destroy something, so it needs an approval` };
+  if (annotations.readOnlyHint) return { decision: 'allow', why: `no rule of the agent matches; ${id} only reads, so it is allowed` };
+  return { decision: 'ask', why: `no rule of the agent matches; ${id} may change something, so it needs an approval` };
 }
 
 function overrideOf({ requireApproval }: ApprovalPolicy, { id }: JudgedTool, asks: boolean): string | undefined {

@@ -84,7 +84,7 @@ function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): Pro
 /** A tool that needs approval may be approved for the whole conversation already, or no person may be available to approve it. */
 function inConversation(decided: Decision, { id }: RegisteredTool, { allowedTools = [], unattended = false }: ToJudge): Decision {
   if (decided.decision !== 'ask') return decided;
-  if (unattended) return { decision: 'deny', why: `nobody is there to approve it (${decided.why})` };
+  if (unattended) return { decision: 'deny', why: `no person can approve it in an unattended conversation (${decided.why})` };
   return allowedTools.includes(id) ? { decision: 'allow', why: `${id} was allowed for the rest of this conversation` } : decided;
 }
 

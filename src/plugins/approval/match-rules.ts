@@ -49,7 +49,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
     if (matchesValue(expected, input[name] ?? null)) return '';
     if (!isCommand(name, expected)) return undefined;
     const { parts, unknown } = partsOf(name);
-    if (parts.some(({ texts }) => texts.some((text) => couldMatch(expected, text)))) return 'a part of the command fits, or could when it runs';
+    if (parts.some(({ texts }) => texts.some((text) => couldMatch(expected, text)))) return 'a part of the command matches, or could match when it runs';
     return unknown[0];
   }
 

@@ -45,7 +45,7 @@ export interface Refusal {
 const REFUSALS: [pattern: RegExp, refusal: (found: string) => Refusal][] = [
   [
     /^Could not resolve "(longshore[^"]*)"/,
-    (name) => ({ problem: `"${name}" is nothing for plugins`, fix: 'They have longshore/plugins, longshore/maibot and longshore/nekro' }),
+    (name) => ({ problem: `"${name}" is not for plugins`, fix: 'Import longshore/plugins, longshore/maibot or longshore/nekro' }),
   ],
   [/^Could not resolve "([./][^"]*)"/, (path) => ({ problem: `there is no "${path}"`, fix: 'Correct the path' })],
   [/^Could not resolve "([^"]*)"/, (name) => ({ problem: `"${name}" is not installed`, fix: `Install it beside the plugin: npm install ${name}` })],

@@ -18,7 +18,7 @@ export function createIdleWatch(process: PluginProcess, calls: Pick<Calls, 'begu
     }
     const ms = now.at - since.at;
     if (ms < windowMs) return;
-    if (wantedMs - since.wantedMs > ms / 2) process.kill(`it kept a processor busy for ${windowMs} ms while nobody called it`);
+    if (wantedMs - since.wantedMs > ms / 2) process.kill(`it kept a processor busy for ${windowMs} ms without a call`);
     since = now;
   };
 }

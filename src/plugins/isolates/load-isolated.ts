@@ -97,7 +97,7 @@ function tooWeak(name: string, fence: string, weaklyFenced: string[]): Error {
   return failure('PLUGIN_INVALID', {
     plugin: JSON.stringify(name),
     problem: `it is refused at this level of the plugin fence: ${fence}. Code that breaks out of its compartment there can do what the worker can do, with its Docker engine too`,
-    fix: `Give the worker a better fence (longshore doctor says what stands against it); or, if you trust this plugin, set LONGSHORE_WEAKLY_FENCED_PLUGINS=${[...weaklyFenced, name].join(',')}`,
+    fix: `Give the worker a better fence (longshore doctor says what prevents it); or, if you trust this plugin, set LONGSHORE_WEAKLY_FENCED_PLUGINS=${[...weaklyFenced, name].join(',')}`,
   });
 }
 

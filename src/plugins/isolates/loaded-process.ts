@@ -109,7 +109,7 @@ function createServant(process: PluginProcess, calls: Calls): (question: Extract
     asked += length;
     try {
       const caller = calls.callerOf(call);
-      if (!caller) throw new Error(`${what.slice(0, 40)} was used by a call that is not under way`);
+      if (!caller) throw new Error(`${what.slice(0, 40)} was used by a call that is not running`);
       if (asks > MAX_ASKS) throw new Error(`more than ${MAX_ASKS} questions at a time`);
       if (asked > MAX_ASKED) throw new Error(`more than ${MAX_ASKED} characters of questions at a time`);
       process.send({ type: 'answer', id, value: await useCapability(what, args, caller) });

@@ -33,7 +33,7 @@ export async function runInSandbox({ name, code, timeoutMs, ...told }: Sandboxed
       if (message?.type === 'done' || message?.type === 'failed') outcome = message;
       if (message?.type === 'tell') write(message, caller);
     },
-    onTooLong: () => context.logger.warn('a tool told more in one line than is taken'),
+    onTooLong: () => context.logger.warn('a tool wrote a line that is too long'),
   });
   const call: SandboxedCall = { ...told, input, facts: factsOf(context) };
   const request = { name, code, call: { ...call, facts: { ...call.facts } } };
@@ -47,7 +47,7 @@ export async function runInSandbox({ name, code, timeoutMs, ...told }: Sandboxed
 async function answer(name: string, question: SandboxedQuestion, { context, permissions }: Caller): Promise<Json> {
   const { what, args, repeated, send, note, exec, runCode, start } = question;
   if (repeated && !isRepeatable(what, args)) {
-    const problem = `the worker that was asked for ${what} ended before it told what came of it, and it was not done again`;
+    const problem = `the worker that was asked for ${what} ended before it answered, and the request was not repeated`;
     throw failure('TOOL_FAILED', { tool: name, problem });
   }
   const numbered = { ...context, send, note, sandbox: { ...context.sandbox, exec, runCode, start } };
@@ -71,5 +71,5 @@ function problemOf({ status, exitCode, signal, limit, stderr }: CommandResult, t
   if (exitCode === NO_NODE) return 'there is no Node in the sandbox, which its code needs; add it to the image of the agent';
   const how = signal === undefined ? `with exit code ${exitCode ?? 'unknown'}` : `by ${signal}`;
   const said = stderr.text.trim();
-  return `its process ended ${how}${limit ? ` (the sandbox has no more ${limit})` : ''} and gave no result${said ? `; its last words:\n${said.slice(-2_000)}` : ''}`;
+  return `its process ended ${how}${limit ? ` (the sandbox has no ${limit} left)` : ''} and gave no result${said ? `; its last output:\n${said.slice(-2_000)}` : ''}`;
 }

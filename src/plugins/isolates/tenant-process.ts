@@ -104,7 +104,7 @@ export function createTenantProcess(options: TenantProcessOptions, beginning: ()
       return value;
     },
     callIfRunning: (request) => kept.useCurrent(({ loaded }) => loaded.call(request)),
-    follow: (change) => follow(kept, change, (error) => log.warn({ ...about(), err: error }, 'a process of a plugin did not take a change')),
+    follow: (change) => follow(kept, change, (error) => log.warn({ ...about(), err: error }, 'a process of a plugin did not apply a change')),
     health: () => ({ state: kept.state() ?? (breaker.isOpen() ? 'left-alone' : 'broken'), restarts }),
     isAsleep: () => kept.isAsleep(),
     isForgettable: () => kept.isEmpty() && breaker.isCalm(),
@@ -125,7 +125,7 @@ async function setToWork(process: PluginProcess, options: TenantProcessOptions, 
     await loaded.loadAgain(options.code, options.grants, loading?.args);
     return { loaded, description: known };
   } catch (error) {
-    process.kill('it could not be set to work');
+    process.kill('it could not load the plugin');
     throw error;
   }
 }
@@ -143,7 +143,7 @@ async function follow(kept: KeptProcess, change: CallRequest, onFailed: (error: 
   const work = kept.useCurrent(async ({ loaded }) => {
     await loaded.call(change).catch((error: unknown) => {
       onFailed(error);
-      loaded.process.kill('it did not take a change that its plugin took');
+      loaded.process.kill('it did not apply a change that the plugin accepted');
     });
   });
   // The call that wanted a process reports that it could not be started.

@@ -77,7 +77,7 @@ async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugi
 }
 
 async function isolatePlugin(name: string, { root, entry }: PluginPlace, defaults: Partial<PluginDefinition>, isolates: Isolates | undefined): Promise<Plugin> {
-  if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
+  if (!isolates) throw invalid(name, 'this process cannot isolate plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
   const bundle = await bundlePlugin(name, { root, entry });
   try {
     return await isolates.load({ name, ...bundle, defaults });

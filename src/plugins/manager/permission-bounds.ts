@@ -38,7 +38,7 @@ export async function checkBounds(plugin: Pick<Plugin, 'id'> & Asking, bounds: P
   throw failure('PLUGIN_INVALID', {
     plugin: JSON.stringify(plugin.id),
     problem: all.slice(0, MOST_TOLD).join('; ') + more,
-    fix: `If it is to have that, add ${key} at the plugin's entry of "plugins" in the agent's file`,
+    fix: `To allow it, add ${key} at the plugin's entry of "plugins" in the agent's file`,
   });
 }
 
@@ -88,6 +88,6 @@ async function reallyAt(path: string): Promise<string> {
 }
 
 function describe({ who, permission, value, allowed }: Excess): string {
-  if (value === undefined) return `${who} wants the permission ${permission}, which an agent does not let it have`;
-  return `${who} wants the permission ${permission} for ${JSON.stringify(value)}, and an agent lets it have ${allowed.join(', ') || 'none'} at most`;
+  if (value === undefined) return `${who} asks for the permission ${permission}, which an agent does not grant`;
+  return `${who} asks for the permission ${permission} for ${JSON.stringify(value)}, and an agent grants at most: ${allowed.join(', ') || 'none'}`;
 }

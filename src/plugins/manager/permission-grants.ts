@@ -36,7 +36,7 @@ export async function ungrantedOf(plugin: Asking, granted: PermissionBound | und
 export async function checkGrants(plugin: Pick<Plugin, 'id'> & Asking, granted: PermissionBound | undefined): Promise<void> {
   const missing = await ungrantedOf(plugin, granted);
   if (missing.length === 0) return;
-  const wanted = [...new Set(missing.map(({ who, permission, value }) => `${who} wants the permission ${permission} for ${JSON.stringify(value)}`))];
+  const wanted = [...new Set(missing.map(({ who, permission, value }) => `${who} asks for the permission ${permission} for ${JSON.stringify(value)}`))];
   const more = wanted.length > MOST_TOLD ? `; and ${wanted.length - MOST_TOLD} more` : '';
   throw failure('PERMISSION_NOT_GRANTED', {
     plugin: plugin.id,

@@ -57,7 +57,7 @@ async function contentOf(root: string, top: string, path: string, name: string):
   const found = await readRealFile(await realpath(path), (real) => isBelow(real, top), MAX_BYTES);
   if ('content' in found) return found.content;
   const problem = found.problem === 'refused' ? 'is no file that can be read' : `has ${found.size} bytes, and may have ${MAX_BYTES}`;
-  throw unlike(root, `it has no digest, since ${name} ${problem}`, 'Take it away, or give the worker the right to read it');
+  throw unlike(root, `it has no digest, since ${name} ${problem}`, 'Remove it, or let the worker read it');
 }
 
 async function versionOf(root: string): Promise<string | undefined> {

@@ -72,7 +72,7 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   const { plugin } = instance;
   const { id, configSchema } = plugin;
   const prepared = await prepareConfig(id, configSchema, written, parts.environment, parts.compile);
-  if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The one before it stays');
+  if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The previous configuration stays');
   await run(plugin, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   const { tools, alerts } = plugin;
   instance.refresh();

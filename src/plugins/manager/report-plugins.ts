@@ -24,7 +24,7 @@ export function createReporter({ store, hostId, log, household }: Parts): () => 
         written.set(report.name, text);
       }
     } catch (error) {
-      log.warn({ err: error }, 'the state of plugins could not be written down');
+      log.warn({ err: error }, 'the state of plugins could not be stored');
     }
   };
 }

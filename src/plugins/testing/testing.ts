@@ -96,7 +96,7 @@ export async function openPlugin(directory: string, options: OpenOptions = {}): 
 type Parts = Pick<ToolContext, 'config' | 'store' | 'env'> & Pick<OpenedPlugin, 'sent' | 'notes'>;
 
 function contextOf({ sent, notes, ...parts }: Parts, { sandbox, ...given }: Partial<ToolContext>): ToolContext {
-  const absent = (what: string) => () => Promise.reject(new Error(`${what} is not there in a test; give it in the context`));
+  const absent = (what: string) => () => Promise.reject(new Error(`${what} does not exist in a test; pass it in the context`));
   const context: ToolContext = {
     conversationId: 'conversation-1',
     userId: 'user-1',

@@ -26,7 +26,7 @@ test('deny beats ask beats allow, in whatever order the rules stand', () => {
 
 test('without a rule, reading is allowed and the rest is asked', () => {
   expect(decide([], reader, {}).decision).toBe('allow');
-  expect(decide([], shell, {})).toEqual({ decision: 'ask', why: 'no rule of the agent matches; shell:run may change something, which is asked' });
+  expect(decide([], shell, {})).toEqual({ decision: 'ask', why: 'no rule of the agent matches; shell:run may change something, so it needs an approval' });
 });
 
 test("a tool's own requireApproval speaks where no rule of the agent does", () => {
@@ -58,12 +58,12 @@ test('a rule may name a plugin and an annotation, and matches where all that it 
   ];
   expect(decide(rules, shell, {})).toEqual({ decision: 'allow', why: 'rule 2 of the agent: plugin she* is allowed' });
   expect(decide(rules, eraser, {})).toEqual({ decision: 'deny', why: 'rule 1 of the agent: plugin shell and annotation destructiveHint is denied' });
-  expect(decide(rules, reader, {}).why).toBe('no rule of the agent matches; files:read only reads, which is allowed');
+  expect(decide(rules, reader, {}).why).toBe('no rule of the agent matches; files:read only reads, so it is allowed');
 });
 
 test('what may destroy something is asked, even if it also says that it only reads', () => {
   const both = { ...reader, annotations: { readOnlyHint: true, destructiveHint: true } };
-  expect(decide([], both, {})).toEqual({ decision: 'ask', why: 'no rule of the agent matches; files:read may destroy something, which is asked' });
+  expect(decide([], both, {})).toEqual({ decision: 'ask', why: 'no rule of the agent matches; files:read may destroy something, so it needs an approval' });
 });
 
 test("the agent's requireApproval speaks over what a tool says of itself, and never over a stricter rule", () => {

@@ -108,7 +108,8 @@ describe('what has to be asked', () => {
   });
 
   test('is denied where nobody is there to answer', async () => {
-    const why = 'nobody is there to approve it (no rule of the agent matches; echo:once may change something, which is asked)';
+    const why =
+      'no person can approve it in an unattended conversation (no rule of the agent matches; echo:once may change something, so it needs an approval)';
     expect(await once({ unattended: true, allowedTools: ['echo:once'] })).toMatchObject({ decision: 'deny', why });
   });
 });

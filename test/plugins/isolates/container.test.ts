@@ -136,7 +136,7 @@ test('it uses what it was given, through the worker', async () => {
   });
   expect(told).toEqual(expect.arrayContaining(['info hello {"a":1}', 'heartbeat half']));
   expect(await sentTexts()).toEqual(['hi']);
-  expect(await problemOf(run(plugin, 'handle'))).toBe('sandbox.handle() is not for plugins that are fenced; use sandbox.exec, runCode or start');
+  expect(await problemOf(run(plugin, 'handle'))).toBe('sandbox.handle() is not available to plugins in isolated processes; use sandbox.exec, runCode or start');
   expect(await problemOf(run(plugin, 'tools'))).toBe('The code of a plugin calls no tools of the conversation; it has its context.');
 });
 
@@ -169,8 +169,8 @@ test('how it failed is told: what it threw, how its process ended, how long it t
   expect(await problem('odd')).toBe('undefined');
   expect(await problem('cycle')).toContain('circular');
   expect(await problem('large')).toBe('its result has 16000034 characters as JSON; at most 16000000 are taken');
-  expect(await problem('leaves')).toBe('fails:leaves failed: its process ended with exit code 3 and gave no result; its last words:\nI am off');
-  expect(await problem('rejects')).toBe('an error that nobody waited for: nobody waited');
+  expect(await problem('leaves')).toBe('fails:leaves failed: its process ended with exit code 3 and gave no result; its last output:\nI am off');
+  expect(await problem('rejects')).toBe('an unhandled error: nobody waited');
   expect(await problem('dies')).toBe('fails:dies failed: its process ended by SIGKILL and gave no result');
   expect(await problem('asks')).toBe('Argument 1: Invalid input: expected string, received number. See docs/guides/plugins.md');
   expect(await problem('huge')).toMatch(/^a call of \d+ bytes; at most 1000000 are taken/);
@@ -229,7 +229,7 @@ test('what a worker may have sent before it ended is not sent again, and the too
     gate = undefined;
     outcomes.push(await run(plugin, 'post', { method }, { callId: `call_${method}`, again: true }));
   }
-  expect(outcomes).toEqual(['posts:post failed: the worker that was asked for fetch ended before it told what came of it, and it was not done again', 201]);
+  expect(outcomes).toEqual(['posts:post failed: the worker that was asked for fetch ended before it answered, and the request was not repeated', 201]);
   expect(fetched.filter((line) => line.endsWith('/POST')).length).toBe(1);
 });
 

@@ -124,7 +124,7 @@ test('a process that does not take a change which its plugin took is ended, and 
   await run(plugin, 'refuse', {}, of('one'));
   expect([await seen('one'), await seen('two')]).toEqual([1, 1]);
   await plugin.updateConfig!('self', { size: 2 }, '2');
-  await until(async () => bench.logged.some((line) => line.includes('it did not take a change that its plugin took')), 'its process has ended');
+  await until(async () => bench.logged.some((line) => line.includes('it did not apply a change that the plugin accepted')), 'its process has ended');
   expect([await seen('one'), await seen('two')]).toEqual([2, 2]);
   const lines = bench.logged.filter((line) => line.includes('"plugin":"stubborn"') && line.startsWith('the process of a plugin was ended'));
   expect(lines).toEqual([expect.stringContaining('"tenant":"one"')]);

@@ -74,7 +74,7 @@ onLinux('without the engine it has level C, which refuses plugins that the opera
   const refused = await inContainer(['--env=LONGSHORE_WEAKLY_FENCED_PLUGINS=./plugins/other'], check);
   expect(refused.code).not.toBe(0);
   expect(refused.stdout + refused.stderr).toContain(
-    `Plugin "./examples/plugins/weather": it is refused at this level of the plugin fence: ${WEAK}. Code that breaks out of its compartment there can do what the worker can do, with its Docker engine too. Give the worker a better fence (longshore doctor says what stands against it); or, if you trust this plugin, set LONGSHORE_WEAKLY_FENCED_PLUGINS=./plugins/other,./examples/plugins/weather`,
+    `Plugin "./examples/plugins/weather": it is refused at this level of the plugin fence: ${WEAK}. Code that breaks out of its compartment there can do what the worker can do, with its Docker engine too. Give the worker a better fence (longshore doctor says what prevents it); or, if you trust this plugin, set LONGSHORE_WEAKLY_FENCED_PLUGINS=./plugins/other,./examples/plugins/weather`,
   );
   const named = await inContainer(['--env=LONGSHORE_WEAKLY_FENCED_PLUGINS=./plugins/other,./examples/plugins/weather'], check);
   expect([named.stdout, named.code]).toEqual([expect.stringContaining('weather 1.0.0 (longshore), '), 0]);

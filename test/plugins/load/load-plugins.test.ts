@@ -111,7 +111,7 @@ test('what cannot be bundled or evaluated is told with its place, the reason and
     [`import x from 'left-padx'; export default x;`, 'index.ts:1: "left-padx" is not installed. Install it beside the plugin: npm install left-padx'],
     [
       `import { connect } from 'longshore/client'; export default connect;`,
-      'index.ts:1: "longshore/client" is nothing for plugins. They have longshore/plugins, longshore/maibot and longshore/nekro',
+      'index.ts:1: "longshore/client" is not for plugins. Import longshore/plugins, longshore/maibot or longshore/nekro',
     ],
     [
       `import x from './data.node'; export default x;`,
@@ -171,5 +171,7 @@ test('a plugin that the operator did not name for the host runs in a process of 
     expect.stringContaining('it has no plugin as its default export; write: export default definePlugin({ … })'),
   ]);
   const without = await loadPlugins(['./own'], { directory });
-  expect(without.problems[0]?.error.message).toBe('Plugin "./own": this process fences no plugins. Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
+  expect(without.problems[0]?.error.message).toBe(
+    'Plugin "./own": this process cannot isolate plugins. Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS',
+  );
 });

@@ -38,7 +38,7 @@ test('what no operator granted is refused with the line that grants it; after th
   await bench.write('weather/index.ts', asking('weather', { time: true, network: ['Api.weather.example'] }));
   await bench.write('user/index.ts', sourceOf('user', 'return 2', `dependencies: ['weather'],`));
   const manager = await bench.open(['./weather', './user'], production());
-  const wanted = 'its tool "run" wants the permission network for "Api.weather.example"';
+  const wanted = 'its tool "run" asks for the permission network for "Api.weather.example"';
   const error = refusal('weather', wanted, 'it', '--network Api.weather.example', 'network: [Api.weather.example], time: true');
   expect(reportOf('./weather')).toMatchObject({ health: 'failed', denied: true, ungranted: { network: ['Api.weather.example'] }, error });
   expect(manager.registry.get('weather:run')).toBeUndefined();
@@ -63,8 +63,8 @@ test('the line grants all that is missing, quoted for bash and YAML, and time an
   await bench.write('clock/index.ts', asking('clock', { time: true, random: true }));
   const manager = await bench.open(['./odd', './clock'], production());
   const wanted = [
-    'it wants the permission env for "NO"',
-    ...['network for "a.example:8443"', 'env for "KEY"', `fs for "/srv/it's; rm"`].map((what) => `its tool "run" wants the permission ${what}`),
+    'it asks for the permission env for "NO"',
+    ...['network for "a.example:8443"', 'env for "KEY"', `fs for "/srv/it's; rm"`].map((what) => `its tool "run" asks for the permission ${what}`),
   ].join('; ');
   const options = `--env NO KEY --network a.example:8443 --fs '/srv/it'\\''s; rm'`;
   expect(reportOf('./odd')?.error).toBe(
@@ -103,7 +103,7 @@ test("an entry of an agent's file grants what it names, and bounds as before; pl
   expect(await call(manager, 'named:run')).toBe(1);
   expect(await call(manager, 'trusted:run')).toBe(3);
   expect(reportOf('./named')).not.toHaveProperty('ungranted');
-  expect(reportOf('./over')?.error).toContain('its tool "run" wants the permission env for "A", and an agent lets it have none at most');
+  expect(reportOf('./over')?.error).toContain('its tool "run" asks for the permission env for "A", and an agent grants at most: none');
 });
 
 test('in development a plugin has what it asks for, and the log says once what production would refuse', async () => {
@@ -122,5 +122,5 @@ test('what a plugin makes of itself when it is loaded needs a grant too', async 
   Object.assign(plugin, { load: async () => void (plugin.tools = [echoTool('run', { permissions: { env: ['LATE'] } })]) });
   const log = { child: () => log, info: () => undefined, warn: () => undefined } as unknown as ManagerOptions['log'];
   const started = startInstance(plugin, { config: {}, configVersion: 1 }, { granted: {}, environment: () => undefined, log });
-  expect(await problemOf(started)).toContain('its tool "run" wants the permission env for "LATE", and no operator granted it');
+  expect(await problemOf(started)).toContain('its tool "run" asks for the permission env for "LATE", and no operator granted it');
 });

@@ -220,12 +220,12 @@ test('a plugin that wants more than an agent lets it have is not loaded, nor a n
   await bench.write('q/index.ts', sourceOf('q', 'return 1').replace("description: 'Runs',", `description: 'Runs', permissions: { random: true },`));
   const manager = await bench.open(['./p', './q'], { pins: { './p': { permissions: { time: true } }, './q': { permissions: {} } } });
   expect(await call(manager, 'p:run')).toBe(true);
-  expect(reportOf('./q')).toMatchObject({ health: 'failed', error: expect.stringContaining('its tool "run" wants the permission random') as string });
+  expect(reportOf('./q')).toMatchObject({ health: 'failed', error: expect.stringContaining('its tool "run" asks for the permission random') as string });
   await bench.write('p/index.ts', wants({ time: true, network: ['evil.example'] }));
   await manager.reload('./p');
   expect(reportOf('./p')).toMatchObject({ health: 'loaded', permissions: { time: true } });
   expect(reportOf('./p')?.error).toBe(
-    'Plugin "p": its tool "run" wants the permission network for "evil.example", and an agent lets it have none at most. ' +
-      'If it is to have that, add "evil.example" to permissions.network at the plugin\'s entry of "plugins" in the agent\'s file',
+    'Plugin "p": its tool "run" asks for the permission network for "evil.example", and an agent grants at most: none. ' +
+      'To allow it, add "evil.example" to permissions.network at the plugin\'s entry of "plugins" in the agent\'s file',
   );
 });

@@ -39,7 +39,7 @@ describe.each(BACKENDS)('nothing is lost or cut silently on %s', (_name, open) =
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, (_, index) => handle.editFile('created.txt', { oldText: '', newText: `${index}` })));
     const failed = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as object] : []));
     expect(failed).toHaveLength(7);
-    for (const error of failed) expect(error).toMatchObject({ code: 'FILE_FAILED', message: expect.stringContaining('is there already') });
+    for (const error of failed) expect(error).toMatchObject({ code: 'FILE_FAILED', message: expect.stringContaining('exists already') });
   });
 
   test('a file that is rewritten all the time is read as it was at one moment, or the error says that it changes', async () => {

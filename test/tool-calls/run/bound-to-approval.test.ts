@@ -51,7 +51,7 @@ test('a call that was approved does not run with another version of its plugin, 
     content: [
       {
         type: 'text',
-        text: 'bank:pay has changed since a person was asked about this call (its plugin has version 2 now); it was not run. Look at it as it is now, and call it again.',
+        text: 'bank:pay has changed since the approval of this call was requested (its plugin has version 2 now); the call was not run. Read the current description of the tool, and call it again.',
       },
     ],
   });
@@ -76,12 +76,17 @@ test('arguments that come back from the database otherwise than they were given 
 
 test.each([
   ['do not fit the tool', '1', { to: 'Ann', amount: 11 }, '/amount: must be <= 10, got 11'],
-  ['the agent denies', '1', { to: 'Mallory' }, "the agent's policy denies them, whoever gives them (rule 1 of the agent: bank:pay with to Mallory is denied)"],
+  [
+    'the agent denies',
+    '1',
+    { to: 'Mallory' },
+    'the rules of the agent deny them (rule 1 of the agent: bank:pay with to Mallory is denied). Give other arguments, or deny the call',
+  ],
   [
     'are for another version of the plugin',
     '2',
     { to: 'Bob' },
-    'its plugin has version 2 now, which is not the one that was asked about. Deny the call; the agent may call again',
+    'its plugin has version 2 now, but the approval is for another version. Deny the call; the agent can call the tool again',
   ],
 ])('edited arguments that %s are refused, and the call stays as it is', async (_, version, edited, message) => {
   const call = await asked(version);

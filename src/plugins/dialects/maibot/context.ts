@@ -101,7 +101,7 @@ function tellAbsent<Part extends object>(part: Part, of: string, absent: Record<
   for (const [name, instead] of Object.entries(absent)) {
     Object.defineProperty(part, name, {
       get() {
-        throw new Error(`${of}.${name} is not there${instead ? `; use ${instead}` : ''}`);
+        throw new Error(`${of}.${name} does not exist here${instead ? `; use ${instead}` : ''}`);
       },
     });
   }

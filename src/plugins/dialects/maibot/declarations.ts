@@ -79,7 +79,7 @@ export function action(name: string, options: ActionOptions = {}): Decorate {
 
 /** In the original, this was once a component of its own kind. @throws always. */
 export function workflowStep(name: string): Decorate {
-  throw new Error(`@workflowStep("${name}") is not there any more; declare a tool with @tool`);
+  throw new Error(`@workflowStep("${name}") is no longer supported; declare a tool with @tool`);
 }
 
 function declare(name: string, options: ToolOptions, legacy: boolean): Decorate {

@@ -45,10 +45,10 @@ function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, name:
     case 'refused':
       return new McpError(answer.code, answer.message);
     case 'absent':
-      return new Error(`the MCP server ${name} is not there, and the call was not made: ${answer.why}`);
+      return new Error(`the MCP server ${name} is not available, and the call was not made: ${answer.why}`);
     case 'gone':
       return new Error(
-        `the MCP server ${name} ended in the midst of this call, so nobody knows whether it took effect (${answer.why}); the next call starts it again`,
+        `the MCP server ${name} ended during this call, so it is not known whether the call took effect (${answer.why}); the next call starts it again`,
       );
     default:
       return new Error(`it took longer than ${timeoutMs} ms, and the MCP server ${name} was told to stop it`);

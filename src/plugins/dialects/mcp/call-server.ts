@@ -29,7 +29,7 @@ const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'
 
 /** What is known about a call that failed. `answered`: the server reported the failure itself, or this worker ended the call. */
 type Fate = 'answered' | 'forgotten' | 'unmade' | 'unknown';
-const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended under a call' };
+const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended during a call' };
 
 /** Makes the functions of tools that call a server. Their errors say whether the call was made. */
 export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
@@ -49,14 +49,14 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
       if (fate !== 'unknown' && !isSecond) return call(tool, input, context, true);
       const isMade = fate === 'unknown';
       const problem = isMade
-        ? 'ended in the midst of this call, so nobody knows whether it took effect; it is started again'
-        : `did not take this call: ${WHY[fate]}`;
+        ? 'ended during this call, so it is not known whether the call took effect; the server is started again'
+        : `did not accept this call: ${WHY[fate]}`;
       throw new Error(`the MCP server ${name} ${problem}`, { cause: error });
     }
   }
 
   function soon(signal: AbortSignal): Promise<Session> {
-    const late = () => new Error(`the MCP server ${name} is not there, and the call was not made. ${lastAlert() ?? 'It was not reached yet'}`);
+    const late = () => new Error(`the MCP server ${name} is not available, and the call was not made. ${lastAlert() ?? 'It has not been reached yet'}`);
     return inTime(session(), PATIENCE_MS, late, signal);
   }
 }

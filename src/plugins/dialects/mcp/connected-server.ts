@@ -140,7 +140,7 @@ class Keeper {
     }
     this.session = opened;
     this.next.resolve(opened);
-    if (again) this.published.recover('The server is there again');
+    if (again) this.published.recover('The server is available again');
     this.first.resolve();
     if (!this.isEnabled) void this.endWhenIdle(this.turned.signal);
     const why = await opened.ended;

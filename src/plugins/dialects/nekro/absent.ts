@@ -2,7 +2,7 @@
 type Absent = Record<string, string>;
 
 const CHANNELS = 'there are no chat channels here; ctx.chatKey is the conversation';
-const MESSAGES = 'messages go to the agent alone; what it has to know about them is for mountPromptInject';
+const MESSAGES = 'only the agent receives messages; tell it with mountPromptInject what it has to know about them';
 const HTTP = 'plugins serve no HTTP; let a backend service start conversations or send messages with the client of Longshore';
 const FILES = 'a plugin has no directory of the host; keep values with plugin.store, and files in the sandbox with ctx.fs';
 
@@ -17,9 +17,8 @@ const OF_PLUGIN: Absent = {
   mountOnSystemMessage: MESSAGES,
   mountWebhookMethod: HTTP,
   mountRouter: HTTP,
-  mountAsyncTask:
-    'a method takes as long as its timeoutMs allows, while the sandbox and the worker are looked after; ctx.pushSystem with triggerAgent tells the agent meanwhile',
-  mountCommand: 'there are no commands of a chat; what operators do is done with the CLI',
+  mountAsyncTask: 'a method may run as long as its timeoutMs allows; ctx.pushSystem with triggerAgent informs the agent meanwhile',
+  mountCommand: 'a chat has no commands; operators use the command line',
   onEnabled: 'use mountInitMethod',
   onDisabled: 'use mountCleanupMethod',
   mountOnEnabled: 'use mountInitMethod',
@@ -31,24 +30,24 @@ const OF_CONTEXT: Absent = {
   channelName: CHANNELS,
   channelType: CHANNELS,
   containerKey: 'the sandbox is that of the conversation; work in it with ctx.fs',
-  dbUser: 'there is no table of users; ctx.userId is whom the conversation is with',
+  dbUser: 'there is no table of users; ctx.userId is the user of the conversation',
   fromPlatformUserid: 'use ctx.userId',
   getCoreConfig: "plugins do not see the service's own configuration; theirs is ctx.config",
-  presets: "what an agent is like is told by its instructions, in the agent's file",
+  presets: "the instructions in the agent's file describe the agent",
   webhookRequest: HTTP,
 };
 
 const OF_FILES: Absent = {
-  uploadPath: 'nothing is uploaded into sandboxes; what is put there lies below ctx.fs.sharedPath',
-  uploadsPath: 'nothing is uploaded into sandboxes; what is put there lies below ctx.fs.sharedPath',
+  uploadPath: 'there is no directory for uploads; files for the sandbox are below ctx.fs.sharedPath',
+  uploadsPath: 'there is no directory for uploads; files for the sandbox are below ctx.fs.sharedPath',
   getFilePath: 'files of the sandbox have no path on the host; ctx.fs.getFile gives the bytes',
 };
 
 /** Options that have no effect here; a plugin that sets them works. */
 export const IDLE_OPTIONS: Absent = {
   supportAdapter: 'there are no chat adapters',
-  isBuiltin: 'where a plugin comes from is told by those who name it',
-  isPackage: 'where a plugin comes from is told by those who name it',
+  isBuiltin: 'the agents that name a plugin say where it comes from',
+  isPackage: 'the agents that name a plugin say where it comes from',
   i18nName: 'names are shown in one language',
   i18nDescription: 'descriptions are shown in one language',
   webuiPath: 'plugins have no pages of their own',

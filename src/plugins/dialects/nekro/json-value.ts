@@ -6,7 +6,7 @@ import type { Json } from '../../../contracts/json.ts';
  */
 export function jsonOf(result: unknown): Json {
   const problem = result === undefined ? undefined : problemOf(result, 'result', []);
-  if (problem !== undefined) throw new Error(`it returned what is no JSON: ${problem}`);
+  if (problem !== undefined) throw new Error(`it returned a value that is not JSON: ${problem}`);
   return (result ?? null) as Json;
 }
 

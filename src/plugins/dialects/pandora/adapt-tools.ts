@@ -82,7 +82,7 @@ function adaptList(module: EntryModule, tools: unknown): AdaptedEntries {
     .filter((tool: Tool | null) => tool?.sandbox !== undefined || tool?.permissions !== undefined)
     .map(({ id }: Tool) => ({
       level: 'warning',
-      text: `Tool "${id}" says itself in which sandbox and with which permissions it runs; what the manifest says counts.`,
+      text: `Tool "${id}" declares a sandbox or permissions of its own; they are ignored, and the manifest is used.`,
     }));
   return { dialect: 'pandora', tools: tools.map((tool: Partial<Tool> | null, index) => adaptTool(module, tool ?? {}, index)), alerts };
 }

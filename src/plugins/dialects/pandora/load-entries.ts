@@ -59,7 +59,7 @@ function keyOf({ time = false, random = false, network = [], env = [], fs = [] }
 }
 
 async function isolateEntries({ name, root, isolates, id, settle }: EntriesOptions, entries: Entry[]): Promise<Part> {
-  if (!isolates) throw invalid(name, 'this process fences no plugins', 'Load it in a worker');
+  if (!isolates) throw invalid(name, 'this process cannot isolate plugins', 'Load it in a worker');
   const { permissions = {}, entry = '' } = entries[0] ?? {};
   const bundle = await bundlePlugin(name, { root, entry: join(root, entry), wrapper: wrapperOf(await realpath(root), entries, permissions) });
   try {

@@ -34,9 +34,9 @@ export async function loadPandora(options: PandoraOptions): Promise<Plugin> {
   const manifest = await readManifest(name, root);
   const entries = (manifest.provides.tools ?? []).map((entry, index) => ({ ...entry, index, permissions: permissionsOf(entry, manifest) }));
   for (const { entry, sandbox } of entries) {
-    if (!(await isFile(join(root, entry)))) throw invalid(name, `its entry ${entry} is not there`, 'Correct provides.tools of the manifest');
+    if (!(await isFile(join(root, entry)))) throw invalid(name, `its entry ${entry} does not exist`, 'Correct provides.tools of the manifest');
     if (sandbox === 'host' && !trusted)
-      throw invalid(name, `its entry ${entry} wants the worker's own process`, 'If you trust it, name it in LONGSHORE_HOST_PLUGINS');
+      throw invalid(name, `its entry ${entry} asks for the worker's own process`, 'If you trust it, name it in LONGSHORE_HOST_PLUGINS');
   }
   /** Whether tools ask for approval, from the configuration. */
   const overrides = new Map<string, boolean>();
@@ -97,7 +97,7 @@ function composed({ options: { name }, manifest, entries, parts, overrides }: Wh
       setOverrides(overrides, before);
       const why = reasonOf(error);
       plugin.alerts = [...plugin.alerts.filter(({ text }) => !text.startsWith(UNRESOLVED)), ...alertsOf([{ level: 'error', text: `${UNRESOLVED}${why}` }])];
-      throw invalid(name, `its tools could not be resolved (${why})`, 'Those from before stay; mend resolveTools or its configuration', error);
+      throw invalid(name, `its tools could not be resolved (${why})`, 'The previous ones stay; correct resolveTools or its configuration', error);
     }
   };
   const isAsleep = () => parts.length > 0 && parts.every((part) => part.isAsleep?.() === true);

@@ -78,7 +78,7 @@ const manifest = z.strictObject({
     .superRefine((fields, context) => {
       const seen = new Set<string>();
       for (const [index, { key }] of fields.entries()) {
-        if (seen.size === seen.add(key).size) context.addIssue({ code: 'custom', path: [index, 'key'], message: `${JSON.stringify(key)} is there twice` });
+        if (seen.size === seen.add(key).size) context.addIssue({ code: 'custom', path: [index, 'key'], message: `${JSON.stringify(key)} occurs twice` });
       }
     })
     .default([]),
@@ -97,7 +97,7 @@ export async function readManifest(name: string, root: string): Promise<Manifest
   const path = join(root, MANIFEST_FILE);
   const invalid = (problem: string, fix: string, cause?: unknown): Error => failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
   const written = await readPluginFile(root, MANIFEST_FILE).catch((error: unknown) => {
-    throw invalid(`${path} cannot be read (${(error as Error).message})`, 'Look at who may read it', error);
+    throw invalid(`${path} cannot be read (${(error as Error).message})`, 'Check the permissions of the file', error);
   });
   let given: unknown;
   try {
@@ -113,7 +113,7 @@ export async function readManifest(name: string, root: string): Promise<Manifest
   }
   const { pandora } = parsed.data;
   if (intersects(pandora, SPOKEN, { includePrerelease: true })) return parsed.data;
-  throw invalid(`it needs Pandora ${pandora}, and ${SPOKEN} is what is spoken here`, 'Use a version of the plugin that takes it');
+  throw invalid(`it needs Pandora ${pandora}, but this host supports ${SPOKEN}`, 'Use a version of the plugin that works with it');
 }
 
 const MOST_PROBLEMS = 10;

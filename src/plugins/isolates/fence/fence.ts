@@ -40,7 +40,7 @@ export interface FenceOptions {
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
 const HEAP_MEGABYTES = 128;
-const NOT_MADE_FOR = `Node at ${process.execPath} on ${process.arch} is none of which the files are known that it needs`;
+const NOT_MADE_FOR = `it is not known which files Node at ${process.execPath} on ${process.arch} needs`;
 
 /**
  * Tries what this machine offers. Each candidate is tried from inside, with actions that must fail. Takes tens of milliseconds, and longer where it tries a

@@ -54,10 +54,10 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal | Abort
       runCode: (code: unknown, options?: unknown) => ask('sandbox.runCode', [code, options]),
       start: (command: unknown, options?: unknown) => ask('sandbox.start', [command, options]),
       handle: async () => {
-        throw new Error('sandbox.handle() is not for plugins that are fenced; use sandbox.exec, runCode or start');
+        throw new Error('sandbox.handle() is not available to plugins in isolated processes; use sandbox.exec, runCode or start');
       },
       callServer: async () => {
-        throw new Error('sandbox.callServer() is not for plugins that are fenced; agents name their servers under "mcp"');
+        throw new Error('sandbox.callServer() is not available to plugins in isolated processes; agents name their servers under "mcp"');
       },
     },
   };

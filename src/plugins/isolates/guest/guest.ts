@@ -234,7 +234,7 @@ function handle(message: ToGuest): void {
   }
 }
 
-const log = (error: unknown) => lineOf(0).tell('warn', `an error that nobody waited for: ${textOf(error)}`);
+const log = (error: unknown) => lineOf(0).tell('warn', `an unhandled error: ${textOf(error)}`);
 process.on('unhandledRejection', log);
 process.on('uncaughtException', log);
 const toLines = createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) });

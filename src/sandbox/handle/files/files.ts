@@ -155,7 +155,7 @@ async function writePieces(
 /** Reads, changes and writes. A change that was written in between is never overwritten. */
 async function editFile(connection: WorkingConnection, path: string, edit: { oldText: string; newText: string }): Promise<FileEdit> {
   if (edit.oldText === '') {
-    const exists = () => failure('FILE_FAILED', { path, problem: 'is there already; give the text to replace' });
+    const exists = () => failure('FILE_FAILED', { path, problem: 'exists already; give the text to replace' });
     if ((await connection.fileInfo(path)) !== undefined) throw exists();
     await connection.writeFile(path, Buffer.from(edit.newText), { expected: '' }).catch((error: unknown) => {
       throw isFailure(error, 'FILE_CHANGED') ? exists() : error;

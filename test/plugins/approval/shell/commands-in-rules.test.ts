@@ -264,7 +264,7 @@ test('what is only known when the command runs could fit a rule', () => {
   expect(judge(rules, 'git log').decision).toBe('allow');
   expect(judge(rules, 'echo a > /e""tc/passwd').decision).toBe('deny');
   expect(judge([rule('rm *', 'deny')], '$X a').why).toBe(
-    'rule 1 of the agent: shell:run with command rm * is denied (a part of the command fits, or could when it runs)',
+    'rule 1 of the agent: shell:run with command rm * is denied (a part of the command matches, or could match when it runs)',
   );
   expect(judge([rule('rm *', 'ask')], 'ls "').why).toBe('rule 1 of the agent: shell:run with command rm * is asked (it cannot be read as a shell command)');
 });

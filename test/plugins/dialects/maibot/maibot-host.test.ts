@@ -91,9 +91,9 @@ test('what ctx does not have is an error that says what to use instead', async (
   const manager = await household.open(['./porting']);
   const problems = ['query', 'smile', 'think'].map((id) => problemOf(call(manager, `porting:${id}`)));
   expect(await Promise.all(problems)).toEqual([
-    'ctx.db is not there; use ctx.store',
-    'ctx.send.emoji is not there; use ctx.send.image',
-    'ctx.llm is not there',
+    'ctx.db does not exist here; use ctx.store',
+    'ctx.send.emoji does not exist here; use ctx.send.image',
+    'ctx.llm does not exist here',
   ]);
 });
 

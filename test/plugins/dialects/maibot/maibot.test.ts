@@ -396,7 +396,7 @@ describe('legacy components', () => {
   });
 
   test('@workflowStep is an error that says what to use instead', async () => {
-    expect(await problemOfClass('step', `${hooks} @workflowStep('a') a() {}`)).toBe('@workflowStep("a") is not there any more; declare a tool with @tool');
+    expect(await problemOfClass('step', `${hooks} @workflowStep('a') a() {}`)).toBe('@workflowStep("a") is no longer supported; declare a tool with @tool');
   });
 });
 

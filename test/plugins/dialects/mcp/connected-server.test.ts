@@ -103,7 +103,7 @@ describe('a server on the host', () => {
     const { pid } = JSON.parse((await call(bench, 'about_itself')) as string) as { pid: number };
     const failed = bench.until(({ problem }) => problem !== undefined);
     await expect(call(bench, 'slow', { ms: LONG_MS }, { heartbeat: () => void process.kill(pid, 'SIGKILL') })).rejects.toThrow(
-      'the MCP server fix ended in the midst of this call, so nobody knows whether it took effect; it is started again',
+      'the MCP server fix ended during this call, so it is not known whether the call took effect; the server is started again',
     );
     await failed;
     expect(bench.plugin().problem).toMatch(/^The server has ended \(.*\); it is tried again$/);
@@ -111,8 +111,8 @@ describe('a server on the host', () => {
     expect(bench.plugin()).not.toHaveProperty('problem');
     const texts = bench.plugin().alerts.map(({ text }) => text);
     expect(texts).toContainEqual(expect.stringMatching(/^The server has ended \(.*\); it is tried again$/));
-    expect(texts).toContain('The server is there again');
-    expect(bench.logged).toContain('The server is there again');
+    expect(texts).toContain('The server is available again');
+    expect(bench.logged).toContain('The server is available again');
   });
 });
 
@@ -127,7 +127,7 @@ test('a server that is disabled is ended as soon as its call under way is throug
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   setEnabled(true);
   expect(await call(bench, 'count')).toBe('1');
-  expect(bench.plugin().alerts.at(-1)?.text).toBe('The server is there again');
+  expect(bench.plugin().alerts.at(-1)?.text).toBe('The server is available again');
   // Before it was ended.
   setEnabled(false);
   setEnabled(true);
@@ -179,7 +179,7 @@ describe('a server behind HTTP', () => {
     await using served = await serveFixture();
     await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
     await expect(call(bench, 'slow', { ms: LONG_MS }, { heartbeat: () => served.cut() })).rejects.toThrow(
-      'the MCP server fix ended in the midst of this call, so nobody knows whether it took effect; it is started again',
+      'the MCP server fix ended during this call, so it is not known whether the call took effect; the server is started again',
     );
     expect(await call(bench, 'count')).toBe('1');
   });
@@ -232,7 +232,7 @@ describe('a hostile server', () => {
     ['a flood of lines that are no messages', `on('tools/call', () => process.stdout.write('nonsense\\n'.repeat(5000)));`],
   ])('that sends %s is ended', async (_what, script) => {
     await using bench = await openBench(hostileProgram(script));
-    await expect(call(bench, 'go')).rejects.toThrow('ended in the midst of this call');
+    await expect(call(bench, 'go')).rejects.toThrow('ended during this call');
   });
 
   const deep = `'['.repeat(100000) + ']'.repeat(100000)`;
@@ -255,7 +255,7 @@ describe('a hostile server', () => {
       (id) => `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
     );
     await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
-    await expect(call(bench, 'go')).rejects.toThrow('the MCP server fix ended in the midst of this call');
+    await expect(call(bench, 'go')).rejects.toThrow('the MCP server fix ended during this call');
     await bench.until(({ alerts }) => alerts.some(({ text }) => text.includes('it sent a message that is nested more than 500 levels deep')));
   });
 

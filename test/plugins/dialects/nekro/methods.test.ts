@@ -29,7 +29,7 @@ describe('TOOL', () => {
 
   test('that returns what is no JSON says so', async () => {
     const plugin = await load(mount('async function circle(ctx) { const a = {}; a.a = a; return a; }'));
-    expect(await problemOf(run(plugin, 'circle'))).toBe('it returned what is no JSON: result.a contains itself, a circular structure');
+    expect(await problemOf(run(plugin, 'circle'))).toBe('it returned a value that is not JSON: result.a contains itself, a circular structure');
   });
 
   test.each([
@@ -40,7 +40,9 @@ describe('TOOL', () => {
     ['() => 1', 'result is a function'],
     ['10n', 'result is a bigint'],
   ])('that returns what would become something else on its way says so: %s', async (returned, problem) => {
-    expect(await problemOf(run(await load(mount(`async function give(ctx) { return ${returned}; }`)), 'give'))).toBe(`it returned what is no JSON: ${problem}`);
+    expect(await problemOf(run(await load(mount(`async function give(ctx) { return ${returned}; }`)), 'give'))).toBe(
+      `it returned a value that is not JSON: ${problem}`,
+    );
   });
 });
 
@@ -179,8 +181,8 @@ describe('the context', () => {
   test.each([
     ['ctx.channelName', 'ctx has no channelName: there are no chat channels here; ctx.chatKey is the conversation'],
     ['ctx.send_text("a")', 'ctx has no send_text: write sendText'],
-    ['ctx.db_user', 'ctx has no db_user: there is no table of users; ctx.userId is whom the conversation is with'],
-    ['ctx.fs.upload_path', 'ctx.fs has no upload_path: nothing is uploaded into sandboxes; what is put there lies below ctx.fs.sharedPath'],
+    ['ctx.db_user', 'ctx has no db_user: there is no table of users; ctx.userId is the user of the conversation'],
+    ['ctx.fs.upload_path', 'ctx.fs has no upload_path: there is no directory for uploads; files for the sandbox are below ctx.fs.sharedPath'],
   ])('says what to use instead of what the original has and it has not: %s', async (used, problem) => {
     expect(await problemOf(run(await load(mount(`async function use(ctx) { return ${used}; }`)), 'use'))).toBe(problem);
   });

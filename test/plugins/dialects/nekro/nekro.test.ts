@@ -45,7 +45,7 @@ describe('registering sandbox methods', () => {
 describe('what the original has and is not here', () => {
   test('is refused with what to do instead, when a plugin is loaded that uses it', async () => {
     const cases: [body: string, options: string, problem: string][] = [
-      ['plugin.mountOnUserMessage(async () => {});', '', 'plugin has no mountOnUserMessage: messages go to the agent alone; '],
+      ['plugin.mountOnUserMessage(async () => {});', '', 'plugin has no mountOnUserMessage: only the agent receives messages; '],
       ['plugin.mount_sandbox_method();', '', 'plugin has no mount_sandbox_method: write mountSandboxMethod'],
       ['plugin.get_plugin_data_dir();', '', 'plugin has no get_plugin_data_dir: a plugin has no directory of the host; keep values with plugin.store, '],
       ['plugin.config.port;', '', 'plugin has no config: use plugin.getConfig() while a method runs'],

@@ -54,7 +54,7 @@ test('does not lose its tools to a resolveTools that takes too long, and does no
   const plugin = await loadPandoraFrom(bench, 'hanging', { 'index.ts': RESOLVING }, WAYS);
   await plugin.load!(hostOf({}));
   const unresolved = (why: string) =>
-    `Plugin "./hanging": its tools could not be resolved (${why}). Those from before stay; mend resolveTools or its configuration`;
+    `Plugin "./hanging": its tools could not be resolved (${why}). The previous ones stay; correct resolveTools or its configuration`;
   const ends = () => bench.logged.filter((line) => line.startsWith('the process of a plugin was ended') && line.includes('hanging')).length;
   const attempt = async (way: string) => {
     const before = ends();

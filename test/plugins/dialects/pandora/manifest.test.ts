@@ -73,7 +73,7 @@ test('does not take a manifest with a field that is wrong or unknown: each is na
   expect(await read({ ...good, provides: { tools: [{ entry: 'a.ts', permissions: { net: [] } }] } })).toContain('/provides/tools/0/permissions/net: not known');
   expect(await read({ ...good, provides: { tools: [{ entry: 'a.ts', permissions: { network: ['*.example'] } }] } })).toContain('has to be an exact host name');
   const field = { key: 'a', label: 'A', type: 'text' };
-  expect(await read({ ...good, configFields: [field, field] })).toContain('/configFields/1/key: "a" is there twice');
+  expect(await read({ ...good, configFields: [field, field] })).toContain('/configFields/1/key: "a" occurs twice');
   expect(await read({ ...good, configFields: [{ ...field, key: 'requireApproval' }] })).toContain('/key: none may be called enabled or requireApproval');
   const enumField = { key: 'kind', label: 'Kind', type: 'enum' };
   expect(await read({ ...good, configFields: [enumField] })).toContain('/configFields/0/options: an enum needs options');
@@ -86,7 +86,7 @@ test('does not load a plugin for other versions of Pandora', async () => {
   expect(await read({ ...good, pandora: '>=banana' })).toContain('/pandora: has to be a range of versions');
   expect(await read({ ...good, pandora: '>1.0.0 '.repeat(100_000) })).toContain('/pandora: has to be a range of versions, of at most 256 characters');
   expect(await read({ ...good, pandora: '>=9.0.0' })).toBe(
-    'Plugin "./w": it needs Pandora >=9.0.0, and >=0.0.1 <2.0.0 is what is spoken here. Use a version of the plugin that takes it',
+    'Plugin "./w": it needs Pandora >=9.0.0, but this host supports >=0.0.1 <2.0.0. Use a version of the plugin that works with it',
   );
 });
 
@@ -95,6 +95,6 @@ test('what is no JSON, and an entry that is not there, are problems of this plug
   expect(await problemOf(loadFixture('', undefined, { directory }))).toMatch(/pandora\.manifest\.json cannot be read as JSON/);
   await writeFile(join(directory, 'pandora.manifest.json'), JSON.stringify(good));
   expect(await problemOf(loadFixture('', undefined, { directory }))).toBe(
-    'Plugin "./": its entry index.ts is not there. Correct provides.tools of the manifest',
+    'Plugin "./": its entry index.ts does not exist. Correct provides.tools of the manifest',
   );
 });

@@ -178,8 +178,8 @@ describe('annotations', () => {
   });
 
   test('destructiveHint has a person asked; hints decide where neither the manifest nor anybody else does', async () => {
-    expect((await judged('change'))?.why).toBe('no rule of the agent matches; @pandorakit/weather:change may destroy something, which is asked');
-    expect((await judged('weather', { city: 'Oslo' }))?.why).toBe('no rule of the agent matches; @pandorakit/weather:weather only reads, which is allowed');
+    expect((await judged('change'))?.why).toBe('no rule of the agent matches; @pandorakit/weather:change may destroy something, so it needs an approval');
+    expect((await judged('weather', { city: 'Oslo' }))?.why).toBe('no rule of the agent matches; @pandorakit/weather:weather only reads, so it is allowed');
   });
 
   test('idempotentHint lets a call be repeated whose end nobody saw; without it nothing that writes is', async () => {
@@ -204,7 +204,7 @@ describe('sandbox and permissions', () => {
 
   test('host has the full process, for tools that need native dependencies, and needs the word of the operator', async () => {
     expect(await problemOf(loadFixture('pandora-native', bench.isolates))).toBe(
-      'Plugin "./pandora-native": its entry host.mjs wants the worker\'s own process. If you trust it, name it in LONGSHORE_HOST_PLUGINS',
+      'Plugin "./pandora-native": its entry host.mjs asks for the worker\'s own process. If you trust it, name it in LONGSHORE_HOST_PLUGINS',
     );
     const native = await loadFixture('pandora-native', bench.isolates, { trusted: true });
     const all = { env: { DECLARED: 'd', SHOWN: 's', OTHER: 'o' } };
@@ -339,7 +339,7 @@ describe('dynamic tool resolution and alerts', () => {
   test('alerts come beside the tools, informational or a warning, and are kept with level, text and time', () => {
     expect(texts()).toEqual([
       "warning: No tool sees the variable UNUSED_SECRET: it is in envVars, but in no entry's permissions.env.",
-      'warning: Tool "globals" says itself in which sandbox and with which permissions it runs; what the manifest says counts.',
+      'warning: Tool "globals" declares a sandbox or permissions of its own; they are ignored, and the manifest is used.',
       'info: Using atlas (seen: OPENWEATHER_API_KEY,SEARCH_KEY)',
     ]);
     for (const { at } of plugin.alerts) expect(Date.parse(at)).not.toBeNaN();
@@ -347,7 +347,7 @@ describe('dynamic tool resolution and alerts', () => {
 
   test('a configuration with which resolveTools fails changes nothing: the last good set stays, and one alert says why', async () => {
     await plugin.updateConfig!('self', config, '5');
-    const why = 'its tools could not be resolved (the backend is not known). Those from before stay; mend resolveTools or its configuration';
+    const why = 'its tools could not be resolved (the backend is not known). The previous ones stay; correct resolveTools or its configuration';
     for (const version of ['6', '7']) {
       expect(await problemOf(plugin.updateConfig!('self', { ...config, searchBackend: 'broken' }, version))).toBe(`Plugin "./pandora-weather": ${why}`);
     }
@@ -427,6 +427,6 @@ describe('reference', () => {
   test('sandbox and permissions are those of the manifest, and a tool that sets them is told of', () => {
     expect(toolOf('globals')).toMatchObject({ isolation: 'compartment', permissions: { network: ['api.openweathermap.org'] } });
     expect(toolOf('globals').permissions.time).toBeUndefined();
-    expect(texts()).toContain('warning: Tool "globals" says itself in which sandbox and with which permissions it runs; what the manifest says counts.');
+    expect(texts()).toContain('warning: Tool "globals" declares a sandbox or permissions of its own; they are ignored, and the manifest is used.');
   });
 });

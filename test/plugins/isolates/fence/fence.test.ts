@@ -102,12 +102,12 @@ describe('what a process says for which nobody asked gets nothing', () => {
 
   test("another call's id, and that of a call which has ended", async () => {
     const { loaded } = await speak(asking(`(id) => [{ call: id + 1, what: 'store.get', args: ['k'] }, { call: 0, what: 'store.get', args: ['k'] }]`));
-    expect(await loaded.call(request)).toEqual(Array(2).fill('store.get was used by a call that is not under way'));
+    expect(await loaded.call(request)).toEqual(Array(2).fill('store.get was used by a call that is not running'));
     const ended =
       await speak(`let first; onMessage((m) => { if (m.type === 'call' && first === undefined) { first = m.id; write({ type: 'done', id: m.id, value: 1 }); }
       else if (m.type === 'call') { second = m.id; write({ type: 'ask', id: 1, call: first, what: 'store.get', args: ['k'] }); } else write({ type: 'done', id: second, value: m.message ?? 'answered' }); }); let second;`);
     await ended.loaded.call(request);
-    expect(await ended.loaded.call(request)).toBe('store.get was used by a call that is not under way');
+    expect(await ended.loaded.call(request)).toBe('store.get was used by a call that is not running');
   });
 
   test('an undeclared capability, and __proto__ as its name', async () => {
