@@ -30,6 +30,7 @@ class Loop:
         self._later: list[Callable[[], object]] = []
         self._later_due = 0.0
         self._seen = time.monotonic()
+        self._faulted = False
         self.active = 0.0
         """Seconds that this process has lived without being frozen; only differences taken while something runs have a meaning."""
 
@@ -62,6 +63,14 @@ class Loop:
         self._seen = seen
         return self.active
 
+    def attempt(self, work: Callable[[float], object]) -> None:
+        """Does work that may be due. A fault of it is reported, and what is due is tried again after a pause."""
+        try:
+            work(self.active)
+        except Exception as error:
+            self._report(work, error)
+            self._faulted = True
+
     def step(self, due: float | None, running: bool) -> None:
         """Waits for events and handles them. `due`: active time of the next deadline, or None; `running`: whether any exec runs."""
         if self._later:
@@ -71,6 +80,9 @@ class Loop:
             asked = max(0.0, min(_TICK, due - self.active))
         else:
             asked = _SLOW_TICK if running else None
+        if self._faulted:
+            self._faulted = False
+            asked = _TICK
         events = self._epoll.poll(asked)
         seen = time.monotonic()
         self.active += min(seen - self._seen, (asked or 0.0) + _SLACK)
@@ -91,6 +103,10 @@ class Loop:
         try:
             callback() if mask is None else callback(mask)
         except Exception as error:  # one fault must not end everybody's commands
-            sys.stderr.write(f'supervisor: {callback!r}: {error!r}\n')
+            self._report(callback, error)
             if fd is not None:
                 self.remove(fd)
+
+    @staticmethod
+    def _report(work: object, error: Exception) -> None:
+        sys.stderr.write(f'supervisor: {work!r}: {error!r}\n')

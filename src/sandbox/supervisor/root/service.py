@@ -91,16 +91,16 @@ class Supervisor:
         while not self._stopping:
             tunnels = self._tunnels
             loop.step(_earliest(executions.due(), None if tunnels is None else tunnels.due(), disk_guard.due(), self._methods.due()), executions.running)
-            executions.on_time(loop.active)
+            executions.on_time()
             if tunnels is not None:
-                tunnels.on_time(loop.active)
-            self._methods.on_time(loop.active)
-            disk_guard.on_time(loop.active)
+                loop.attempt(tunnels.on_time)
+            loop.attempt(self._methods.on_time)
+            loop.attempt(disk_guard.on_time)
         executions.cut_off()
         limit = loop.now() + _FAREWELL
         while executions.running and loop.now() < limit:
             loop.step(min(limit, executions.due() or limit), True)
-            executions.on_time(loop.active)
+            executions.on_time()
         os.unlink(self._path)
 
     def _greet(self, channel: Channel, fields: Fields) -> None:

@@ -32,6 +32,30 @@ def test_a_callback_that_fails_is_removed_and_ends_nothing_else(loop: Loop, capf
         os.close(fd)
 
 
+def test_due_work_that_fails_ends_nothing_and_is_tried_again_after_a_pause(
+    loop: Loop, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float | None] = []
+
+    class Epoll:
+        def poll(self, timeout: float | None) -> list[tuple[int, int]]:
+            asked.append(timeout)
+            return []
+
+    monkeypatch.setattr(loop, '_epoll', Epoll())
+
+    def fail(now: float) -> None:
+        raise OSError('no file descriptor left')
+
+    for running in (True, False):
+        loop.attempt(fail)
+        loop.step(loop.active if running else None, running)
+        loop.attempt(lambda now: None)
+        loop.step(loop.active, running)
+    assert asked == [0.5, 0.0, 0.5, 0.0]
+    assert capfd.readouterr().err.count('no file descriptor left') == 2
+
+
 def test_the_clock_stands_still_while_the_process_was_frozen(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     before = loop.now()
     later = time.monotonic() + 3600

@@ -137,11 +137,11 @@ class Execution:
         if self._kill_at is not None and now >= self._kill_at:
             self._end_tree(True)
         elif self._deadline is not None and now >= self._deadline:
-            self._deadline = None
             if self.exit is None:
                 if self._reason is None:
                     self._reason = 'timeout'
                 self._end_tree(False)
+            self._deadline = None
         self._schedule()
 
     def stop_for_disk(self) -> None:

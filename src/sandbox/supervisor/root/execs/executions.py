@@ -65,10 +65,10 @@ class Executions:
         times = [execution.due for execution in self._live.values() if execution.due is not None]
         return min(times) if times else None
 
-    def on_time(self, now: float) -> None:
+    def on_time(self) -> None:
         for execution in tuple(self._live.values()):
-            if execution.due is not None and now >= execution.due:
-                execution.on_due(now)
+            if execution.due is not None and self._loop.active >= execution.due:
+                self._loop.attempt(execution.on_due)
 
     def run(self, channel: Channel, fields: Fields) -> None:
         """Starts and follows in one go."""
