@@ -19,10 +19,10 @@ export async function destroyExpired({ store, sandboxes, log }: { store: Pick<St
       else await rest(sandboxes, sandboxId, onTtl);
     } catch (error) {
       // The sandbox of another host is destroyed there.
-      if (!isFailure(error, 'SANDBOX_UNREACHABLE')) log.warn({ sandboxId, err: error }, 'a sandbox whose time is over could not be brought to its end');
+      if (!isFailure(error, 'SANDBOX_UNREACHABLE')) log.warn({ sandboxId, err: error }, 'an expired sandbox could not be stopped or destroyed');
     }
   }
-  if (destroyed.length > 0) log.info({ destroyed }, 'sandboxes whose time was over were destroyed');
+  if (destroyed.length > 0) log.info({ destroyed }, 'expired sandboxes were destroyed');
   return destroyed;
 }
 

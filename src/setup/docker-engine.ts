@@ -27,7 +27,8 @@ export async function ensureDockerEngine(options: EngineOptions): Promise<'runni
   if (/permission denied/i.test(answer.problem)) {
     throw engineFailure(answer.problem, 'Add yourself to the group docker (sudo usermod -aG docker $USER, then log in again)');
   }
-  if (process.env['DOCKER_HOST']) throw engineFailure(`nobody answers at DOCKER_HOST=${process.env['DOCKER_HOST']}`, 'Start that engine or unset DOCKER_HOST');
+  if (process.env['DOCKER_HOST'])
+    throw engineFailure(`no engine answers at DOCKER_HOST=${process.env['DOCKER_HOST']}`, 'Start that engine or unset DOCKER_HOST');
   if (process.platform !== 'linux') throw engineFailure(answer.problem, 'Start Docker Desktop, or the engine of your choice, and run this again');
   if (process.getuid?.() !== 0) throw engineFailure(answer.problem, 'Start it, for example: sudo systemctl start docker');
   if (!(await hasProgram('dockerd'))) await installPackages(['docker.io'], options.log, options.signal);
@@ -49,7 +50,7 @@ async function startEngine({ logFile, log, signal }: EngineOptions): Promise<voi
     await mustRun('Starting the Docker engine', 'systemctl', ['start', 'docker'], { fix });
     return;
   }
-  log(`starting the Docker engine (dockerd); it stays when we are done, its log is ${logFile}`);
+  log(`starting the Docker engine (dockerd); it keeps running afterwards, its log is ${logFile}`);
   await mkdir(dirname(logFile), { recursive: true });
   const file = await open(logFile, 'w');
   // Detached: it leads its own session and continues after this process ends.

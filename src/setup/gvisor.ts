@@ -68,7 +68,7 @@ async function oddityOf(program: string): Promise<string | undefined> {
   if (noted === '') return 'has no digest beside it';
   const [digest, module] = noted.split(' ');
   if (module !== MODULE) return 'is of another version';
-  return digest === (await digestOf(program)) ? undefined : 'is not what was built: its digest is another one';
+  return digest === (await digestOf(program)) ? undefined : 'is not what was built: its digest does not match';
 }
 
 function digestFileOf(program: string): string {
@@ -119,7 +119,7 @@ export async function registerRunsc(runtime: Runtime, file: string = ENGINE_SETT
 function withRunsc(settings: Settings, { script, program }: Runtime, file: string): Settings {
   const before = settings.runtimes?.['runsc'];
   if (before !== undefined && before.path !== script && before.path !== program) {
-    const problem = `it has a runtime "runsc" already, ${before.path ?? 'without a path'}, which Longshore leaves alone`;
+    const problem = `it has a runtime "runsc" already, ${before.path ?? 'without a path'}, which Longshore does not change`;
     throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Remove or rename that one, and run this again' });
   }
   const runtimeArgs = [...new Set([...(before?.runtimeArgs ?? []), ...RUNTIME_ARGUMENTS])];

@@ -72,7 +72,7 @@ function checked(shelf: PluginShelf, key: string, value: Json): string {
   const text = toJsonText(value) as string | undefined;
   if (text === undefined) throw refused(shelf, key, 'the value is not JSON', 'Give null, a boolean, a number, a text, a list or an object');
   if (text.length <= MAX_VALUE_LENGTH) return text;
-  throw refused(shelf, key, `the value has ${text.length} characters of JSON; at most ${MAX_VALUE_LENGTH} are taken`, 'Put big things into a file');
+  throw refused(shelf, key, `the value has ${text.length} characters of JSON; at most ${MAX_VALUE_LENGTH} are allowed`, 'Put big things into a file');
 }
 
 function refused({ pluginId }: PluginShelf, key: string, problem: string, fix: string): Error {

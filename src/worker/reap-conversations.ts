@@ -70,7 +70,7 @@ async function letGoOfSandbox({ store, sandboxes, agents, log }: ConversationRea
     await (keeps ? sandboxes.stop(row.sandboxId) : sandboxes.destroy(row.sandboxId));
   } catch (error) {
     if (isFailure(error, 'SANDBOX_LOST') || isFailure(error, 'SANDBOX_DESTROYED') || isFailure(error, 'SANDBOX_NOT_FOUND')) return true;
-    log.info({ conversationId, err: error }, 'the sandbox of a conversation that is over could not be let go of now');
+    log.info({ conversationId, err: error }, 'the sandbox of a closed conversation could not be released now');
     return false;
   }
   return true;

@@ -58,7 +58,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   addServers(plugins, mcp, log);
   for (const agent of agents.values()) {
     const problems = unmatchedRules(agent, registry.tools);
-    if (problems.length > 0) log.warn({ agent: agent.id, problems }, 'rules of an agent are for nothing that there is');
+    if (problems.length > 0) log.warn({ agent: agent.id, problems }, 'rules of an agent match no tool or plugin');
   }
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
   const models = createModels({ readEnvironment, log });
@@ -101,7 +101,7 @@ function tellFence(isolates: Isolates, log: Logger): void {
       { fence },
       'plugins are refused at level C of the fence, other than those of LONGSHORE_WEAKLY_FENCED_PLUGINS; longshore doctor says why and what to do',
     );
-  else log.info({ fence }, 'plugins run in fenced processes');
+  else log.info({ fence }, 'plugins run in isolated processes');
 }
 
 /** Loads the agents' plugins beside the built-in ones. A plugin that fails to load is logged; agents that need it fail with a clear message. */

@@ -19,9 +19,9 @@ import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 
 const UNATTENDED = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
-const EXPIRED = 'Nobody answered in time.';
-const LET_RUN = 'Nobody answered in time, and the agent lets such calls run then.';
-const WITHDRAWN = 'The turn was ended before anybody answered.';
+const EXPIRED = 'No answer in time.';
+const LET_RUN = 'No answer in time; the agent allows such calls then.';
+const WITHDRAWN = 'The turn was ended before an answer.';
 
 /**
  * Decides which of a step's calls may run. Asks about all calls that need a person at once, and waits for the answers.
@@ -47,7 +47,7 @@ export function refusalOf(data: ConversationData, call: ProposedCall, answer?: R
   if (call.decision === 'deny') return { settlement: 'denied', message: `Denied by policy: ${call.why}` };
   if (!mayRun(data, call)) return { settlement: 'denied', message: UNATTENDED };
   if (answer?.answer === 'deny') return { settlement: 'denied', message: `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}` };
-  return answer?.answer === 'expired' ? { settlement: 'expired', message: 'Nobody approved this call in time; it was not run.' } : undefined;
+  return answer?.answer === 'expired' ? { settlement: 'expired', message: 'This call was not approved in time; it was not run.' } : undefined;
 }
 
 /** In an unattended conversation, only calls that read and need no approval run, whether the model or code makes them. */

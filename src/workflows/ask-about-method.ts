@@ -32,7 +32,7 @@ export async function askAboutMethod(
   await running.save();
   call.hash = pending.hash;
   if (approval.answer?.answer === 'withdrawn')
-    return { settlement: 'interrupted', message: 'Nobody had answered when the code that asked was ended; it was not run.' };
+    return { settlement: 'interrupted', message: 'The code that made this call ended before an answer about its approval; the call was not run.' };
   return refusalOf(data, call, approval.answer);
 }
 

@@ -107,7 +107,7 @@ function failedAttach(call: ProposedCall, error: unknown): AttachEnd {
     return {
       outcome: 'failed',
       settlement: 'unknown',
-      message: 'The worker that ran this call died or stopped answering; nobody knows whether it took effect. It was not run again.',
+      message: 'The worker that ran this call died or stopped answering; it is not known whether the call took effect. It was not run again.',
     };
   }
   return { outcome: 'failed', settlement: 'failed', message: `${call.tool} failed: ${error.cause?.message ?? error.message}` };
@@ -125,5 +125,5 @@ export async function abandon(running: RunningConversation, place: StepPlace, ca
   if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
   const end = await attach(running, place, call, {});
   if (end.outcome !== 'detached' && end.outcome !== 'cancelled' && end.outcome !== 'suspended') return settleEnd(running, place, call, end);
-  await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; nobody knows how far this call came.');
+  await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; it is not known how far this call came.');
 }

@@ -64,6 +64,6 @@ function code(text: string): string {
 
 function reasonOf(paused: PauseReason): string {
   if (paused.by === 'budget') return `${paused.exhausted} ran out (limit ${paused.limit})`;
-  if (paused.by === 'approval') return `nobody answered in time whether ${code(paused.tool)} may run`;
+  if (paused.by === 'approval') return `no answer in time to the approval of ${code(paused.tool)}`;
   return code(paused.note ?? 'by an operator');
 }

@@ -36,7 +36,7 @@ test('of a call whose plugin ended in the midst of it nobody knows whether it to
   const why = 'test:tool failed: its process was ended: it ran out of memory';
   expect(await outcomeWith({})).toEqual([
     expect.objectContaining({ outcome: 'unknown' }),
-    `It is not known whether this call took effect: ${why}\nLook at the state of things before you repeat it.`,
+    `It is not known whether this call took effect: ${why}\nCheck the current state before you repeat it.`,
   ]);
   for (const annotations of [{ readOnlyHint: true }, { idempotentHint: true }]) {
     expect(await outcomeWith(annotations)).toEqual([expect.objectContaining({ outcome: 'finished', isError: true }), why]);

@@ -65,7 +65,7 @@ test('a command streams, is given our input and arguments as they are, and ends 
 
 test('a command runs as the user that is named, where there is one', async () => {
   expect(await line('exec', id, '--user', 'user', '--', 'id -un')).toEqual({ code: 0, out: 'user\n', err: '' });
-  const err = `Sandbox "${id}" has no user "root" for commands, only user. Nobody is root in a sandbox; a template does as root what it has under setup\n`;
+  const err = `Sandbox "${id}" has no user "root" for commands, only user. Commands of a sandbox cannot run as root; put what needs root under setup in a template\n`;
   expect(await line('exec', id, '--user', 'root', '--', 'id')).toEqual({ code: 1, out: '', err });
 });
 

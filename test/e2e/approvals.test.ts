@@ -115,7 +115,7 @@ test('edited arguments that do not fit are refused, those that fit are run, and 
 test('an approval that nobody gives expires, and the call is not run', async () => {
   const chat = await start('forgotten');
   expect(await chat.reply()).toBe('Nobody came.');
-  expect(await resultsOf(chat)).toEqual([{ isError: true, text: 'Nobody approved this call in time; it was not run.' }]);
+  expect(await resultsOf(chat)).toEqual([{ isError: true, text: 'This call was not approved in time; it was not run.' }]);
   expect(await typesOf(chat, 'tool.approval-resolved')).toMatchObject([{ answer: 'expired' }]);
   const [asked] = await typesOf(chat, 'tool.approval-requested');
   await expect(chat.approve({ callId: textIn(asked, 'callId'), answer: 'allow' })).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });

@@ -136,7 +136,7 @@ test('JavaScript waits in mid-line over the death of its worker; what is approve
 test('an approval that nobody gives in time is a rejected promise in JavaScript', async () => {
   const chat = await start('expires');
   expect(await chat.reply()).toBe('Done.');
-  expect(await linesOf(chat)).toEqual([['ToolError TOOL_DENIED Nobody approved this call in time; it was not run.']]);
+  expect(await linesOf(chat)).toEqual([['ToolError TOOL_DENIED This call was not approved in time; it was not run.']]);
   await chat.close();
 }, 180_000);
 

@@ -128,7 +128,7 @@ test('JavaScript, TypeScript, programs of the shell and code called by code reac
 test('an approval that nobody gives in time is an exception in the code', async () => {
   const chat = await start('expires');
   expect(await chat.reply()).toBe('Done.');
-  expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'Nobody approved this call in time; it was not run.\n' });
+  expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'This call was not approved in time; it was not run.\n' });
   await chat.close();
 }, 180_000);
 
@@ -183,10 +183,10 @@ test.each([
     expect((await chat.status()).pendingApprovals).toEqual([]);
     expect(await installation.store.toolCalls.get(callId)).toMatchObject({
       state: 'interrupted',
-      content: [{ text: 'Nobody had answered when the code that asked was ended; it was not run.' }],
+      content: [{ text: 'The code that made this call ended before an answer about its approval; the call was not run.' }],
     });
     const { data: resolved } = await untilEvent(chat, ({ type }) => type === 'tool.approval-resolved');
-    expect(resolved).toMatchObject({ callId, answer: 'deny', reason: 'The turn was ended before anybody answered.' });
+    expect(resolved).toMatchObject({ callId, answer: 'deny', reason: 'The turn was ended before an answer.' });
     expect((await resultsOf(chat))[0]).toMatchObject({ isError: true, text: 'Interrupted on request. Its output until then:\nasking\n' });
     const entries = (await chat.transcript()).map(({ entry }) => entry);
     const asked = entries.flatMap((entry) =>

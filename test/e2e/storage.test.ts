@@ -106,7 +106,7 @@ test('arguments of more than a megabyte are refused, whoever gives them, and not
   const [ofModel, ofCode] = await resultsOf(chat);
   expect(ofModel).toEqual({
     isError: true,
-    text: expect.stringMatching(/^Its arguments take 10000\d\d bytes as JSON; at most 1000000 are taken\. Write the content to a file/),
+    text: expect.stringMatching(/^Its arguments take 10000\d\d bytes as JSON; at most 1000000 are allowed\. Write the content to a file/),
   });
   expect(textIn(ofCode, 'stdout')).toMatch(/1000000|1_000_000|1 MB/);
   expect((await chat.status()).storedBytes).toBeLessThan(50_000);

@@ -110,7 +110,7 @@ test('where no template declares users there is but one for commands', async () 
   await using sandbox = await open();
   expect(await sandbox.run('echo ok', { user: 'user' })).toMatchObject({ exitCode: 0 });
   await expect(sandbox.run('id', { user: 'root' })).rejects.toThrow(
-    `Sandbox "${sandbox.sandboxId}" has no user "root" for commands, only user. Nobody is root in a sandbox; a template does as root what it has under setup`,
+    `Sandbox "${sandbox.sandboxId}" has no user "root" for commands, only user. Commands of a sandbox cannot run as root; put what needs root under setup in a template`,
   );
 });
 

@@ -71,7 +71,7 @@ describe('the program of gVisor', () => {
     expect(await ensure()).toEqual({ program: program(), built: false });
     await writeFile(program(), 'something else');
     expect(await ensure()).toEqual({ program: program(), built: true });
-    expect(said).toContain(`${program()} is not what was built: its digest is another one, and is built again`);
+    expect(said).toContain(`${program()} is not what was built: its digest does not match, and is built again`);
     expect(await readFile(program(), 'utf8')).toBe('program 2');
   });
 

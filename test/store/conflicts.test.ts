@@ -49,6 +49,6 @@ test('a statement that is rolled back every time fails in the end, with an error
   await expect(database.query('hopeless', hopeless, [])).rejects.toMatchObject({
     code: 'POSTGRES_UNAVAILABLE',
     retryable: true,
-    message: expect.stringContaining('it rolled a statement back again and again because of others (could not serialize access)') as string,
+    message: expect.stringContaining('it rolled a statement back repeatedly because of concurrent transactions (could not serialize access)') as string,
   });
 });

@@ -84,7 +84,7 @@ test('keys are listed by prefix, taken word for word, in order', async () => {
 test('what is too large is refused, naming the limit', async () => {
   const shelf = newShelf({ pluginId: 'notes' });
   await expect(store.pluginStore.set(shelf, 'big', 'x'.repeat(300_000))).rejects.toThrow(
-    'The store of plugin "notes" refused "big": the value has 300002 characters of JSON; at most 262144 are taken. Put big things into a file',
+    'The store of plugin "notes" refused "big": the value has 300002 characters of JSON; at most 262144 are allowed. Put big things into a file',
   );
   await expect(store.pluginStore.set(shelf, '', 1)).rejects.toThrow('the key has 0 characters. Use 1 to 200');
 });

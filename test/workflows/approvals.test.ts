@@ -111,7 +111,7 @@ test('an agent may let calls run that nobody answers for', async () => {
   const call = asked();
   const world = await stage.start((world) => world.answers.push(asks(call), asks()), { approvalTimeoutMs: 100, approvalExpiry: 'allow' });
   await world.untilAsked('finishTurn');
-  const resolved = { type: 'resolved', answer: 'allow-once', by: 'policy', reason: 'Nobody answered in time, and the agent lets such calls run then.' };
+  const resolved = { type: 'resolved', answer: 'allow-once', by: 'policy', reason: 'No answer in time; the agent allows such calls then.' };
   expect(world.asked('recordApproval')[1]).toMatchObject({ event: resolved });
   expect(world.asked('shell:run')).toMatchObject([{ callId: call.callId }]);
 });

@@ -20,7 +20,7 @@ export function connectRemote({ target: { host, port }, secure, addresses, trust
     const named = isIP(host) === 0 ? { servername: host } : {};
     const remote = secure ? connectSecurely({ ...base, ...trust, ...named, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] }) : connect(base);
     const overdue = setTimeout(() => remote.destroy(new Error('no connection in time')), CONNECT_TIMEOUT_MS);
-    const abort = (): void => void remote.destroy(new Error('the connection to it is not wanted any more'));
+    const abort = (): void => void remote.destroy(new Error('the connection to it was cancelled'));
     if (signal.aborted) abort();
     signal.addEventListener('abort', abort, { once: true });
     const settle = (): void => {

@@ -56,7 +56,7 @@ export async function exchange(guest: Side, order: Order): Promise<Outcome> {
     return 'handedOver';
   } catch (error) {
     if (sending.fault) return { refusal: { status: sending.fault.status, why: sending.fault.message } };
-    return { refusal: { status: 502, why: `${order.to.target.host} cannot be reached or broke off (${(error as Error).message})` } };
+    return { refusal: { status: 502, why: `${order.to.target.host} cannot be reached or closed the connection (${(error as Error).message})` } };
   } finally {
     guest.connection.off('close', onClose);
     remote?.destroy();

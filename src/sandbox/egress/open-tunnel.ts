@@ -24,7 +24,7 @@ interface Tunnel {
 }
 
 const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n';
-const LATE = new Error('nothing was said in time');
+const LATE = new Error('no data arrived in time');
 /** TLS 1.0, alert, fatal, unrecognized_name. */
 const NAME_ALERT = Buffer.from('15030100020270', 'hex');
 
@@ -70,7 +70,7 @@ async function passThrough(parts: EgressParts, tunnel: Tunnel): Promise<void> {
 
 /** Recognizes the protocol in a tunnel; undefined when it was refused. */
 async function look({ decisions, patience }: EgressParts, { guest, target }: Tunnel): Promise<Exclude<Recognized, { kind: 'refused' }> | undefined> {
-  const late = { kind: 'refused', tls: false, why: `nothing that is TLS or HTTP was said within ${patience.helloMs / 1000} s` } as const;
+  const late = { kind: 'refused', tls: false, why: `neither TLS nor HTTP arrived within ${patience.helloMs / 1000} s` } as const;
   const found = await inTime(recognize(guest.reader, target.host), patience.helloMs, () => LATE).catch((error: Error) => {
     if (error === LATE) return late;
     throw error;
@@ -84,7 +84,7 @@ async function look({ decisions, patience }: EgressParts, { guest, target }: Tun
 }
 
 function checkRecords({ decisions }: EgressParts, target: Target): ReturnType<typeof tlsRecords>[] {
-  const onFault = (): void => void decisions.note(target, 'the connection began as TLS and went on as something else');
+  const onFault = (): void => void decisions.note(target, 'the connection began as TLS and continued as something else');
   return [tlsRecords(onFault), tlsRecords(onFault)];
 }
 

@@ -24,7 +24,7 @@ export async function recognize(reader: ByteReader, host: string): Promise<Recog
 
 async function recognizeTls(reader: ByteReader, host: string): Promise<Recognized> {
   const hello = await peekClientHello(reader);
-  if ('problem' in hello) return { kind: 'refused', tls: true, why: `${hello.problem}, so that the name it is for cannot be checked` };
+  if ('problem' in hello) return { kind: 'refused', tls: true, why: `${hello.problem}, so the host name cannot be checked` };
   const { serverName } = hello;
   if (serverName?.toLowerCase() === host) return { kind: 'tls' };
   // Clients send no name when they connect to an address.

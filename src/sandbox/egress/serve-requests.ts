@@ -79,9 +79,9 @@ async function answer(parts: EgressParts, guest: Side, { target: asked, written,
   if ('refusal' in admitted) return admitted;
   const { target, rule, addresses, tally } = admitted;
   // TRACE would return the added headers to the guest.
-  if (request.method === 'TRACE' || request.method === 'CONNECT') return refused(405, `${request.method} is not passed on`);
+  if (request.method === 'TRACE' || request.method === 'CONNECT') return refused(405, `the method ${request.method} is not supported`);
   if (valuesOf(request.fields, 'expect').some((value) => value.toLowerCase() !== '100-continue'))
-    return refused(417, 'of expectations, only 100-continue is known');
+    return refused(417, 'the only supported expectation is 100-continue');
   const credentials = credentialsFor(parts, { target, rule, secure });
   if ('refusal' in credentials) return credentials;
   return exchange(guest, { request, path, to: { target, secure, addresses, trust: parts.trust ?? {} }, headers: credentials.headers, tally });
@@ -93,7 +93,7 @@ function credentialsFor(
   { target, rule, secure }: { target: Target; rule: EgressRule; secure: boolean },
 ): { headers: Record<string, string> } | { refusal: Refusal } {
   if (addsHeaders(rule) && !secure && rule.cleartext !== true) {
-    const why = `credentials for ${target.host} are not sent in the clear; use https, or write cleartext: true in the rule of this host`;
+    const why = `credentials for ${target.host} are not sent unencrypted; use https, or write cleartext: true in the rule of this host`;
     decisions.note(target, why);
     return refused(403, why);
   }

@@ -19,7 +19,7 @@ export function createLocalSandboxes({ config, log, ...options }: LocalSandboxes
   if (config.NODE_ENV === 'production' && config.LONGSHORE_LOCAL_IN_PRODUCTION !== 'yes') {
     throw failure('CONFIG_INVALID', {
       name: 'LONGSHORE_SANDBOX_BACKEND',
-      problem: `"local" fences nothing off, and NODE_ENV is "production"`,
+      problem: `"local" isolates nothing, and NODE_ENV is "production"`,
       fix: 'Use "docker", or force it with LONGSHORE_LOCAL_IN_PRODUCTION=yes',
     });
   }

@@ -86,7 +86,7 @@ export class Caller {
 
   /** Closes the stream. Calls in progress open a new one and continue on it. */
   disconnect(): void {
-    this.link?.close('it was let go of');
+    this.link?.close('it was disconnected');
   }
 
   /** Milliseconds since `heardAt` of the open link; `Infinity` without a link. */
@@ -131,7 +131,10 @@ export class Caller {
   }
 
   private lost(): Error {
-    return failure('SANDBOX_LOST', { sandboxId: this.options.sandboxId, problem: 'another has taken its place while a command was being started or followed' });
+    return failure('SANDBOX_LOST', {
+      sandboxId: this.options.sandboxId,
+      problem: 'another container replaced it while a command was being started or followed',
+    });
   }
 
   private letGo(open: OpenCall): void {
@@ -144,7 +147,7 @@ export class Caller {
   }
 
   private letGoError(call: AnyCall): Error {
-    return this.why ?? call.letGo?.() ?? this.over ?? this.unreachable(`${call.operation} was given up`);
+    return this.why ?? call.letGo?.() ?? this.over ?? this.unreachable(`${call.operation} was abandoned`);
   }
 
   /** Never rejects: errors go to the waiting calls. */
@@ -174,8 +177,8 @@ export class Caller {
     let patience: NodeJS.Timeout | undefined;
     try {
       const theirs = await new Promise<EndOf<'hello'>>((resolve, reject) => {
-        if (signal.aborted) return reject(failure('INTERNAL', { problem: 'nobody waits any more' }));
-        signal.addEventListener('abort', () => reject(failure('INTERNAL', { problem: 'nobody waits any more' })), { once: true });
+        if (signal.aborted) return reject(failure('INTERNAL', { problem: 'its caller no longer waits' }));
+        signal.addEventListener('abort', () => reject(failure('INTERNAL', { problem: 'its caller no longer waits' })), { once: true });
         link = openLink({
           stream,
           sandboxId: this.options.sandboxId,
@@ -216,8 +219,8 @@ export class Caller {
     const now = performance.now();
     const pinged = this.pingedAt > link.heardAt();
     if (pinged && now - this.pingedAt >= this.silenceMs * 0.9) {
-      this.options.log.warn({ sandboxId: this.options.sandboxId }, 'the stream to the supervisor is silent; opening another');
-      link.close('it fell silent');
+      this.options.log.warn({ sandboxId: this.options.sandboxId }, 'the supervisor does not answer on this stream; opening another');
+      link.close('it stopped answering');
       return;
     }
     if (!pinged && now - link.heardAt() >= this.silenceMs * 0.9) {

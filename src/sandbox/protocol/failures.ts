@@ -41,7 +41,8 @@ function refusal(text: string): LongshoreError {
 }
 
 function unknownUser(user: string, known: string, sandboxId: string): LongshoreError {
-  const fix = user === 'root' ? 'Nobody is root in a sandbox; a template does as root what it has under setup' : 'Name it under users in the template';
+  const fix =
+    user === 'root' ? 'Commands of a sandbox cannot run as root; put what needs root under setup in a template' : 'Name it under users in the template';
   return failure('USER_NOT_FOUND', { sandboxId, user, known, fix });
 }
 

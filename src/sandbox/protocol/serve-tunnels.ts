@@ -25,7 +25,7 @@ export async function serveTunnels(caller: Caller, { port, certificate, signal, 
     onData: (chunk) => reader(chunk),
     onRepeat: () => (reader = read()),
     signal,
-    letGo: () => failure('INTERRUPTED', { callId: 'the way out of the sandbox' }),
+    letGo: () => failure('INTERRUPTED', { callId: 'the egress of the sandbox' }),
   });
 }
 

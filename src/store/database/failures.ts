@@ -17,7 +17,7 @@ export function postgresFailure(error: unknown): LongshoreError {
   if (isFailure(error)) return error;
   const problem = describe(error);
   if (isConflict(error))
-    return failure('POSTGRES_UNAVAILABLE', { problem: `it rolled a statement back again and again because of others (${problem})` }, error);
+    return failure('POSTGRES_UNAVAILABLE', { problem: `it rolled a statement back repeatedly because of concurrent transactions (${problem})` }, error);
   return isConnectionProblem(error, problem) ? failure('POSTGRES_UNAVAILABLE', { problem }, error) : failure('INTERNAL', { problem }, error);
 }
 

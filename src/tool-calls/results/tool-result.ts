@@ -96,7 +96,7 @@ export function problemOfPart(part: Record<string, unknown>): string | undefined
   const missing = needed.find((key) => typeof part[key] !== 'string');
   if (missing) return `/${missing} that is no text`;
   const data = part['data'];
-  return typeof data === 'string' && data.length > MAX_DATA_LENGTH ? `/data of ${data.length} characters; at most ${MAX_DATA_LENGTH} are taken` : undefined;
+  return typeof data === 'string' && data.length > MAX_DATA_LENGTH ? `/data of ${data.length} characters; at most ${MAX_DATA_LENGTH} are allowed` : undefined;
 }
 
 function asJson(value: unknown): string | undefined {

@@ -46,7 +46,7 @@ async function answerOf(
   { tool, number, repeated, arguments: { what, args } }: MethodCall,
   ask: (question: Omit<SandboxedQuestion, keyof Commands | 'send' | 'note'>) => Promise<Json>,
 ): Promise<MethodAnswer> {
-  if (tool !== QUESTION) return refusal('NOT_ALLOWED', 'The code of a plugin calls no tools of the conversation; it has its context.');
+  if (tool !== QUESTION) return refusal('NOT_ALLOWED', 'The code of a plugin cannot call tools of the conversation; it uses its context.');
   if (typeof what !== 'string' || !Array.isArray(args)) return refusal('MALFORMED', 'A question is an object of what and args.');
   try {
     const value = await ask({ what, args, number, repeated });

@@ -183,7 +183,7 @@ export class MethodDesk implements Disposable {
     const { handle, call } = one;
     if (!this.parts.runAtOnce) return answer(one, refusal('NOT_ALLOWED', `${judged.proposed.tool} cannot be called by the code of a tool that only reads.`));
     if ((await handle.holdMethod(call.execId, call.number)) > MAX_DURABLE) {
-      const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval; more are not taken.`;
+      const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval, which is the limit; further ones are refused.`;
       return answer(one, refusal('TOO_MANY', message));
     }
     if (!(await this.propose(one, judged))) return answer(one, noRoom(this.parts.args));

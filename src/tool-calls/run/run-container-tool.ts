@@ -38,7 +38,7 @@ export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
   }
   return {
     outcome: 'failed',
-    text: failure('TOOL_FAILED', { tool: run.args.tool, problem: 'its sandbox died again and again before it could start' }).message,
+    text: failure('TOOL_FAILED', { tool: run.args.tool, problem: 'its sandbox died repeatedly before the call could start' }).message,
   };
 }
 
@@ -97,7 +97,7 @@ function watchIdle(run: ToolRun, sandbox: CallSandbox, resolve: (outcome: RunOut
   return setInterval(() => {
     idleMs = sandbox.isBusy() ? 0 : idleMs + tickMs;
     if (idleMs < timeoutMs) return;
-    resolve({ outcome: 'failed', text: failure('TOOL_FAILED', { tool, problem: `it did nothing for ${timeoutMs} ms and was given up` }).message });
+    resolve({ outcome: 'failed', text: failure('TOOL_FAILED', { tool, problem: `it did nothing for ${timeoutMs} ms and was ended` }).message });
   }, tickMs);
 }
 
@@ -146,7 +146,7 @@ async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
 function withoutSandbox(error: unknown): RunOutcome {
   if (isFailure(error, 'INTERRUPTED')) return { outcome: 'interrupted', text: 'Interrupted on request.' };
   if (!isFailure(error) || error.retryable) return { outcome: 'later', error };
-  return { outcome: 'unknown', why: `the sandbox's container died, and it cannot be looked into: ${error.message}` };
+  return { outcome: 'unknown', why: `the sandbox's container died, and its state cannot be read: ${error.message}` };
 }
 
 async function describe(handle: WorkerHandle, broken: ExecInfo): Promise<string> {

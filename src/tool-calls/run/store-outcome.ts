@@ -68,7 +68,7 @@ async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'd
     case 'unknown':
       break;
   }
-  const text = `It is not known whether this call took effect: ${outcome.why}\nLook at the state of things before you repeat it.`;
+  const text = `It is not known whether this call took effect: ${outcome.why}\nCheck the current state before you repeat it.`;
   return { state: 'unknown', ...errorContent(text) };
 }
 

@@ -16,7 +16,7 @@ export function filesFor(run: Pick<ToolRun, 'services' | 'args'>, sandbox: CallS
     async put(source, { name, directory = DEFAULT_DIRECTORY } = {}) {
       const fileName = checkedName(name ?? nameOf(source));
       const bytes = await read(source);
-      if (bytes.length > MAX_BYTES) throw refused(fileName, `${bytes.length} bytes are too many; at most ${MAX_BYTES} are taken`);
+      if (bytes.length > MAX_BYTES) throw refused(fileName, `${bytes.length} bytes are too many; at most ${MAX_BYTES} are allowed`);
       const path = posix.join(posix.resolve(HOME, directory), fileName);
       await (await sandbox.handle()).writeFile(path, bytes);
       return path;
@@ -61,7 +61,7 @@ async function readHostFile(hostPath: string, directory: string | undefined): Pr
   await using file = await open(path);
   const { size, isFile } = await file.stat().then((found) => ({ size: found.size, isFile: found.isFile() }));
   if (!isFile) throw refused(hostPath, 'is not a regular file');
-  if (size > MAX_BYTES) throw refused(hostPath, `${size} bytes are too many; at most ${MAX_BYTES} are taken`);
+  if (size > MAX_BYTES) throw refused(hostPath, `${size} bytes are too many; at most ${MAX_BYTES} are allowed`);
   return file.readFile();
 }
 

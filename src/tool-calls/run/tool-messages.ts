@@ -74,7 +74,7 @@ function refuseUnfit({ args: { callId, tool } }: ToolRun, signal: AbortSignal, p
   const problem = problemOfPart({ ...part });
   if (problem) throw refuse(`a message with ${problem}`);
   if (part.type !== 'text') return refuseLarge(part);
-  if (part.text.length > MAX_TEXT) throw refuse(`a message of ${part.text.length} characters; at most ${MAX_TEXT} are taken`);
+  if (part.text.length > MAX_TEXT) throw refuse(`a message of ${part.text.length} characters; at most ${MAX_TEXT} are allowed`);
 }
 
 function refuseLarge(part: Exclude<ContentPart, { type: 'text' }>): void {

@@ -104,7 +104,7 @@ export function isRepeatable({ tool: { annotations } }: Pick<ToolRun, 'tool'>): 
 /** The error result for the model when a tool threw an error. */
 export function failedBy(run: ToolRun, error: unknown): RunOutcome {
   if (isFailure(error)) return { outcome: 'failed', text: redact(error.message) };
-  const problem = wordsOf(error).trim() || 'it threw an error that says nothing';
+  const problem = wordsOf(error).trim() || 'it threw an error without a message';
   return { outcome: 'failed', text: failure('TOOL_FAILED', { tool: run.args.tool, problem: redact(problem) }).message };
 }
 

@@ -133,7 +133,7 @@ diskMb: 64
     await expect(handle.run('id', { user: 'nobody' })).rejects.toThrow(
       `Sandbox "${owner.sandboxId}" has no user "nobody" for commands, only user, database, web. Name it under users in the template`,
     );
-    await expect(handle.runCode('1', { language: 'python', user: 'root' })).rejects.toThrow('Nobody is root in a sandbox');
+    await expect(handle.runCode('1', { language: 'python', user: 'root' })).rejects.toThrow('Commands of a sandbox cannot run as root');
     expect((await handle.execs()).every(({ command }) => command !== 'id')).toBe(true);
   } finally {
     await parts[Symbol.asyncDispose]();

@@ -137,7 +137,7 @@ test('it uses what it was given, through the worker', async () => {
   expect(told).toEqual(expect.arrayContaining(['info hello {"a":1}', 'heartbeat half']));
   expect(await sentTexts()).toEqual(['hi']);
   expect(await problemOf(run(plugin, 'handle'))).toBe('sandbox.handle() is not available to plugins in isolated processes; use sandbox.exec, runCode or start');
-  expect(await problemOf(run(plugin, 'tools'))).toBe('The code of a plugin calls no tools of the conversation; it has its context.');
+  expect(await problemOf(run(plugin, 'tools'))).toBe('The code of a plugin cannot call tools of the conversation; it uses its context.');
 });
 
 test('what it prints, and what its children print, is output and never its result', async () => {
@@ -168,12 +168,12 @@ test('how it failed is told: what it threw, how its process ended, how long it t
   expect(await problem('throws')).toBe('no such city');
   expect(await problem('odd')).toBe('undefined');
   expect(await problem('cycle')).toContain('circular');
-  expect(await problem('large')).toBe('its result has 16000034 characters as JSON; at most 16000000 are taken');
+  expect(await problem('large')).toBe('its result has 16000034 characters as JSON; at most 16000000 are allowed');
   expect(await problem('leaves')).toBe('fails:leaves failed: its process ended with exit code 3 and gave no result; its last output:\nI am off');
   expect(await problem('rejects')).toBe('an unhandled error: nobody waited');
   expect(await problem('dies')).toBe('fails:dies failed: its process ended by SIGKILL and gave no result');
   expect(await problem('asks')).toBe('Argument 1: Invalid input: expected string, received number. See docs/guides/plugins.md');
-  expect(await problem('huge')).toMatch(/^a call of \d+ bytes; at most 1000000 are taken/);
+  expect(await problem('huge')).toMatch(/^a call of \d+ bytes; at most 1000000 are allowed/);
 });
 
 test('arguments are checked by its zod schema, and its load has run with its configuration', async () => {

@@ -165,7 +165,7 @@ describe.each(BACKENDS)('%s', (_name, open) => {
     test('are renamed, and a directory that is missing is named', async () => {
       await handle.writeFile(at('old'), 'x');
       await expect(handle.rename(at('old'), at('none/new'))).rejects.toThrow(
-        `${at('none/new')}: its directory ${at('none')} is not there; make it with createDirectory("${at('none')}")`,
+        `${at('none/new')}: its directory ${at('none')} does not exist; create it with createDirectory("${at('none')}")`,
       );
       await expect(handle.rename(at('none'), at('new'))).rejects.toThrow(`No such file or directory: ${at('none')}`);
       await handle.rename(at('old'), at('new'));

@@ -53,7 +53,7 @@ describe('what could be read in two ways is answered with 400', () => {
     ['no host', () => request(['X-A: 1']), 'no host header'],
     ['an odd line', () => `GET  http://${on}/ HTTP/1.1\r\nHost: ${on}\r\n\r\n`, 'the first line of the request is not'],
     ['an empty line before the request', () => `\r\n${NEXT()}`, 'this is not HTTP'],
-    ['HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'HTTP/2 is not spoken here'],
+    ['HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'HTTP/2 is not supported here'],
     ['HTTP/0.9', () => 'GET /\r\n\r\n', 'this is not HTTP'],
     ['a chunk size that is none', () => hosted(['Transfer-Encoding: chunked'], `x\r\n`), 'a chunk without a plain size'],
     ['a negative chunk size', () => hosted(['Transfer-Encoding: chunked'], `-1\r\n`), 'a chunk without a plain size'],
@@ -139,7 +139,7 @@ describe('credentials', () => {
   const keyed = (host: string) => `GET http://${host}:${net.http}/ HTTP/1.1\r\nHost: ${host}:${net.http}\r\n\r\n`;
 
   test('are not sent in the clear, unless the rule says so', async () => {
-    const why = '403 Forbidden (credentials for keyed.test are not sent in the clear; use https, or write cleartext: true in the rule of this host)';
+    const why = '403 Forbidden (credentials for keyed.test are not sent unencrypted; use https, or write cleartext: true in the rule of this host)';
     expect(await proxy.speak(keyed('keyed.test'))).toContain(why);
     const inside = await proxy.tunnel(`keyed.test:${net.http}`);
     const all = everything(inside);
@@ -223,7 +223,7 @@ describe('of answers', () => {
     ['a bare line feed', 'HTTP/1.1 200 OK\nX: 1\n\n', 'a line feed without a carriage return'],
     ['a bare carriage return', 'HTTP/1.1 200 OK\r\nX: 1\rSet-Cookie: a\r\n\r\n', 'a carriage return without a line feed'],
     ['a NUL byte', 'HTTP/1.1 200 OK\r\nX: \0\r\n\r\n', 'a NUL byte'],
-    ['something else', 'SSH-2.0-OpenSSH\r\n\r\n', 'does not begin as one of HTTP/1.1'],
+    ['something else', 'SSH-2.0-OpenSSH\r\n\r\n', 'its answer is not HTTP/1.1'],
     [
       'another protocol',
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',

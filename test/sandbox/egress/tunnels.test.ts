@@ -116,7 +116,7 @@ describe('TLS in a tunnel', () => {
     ['two names', async () => withNames(await helloFor('open.test'), ['open.test', 'other.test'])],
     ['a name of another kind', async () => withNames(await helloFor('open.test'), ['open.test'], 1)],
   ])('%s is refused in time', async (_what, bytes) => {
-    const late = 'HTTP/1.1 403 Forbidden (nothing that is TLS or HTTP was said within 1 s';
+    const late = 'HTTP/1.1 403 Forbidden (neither TLS nor HTTP arrived within 1 s';
     expect([ALERT, late]).toContain((await say(await bytes())).slice(0, late.length));
   });
 
@@ -155,7 +155,7 @@ describe('without TLS, a tunnel', () => {
 
   test('does not wait for ever for a first word', async () => {
     expect(await everything(await proxy.tunnel(`open.test:${net.raw}`))).toContain(
-      `403 Forbidden (nothing that is TLS or HTTP was said within 1 s; for another protocol, write { host: "open.test", ports: [${net.raw}], raw: true })`,
+      `403 Forbidden (neither TLS nor HTTP arrived within 1 s; for another protocol, write { host: "open.test", ports: [${net.raw}], raw: true })`,
     );
   });
 

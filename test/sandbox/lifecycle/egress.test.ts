@@ -73,7 +73,7 @@ test.each([
   ['http://mixed.test:HTTP/', 'mixed.test:HTTP: it resolves to 10.0.0.1, which is not public (private)'],
   ['http://unknown.test:HTTP/', 'unknown.test:HTTP: the name cannot be resolved (no such name)'],
   ['http://unkeyed.test:HTTP/', 'the credential for unkeyed.test is not set (EGRESS_TEST_NOT_SET)'],
-  ['--request TRACE http://keyed.test:HTTP/', 'TRACE is not passed on'],
+  ['--request TRACE http://keyed.test:HTTP/', 'the method TRACE is not supported'],
 ])('%s is refused: %s', async (request, why) => {
   const fill = (text: string) => text.replaceAll('HTTPS', String(https)).replaceAll('HTTP', String(http));
   // Loopback is not taken out: what is asked of the proxy is what counts.
@@ -94,7 +94,7 @@ print(b''.join(iter(lambda: s.recv(65536), b'')).decode())"`;
   expect(await raw(String.raw`b'CONNECT 2130706433:80 HTTP/1.1\\r\\n\\r\\n'`)).toContain('it is an address in an unusual form');
   expect(await raw(String.raw`b'SSH-2.0-nothing\\r\\n\\r\\n'`)).toContain('400 Bad Request (this is not HTTP)');
   expect(await raw(String.raw`b'GET / HTTP/1.1\\r\\nHost: open.test\\r\\n\\r\\n'`)).toContain('this is a proxy');
-  expect(await curl(`http://closed.test:${outside.ports.other}/`)).toContain('closed.test cannot be reached or broke off (connect ECONNREFUSED');
+  expect(await curl(`http://closed.test:${outside.ports.other}/`)).toContain('closed.test cannot be reached or closed the connection (connect ECONNREFUSED');
 });
 
 test('a name that changes its mind is judged again for each connection', async () => {

@@ -155,5 +155,5 @@ describe('a file that a tool puts into the sandbox', () => {
 });
 
 test('a tool that throws nothing in particular still fails with words', async () => {
-  await expect(run(async () => Promise.reject(undefined as never))).resolves.toBe('test:tool failed: it threw an error that says nothing');
+  await expect(run(async () => Promise.reject(undefined as never))).resolves.toBe('test:tool failed: it threw an error without a message');
 });

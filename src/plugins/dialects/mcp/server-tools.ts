@@ -31,7 +31,7 @@ export function toolsOf(pluginId: string, given: unknown[], limits: McpLimits, r
   const tools = new Map<string, Tool>();
   const problems: string[] = [];
   if (listed.length < given.length) problems.push(`Its list of tools has more than ${MAX_PAGES} pages; tools of those after them are left out`);
-  if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are taken`);
+  if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are used`);
   for (const described of listed.slice(0, MAX_TOOLS)) {
     try {
       const tool = toolOf(parse(described), limits, run, (id) => tools.has(id));
@@ -56,7 +56,7 @@ function isMorePages(listed: unknown): boolean {
 
 function parse(given: unknown): ServerTool {
   const size = JSON.stringify(given).length;
-  if (size > MAX_DEFINITION_BYTES) throw new Error(`its definition has ${size} characters; at most ${MAX_DEFINITION_BYTES} are taken`);
+  if (size > MAX_DEFINITION_BYTES) throw new Error(`its definition has ${size} characters; at most ${MAX_DEFINITION_BYTES} are allowed`);
   const parsed = ToolSchema.safeParse(given);
   if (parsed.success) return parsed.data;
   throw new Error(parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; '));

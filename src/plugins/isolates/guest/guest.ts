@@ -65,7 +65,7 @@ function lineOf(call: number): Line {
       const excess = excessOf(question);
       if (excess !== undefined) return Promise.reject(new Error(`${what} was given a value that ${excess}`));
       if (question.length > MAX_LINE_BYTES) {
-        return Promise.reject(new Error(`${what} was given ${question.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`));
+        return Promise.reject(new Error(`${what} was given ${question.length} characters as JSON; at most ${MAX_LINE_BYTES} are allowed`));
       }
       return new Promise((resolve, reject) => {
         asked.set(id, { resolve, reject });
@@ -194,7 +194,7 @@ async function answer(id: number, work: () => Json | Promise<Json>): Promise<voi
     const excess = excessOf(written);
     if (excess !== undefined) throw new Error(`its result ${excess}; return a smaller one, or a part of it as text`);
     const line = `{"type":"done","id":${id},"value":${written}}`;
-    if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are taken`);
+    if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are allowed`);
     writePipe(`${line}\n`);
   } catch (error) {
     send(failureOf(id, error));

@@ -48,7 +48,7 @@ export async function readResponseHead(reader: ByteReader): Promise<ResponseHead
   if (!lines) throw new BadMessage('it closed the connection without an answer');
   const [first = '', ...rest] = lines;
   const [, status, reason = ''] = STATUS_LINE.exec(first) ?? [];
-  if (status === undefined || Number(status) < 100) throw new BadMessage('its answer does not begin as one of HTTP/1.1');
+  if (status === undefined || Number(status) < 100) throw new BadMessage('its answer is not HTTP/1.1');
   return { status: Number(status), reason, fields: rest.map(parseField) };
 }
 
@@ -65,7 +65,7 @@ export function wordsOf(fields: Field[], name: string): string[] {
 }
 
 function oddityOfRequestLine(line: string): string {
-  if (/ HTTP\/2(\.0)?$/.test(line)) return 'HTTP/2 is not spoken here; use HTTP/1.1';
+  if (/ HTTP\/2(\.0)?$/.test(line)) return 'HTTP/2 is not supported here; use HTTP/1.1';
   return / HTTP\/\d/.test(line) ? 'the first line of the request is not "METHOD target HTTP/1.1"' : 'this is not HTTP';
 }
 

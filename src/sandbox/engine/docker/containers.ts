@@ -34,7 +34,7 @@ export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 
     // The name is taken, but the engine shows the container only when the other caller's create is finished.
     await sleep(RACE_PAUSE_MS);
   }
-  throw failure('DOCKER_FAILED', { action, problem: 'its name is taken by something that cannot be seen' });
+  throw failure('DOCKER_FAILED', { action, problem: 'its name is in use, but the engine does not show the container that uses it' });
 }
 
 /** The new container's id; undefined when the name is taken. */
@@ -112,7 +112,7 @@ export async function removeContainer(docker: Docker, container: string): Promis
   await ignoring([404, 409], `remove container ${container}`, () => docker.getContainer(container).remove({ force: true, v: false }));
   // 409: another caller is removing it; this waits until it is removed.
   for (let attempt = 0; (await inspect(docker, container)) !== undefined; attempt += 1) {
-    if (attempt === RACE_ATTEMPTS) throw failure('DOCKER_FAILED', { action: `remove container ${container}`, problem: 'it is still there' });
+    if (attempt === RACE_ATTEMPTS) throw failure('DOCKER_FAILED', { action: `remove container ${container}`, problem: 'it still exists' });
     await sleep(RACE_PAUSE_MS);
   }
 }

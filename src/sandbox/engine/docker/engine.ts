@@ -69,7 +69,7 @@ export function createEngine(host: string | undefined): Engine {
     volumesOf: (installation) => volumesOf(calls, installation),
     imageId: (image) => imageId(calls, image),
     newestTemplateImage: (template) => newestTemplateImage(calls, template),
-    processorCount: once(() => mapped('tell its number of processors', async () => Number((await calls.info()).NCPU))),
+    processorCount: once(() => mapped('report its number of processors', async () => Number((await calls.info()).NCPU))),
     facts: () => engineFacts(calls),
     gvisorProgram: () => gvisorProgram(calls, host),
     usage: (container) => usageOf(calls, container),
@@ -88,7 +88,7 @@ function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
 }
 
 async function engineFacts(docker: Docker): Promise<EngineFacts> {
-  return mapped('tell about itself', async () => {
+  return mapped('report its settings', async () => {
     const info = await docker.info();
     const seccomp = ((info.SecurityOptions ?? []) as string[]).some((option) => option.split(',').includes('name=seccomp'));
     return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir), seccomp };
@@ -96,7 +96,7 @@ async function engineFacts(docker: Docker): Promise<EngineFacts> {
 }
 
 async function gvisorProgram(docker: Docker, host: string | undefined): Promise<GvisorProgram | undefined> {
-  const { Runtimes } = await mapped('tell about its runtimes', () => docker.info() as Promise<{ Runtimes?: Record<string, { path?: string }> }>);
+  const { Runtimes } = await mapped('report its runtimes', () => docker.info() as Promise<{ Runtimes?: Record<string, { path?: string }> }>);
   const path = Runtimes?.['runsc']?.path;
   return path === undefined || path === '' ? undefined : askGvisorProgram(path, new URL(host ?? STANDARD_SOCKET).protocol === 'unix:');
 }

@@ -53,7 +53,7 @@ interface Modem {
 export async function volumeSizes(docker: Docker, installation: string): Promise<Map<string, number>> {
   return mapped('measure volumes', async () => {
     const found = await askForVolumes(docker);
-    if (!Array.isArray(found.Volumes)) throw failure('DOCKER_FAILED', { action: 'measure volumes', problem: 'it told nothing of them' });
+    if (!Array.isArray(found.Volumes)) throw failure('DOCKER_FAILED', { action: 'measure volumes', problem: 'its answer does not list them' });
     const own = found.Volumes.filter((volume) => volume.Labels?.[LABEL.installation] === installation);
     return new Map(own.flatMap(({ Name, UsageData }) => (UsageData && UsageData.Size >= 0 ? [[Name, UsageData.Size] as const] : [])));
   });

@@ -186,7 +186,7 @@ async function rename(connection: WorkingConnection, from: string, to: string): 
   } catch (error) {
     if (!isFailure(error, 'FILE_NOT_FOUND') || (await connection.fileInfo(from)) === undefined) throw error;
     const directory = posix.dirname(to);
-    throw failure('FILE_FAILED', { path: to, problem: `its directory ${directory} is not there; make it with createDirectory("${directory}")` }, error);
+    throw failure('FILE_FAILED', { path: to, problem: `its directory ${directory} does not exist; create it with createDirectory("${directory}")` }, error);
   }
 }
 

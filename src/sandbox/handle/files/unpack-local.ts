@@ -33,7 +33,7 @@ export function createUnpacker(root: string, source: string, maxBytes: number): 
       if (bytes > maxBytes)
         throw failure('FILE_FAILED', {
           path: source,
-          problem: `has more than ${maxBytes} bytes; allow more with maxBytes, or take its directories one by one`,
+          problem: `has more than ${maxBytes} bytes; allow more with maxBytes, or download its directories one by one`,
         });
       const problem = await writeEntry(root, header, entry as AsyncIterable<Buffer>);
       if (problem === undefined) files += header.type === 'file' ? 1 : 0;

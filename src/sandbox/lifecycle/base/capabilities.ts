@@ -38,7 +38,7 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
     const container = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runsc', holder } });
     stage = 'run a container';
     gvisor = await engine.start(container);
-    stage = 'put a container to disk and wake it';
+    stage = 'checkpoint a container and restore it';
     await engine.checkpoint(container, checkpointName(0));
     // The engine notices the end a moment later. Before that it treats the container as running, and restores nothing.
     await pastCheckpoint(context, { containerName: name, generation: 0 });

@@ -60,6 +60,6 @@ async function stopAgain(context: DockerContext, row: SandboxRow): Promise<void>
     // Another worker may have settled it as running at the same time.
     if (await wasChanged(context, row)) await engine.start(row.containerName);
   } catch (error) {
-    log.warn({ sandboxId: row.sandboxId, err: error }, 'a container that was started in vain may still run');
+    log.warn({ sandboxId: row.sandboxId, err: error }, 'a container that is no longer needed may still run');
   }
 }

@@ -15,7 +15,7 @@ export async function ensureHolder({ engine, installation, standardImage }: Pick
   const labels = { [LABEL.installation]: installation, [LABEL.role]: HOLDER_ROLE };
   const id = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runc' } });
   if (found?.status === 'paused') await engine.unpause(id);
-  else if (!(await engine.start(id))) throw failure('DOCKER_FAILED', { action: `start container ${name}`, problem: 'somebody has removed it just now' });
+  else if (!(await engine.start(id))) throw failure('DOCKER_FAILED', { action: `start container ${name}`, problem: 'another process has just removed it' });
   return id;
 }
 

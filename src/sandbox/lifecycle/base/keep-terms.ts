@@ -62,7 +62,7 @@ export async function keepTerms({ termsOf, log }: { termsOf: TermsOf; log: Logge
       const options = { port: EGRESS_PORT, ...(certificate !== undefined && { certificate }), signal: over.signal, onTunnel };
       over.connection.serveTunnels(options).catch((error: unknown) => {
         serving = false;
-        if (!over.signal.aborted) log.warn({ sandboxId, err: error }, 'the way out of a sandbox is closed');
+        if (!over.signal.aborted) log.warn({ sandboxId, err: error }, 'the egress of a sandbox has stopped');
       });
     },
     accept: (tunnel) => egress.accept(tunnel),

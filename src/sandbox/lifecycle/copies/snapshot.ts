@@ -102,7 +102,7 @@ async function copyMemory(context: DockerContext, { row, container, hasMemory }:
     return volume;
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
-    log.warn({ sandboxId: row.sandboxId, problem: error.message }, 'a snapshot could not take the processes along');
+    log.warn({ sandboxId: row.sandboxId, problem: error.message }, 'a snapshot could not include the processes');
     await engine.removeVolume(volume);
     return undefined;
   } finally {

@@ -59,6 +59,6 @@ export async function discard({ engine, log }: DockerContext, { volumeName, cont
     if (containerId !== undefined) await engine.removeContainer(containerId);
     await engine.removeVolume(volumeName);
   } catch (error) {
-    log.warn({ volumeName, err: error }, 'what was laid out for a sandbox is left to the reaper');
+    log.warn({ volumeName, err: error }, 'what was prepared for a sandbox is left to the reaper');
   }
 }

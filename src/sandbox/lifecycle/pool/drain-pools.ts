@@ -5,7 +5,7 @@ import { destroy } from '../remove/destroy.ts';
 /** Removes the warm sandboxes of this host that no worker keeps any more: their workers have ended, or their template has changed. */
 export async function drainPools(context: DockerContext): Promise<void> {
   const { poolRows, hostId } = context;
-  for (const row of await poolRows.unowned(hostId)) await retire(context, row, 'nobody keeps it any more');
+  for (const row of await poolRows.unowned(hostId)) await retire(context, row, 'no worker keeps its pool any more');
   await poolRows.forget(hostId);
 }
 

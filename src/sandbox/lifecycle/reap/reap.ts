@@ -71,7 +71,7 @@ async function removePages({ engine, log }: DockerContext, containers: OwnedThin
       await engine.removeLoosePages(name);
     } catch (error) {
       if (!isFailure(error, 'DOCKER_FAILED')) throw error;
-      log.warn({ name, err: error }, 'memory on disk that nobody needs could not be removed');
+      log.warn({ name, err: error }, 'unused checkpoints could not be removed');
     }
   }
 }

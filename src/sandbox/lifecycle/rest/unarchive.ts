@@ -16,7 +16,7 @@ import { removeBlobs } from '../remove/remove-blobs.ts';
 export async function unarchive(context: DockerContext, row: SandboxRow, specOf: (volumeName: string) => Promise<ContainerSpec>): Promise<string | undefined> {
   const { rows, hostId, log } = context;
   const { sandboxId, archive } = row;
-  if (archive === undefined) throw failure('INTERNAL', { problem: `sandbox ${sandboxId} is archived nowhere` });
+  if (archive === undefined) throw failure('INTERNAL', { problem: `sandbox ${sandboxId} has no archive` });
   await removeLeftover(context, row);
   const { files, memory } = archive;
   const takesMemory = memory !== undefined && (await canCopyMemory(context));
@@ -65,10 +65,10 @@ async function bringBack({ blobs, jobs }: DockerContext, sandboxId: string, { bl
   } catch (error) {
     if (isFailure(error, 'BLOB_NOT_FOUND')) throw damaged('it is not in the blob store');
     // A damaged archive may also fail to unpack; its digest tells the reason better.
-    if (isFailure(error, 'DOCKER_FAILED') && (await digestOf(blobs.get(blobId))) !== sha256) throw damaged('its digest is another one');
+    if (isFailure(error, 'DOCKER_FAILED') && (await digestOf(blobs.get(blobId))) !== sha256) throw damaged('its digest does not match');
     throw error;
   }
-  if (meter.sha256() !== sha256) throw damaged('its digest is another one');
+  if (meter.sha256() !== sha256) throw damaged('its digest does not match');
 }
 
 async function digestOf(content: AsyncIterable<Buffer>): Promise<string> {

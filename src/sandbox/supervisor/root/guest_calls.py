@@ -112,7 +112,7 @@ class Guest:
             (length,) = _LENGTH.unpack_from(incoming)
             if length > _FRAME:
                 # Where the next frame begins is not known any more.
-                self._refuse(None, 'TOO_LARGE', f'a call of {length} bytes; at most {_FRAME} are taken. Pass the path of a file instead')
+                self._refuse(None, 'TOO_LARGE', f'a call of {length} bytes; at most {_FRAME} are allowed. Pass the path of a file instead')
                 self._closing = True
                 self._flush()
                 return

@@ -169,7 +169,7 @@ class Desk:
         except (ValueError, RecursionError) as error:
             raise Refused('TOOL_ARGUMENTS_INVALID', f'the arguments are not JSON: {error}') from error
         if len(line) > _FRAME:
-            raise Refused('TOO_LARGE', f'the arguments take {len(line)} bytes; at most {_FRAME} are taken. Pass the path of a file instead')
+            raise Refused('TOO_LARGE', f'the arguments take {len(line)} bytes; at most {_FRAME} are allowed. Pass the path of a file instead')
         excess = _excess_of(arguments, line)
         if excess:
             raise Refused('TOO_LARGE', f'the arguments {excess}. Pass the path of a file instead')

@@ -276,8 +276,8 @@ describe('a hostile server', () => {
     await using bench = await openBench(hostileProgram(many));
     expect(bench.plugin().tools).toHaveLength(499);
     expect(bench.plugin().alerts.map(({ text }) => text)).toEqual([
-      'It has 600 tools; the first 500 are taken',
-      expect.stringMatching(/^Its tool "t3" is left out: its definition has \d+ characters; at most 65536 are taken$/),
+      'It has 600 tools; the first 500 are used',
+      expect.stringMatching(/^Its tool "t3" is left out: its definition has \d+ characters; at most 65536 are allowed$/),
     ]);
   });
 

@@ -56,7 +56,7 @@ describe('the local backend', () => {
   test('refuses production unless it is forced', () => {
     const production = { ...config(), NODE_ENV: 'production' };
     expect(() => worker({ config: production })).toThrow(
-      'LONGSHORE_SANDBOX_BACKEND: "local" fences nothing off, and NODE_ENV is "production". Use "docker", or force it with LONGSHORE_LOCAL_IN_PRODUCTION=yes',
+      'LONGSHORE_SANDBOX_BACKEND: "local" isolates nothing, and NODE_ENV is "production". Use "docker", or force it with LONGSHORE_LOCAL_IN_PRODUCTION=yes',
     );
     expect(() => worker({ config: { ...production, LONGSHORE_LOCAL_IN_PRODUCTION: 'yes' } })).not.toThrow();
   });

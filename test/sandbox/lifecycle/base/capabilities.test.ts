@@ -57,11 +57,11 @@ test('a gVisor that cannot hibernate is named, with the way to one that can; our
     'runsc 0.0~20221219.0 at /usr/bin/runsc cannot run a container (the engine refused to start it: too old); `longshore setup --gvisor` installs one that can',
   );
   expect(await problemWith({ path: '/opt/runsc', isOurs: false }, {})).toBe(
-    'runsc at /opt/runsc cannot put a container to disk and wake it (a container that was restored from its checkpoint ended at once); ' +
+    'runsc at /opt/runsc cannot checkpoint a container and restore it (a container that was restored from its checkpoint ended at once); ' +
       '`longshore setup --gvisor` installs one that can',
   );
   expect(await problemWith({ path: '/home/longshore-runsc', isOurs: true }, { checkpoint: refuse('checkpoint it') })).toBe(
-    'runsc at /home/longshore-runsc cannot put a container to disk and wake it (the engine refused to checkpoint it: too old)',
+    'runsc at /home/longshore-runsc cannot checkpoint a container and restore it (the engine refused to checkpoint it: too old)',
   );
   // Not gVisor's fault.
   expect(await problemWith(debians, { createHelper: refuse('create the holder') })).toBe('the engine refused to create the holder: too old');

@@ -81,7 +81,7 @@ describe('an archived sandbox', () => {
     });
     await expect(parts.sandboxes.open(owner, {})).rejects.toMatchObject({
       code: 'ARCHIVE_DAMAGED',
-      message: `The archive of sandbox "${owner.sandboxId}" is not what was stored: its digest is another one. It was left as it is; bring blob "${files.blobId}" back from a backup and try again.`,
+      message: `The archive of sandbox "${owner.sandboxId}" is not what was stored: its digest does not match. It was left as it is; bring blob "${files.blobId}" back from a backup and try again.`,
     });
     expect(await traces(owner.sandboxId)).toEqual({ containers: 0, volumes: 0, blobs: 1 });
     const missing = { files: { ...files, blobId: 'longshore-blob_none' } };

@@ -75,7 +75,7 @@ function call(tool, input) {
     const body = Buffer.from(JSON.stringify({ token: process.env.LONGSHORE_TOOLS_TOKEN ?? '', id, tool, arguments: input }));
     // Sent, it would take the connection with it, and all calls that wait there.
     if (body.length > LARGEST)
-      throw new ToolError(`a call of ${body.length} bytes; at most ${LARGEST} are taken. Pass the path of a file instead`, 'TOO_LARGE');
+      throw new ToolError(`a call of ${body.length} bytes; at most ${LARGEST} are allowed. Pass the path of a file instead`, 'TOO_LARGE');
     const length = Buffer.alloc(4);
     length.writeUInt32BE(body.length);
     send(id, { resolve, reject, frame: Buffer.concat([length, body]) });

@@ -96,7 +96,7 @@ def _frame(call_id: str, tool: str, arguments: dict[str, Any]) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise _not_json(tool, problem_of(arguments) or str(error)) from error
     if len(body) > _LARGEST:
-        raise ToolError(f'a call of {len(body)} bytes; at most {_LARGEST} are taken. Pass the path of a file instead', 'TOO_LARGE')
+        raise ToolError(f'a call of {len(body)} bytes; at most {_LARGEST} are allowed. Pass the path of a file instead', 'TOO_LARGE')
     problem = problem_of(arguments) if _MANY_DIGITS.search(body) else None
     if problem:
         raise _not_json(tool, problem)

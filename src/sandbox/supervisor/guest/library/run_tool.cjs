@@ -74,7 +74,7 @@ async function run({ code, call }) {
   const outcome = await load(code).run(call, line, ended.signal);
   const size = JSON.stringify(outcome).length;
   if (size <= MAX_LINE) return outcome;
-  return { type: 'failed', id: 0, message: `its result has ${size} characters as JSON; at most ${MAX_LINE} are taken` };
+  return { type: 'failed', id: 0, message: `its result has ${size} characters as JSON; at most ${MAX_LINE} are allowed` };
 }
 
 process.on('uncaughtException', (error) => fail(`an error that nobody waited for: ${error?.message || String(error)}`));
