@@ -57,7 +57,7 @@ async function probe(context: Needed): Promise<SandboxCapabilities> {
 }
 
 /** What gVisor was asked to do. An error before the first stage is not caused by gVisor. */
-type Stage = 'run a container' | 'put a container to disk and wake it';
+type Stage = 'run a container' | 'checkpoint a container and restore it';
 
 /** Adds to the engine's message the program and what to do, which the message does not contain. */
 async function explain(engine: Engine, stage: Stage | undefined, words: string): Promise<string> {
