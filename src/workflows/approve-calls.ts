@@ -11,7 +11,8 @@ import {
   type Resolution,
 } from './state/approval-state.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
-import { mustEnd, type ConversationData } from './state/conversation-state.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import { mustEnd } from './state/conversation-state.ts';
 import type { PauseWish } from './state/pause-state.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';

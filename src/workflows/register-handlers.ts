@@ -3,7 +3,8 @@ import type { ResolveApprovalArgs, ResolveApprovalResult, SendMessageArgs, SendM
 import { editArguments } from './activities.ts';
 import { sameTool, type Approval } from './state/approval-state.ts';
 import { resolve } from './approve-calls.ts';
-import { closeConversation, dropQueue, endTurn, judgeMessage, statusOf, takeMessage, takeWake } from './state/conversation-state.ts';
+import { closeConversation, dropQueue, endTurn, judgeMessage, takeMessage, takeWake } from './state/conversation-state.ts';
+import { statusOf } from './state/conversation-status.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';

@@ -2,7 +2,8 @@ import type { PauseReason, PendingApproval } from '../contracts/conversation.ts'
 import { codeSpan } from '../contracts/markdown.ts';
 import { cutMiddle, splitMiddle, visibleJson, visibleLine } from '../contracts/visible-text.ts';
 import { budgetLeft } from './state/budget-state.ts';
-import { statusOf, type ConversationData } from './state/conversation-state.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import { statusOf } from './state/conversation-status.ts';
 
 const SHOWN_APPROVALS = 6;
 /** Six approvals of this length, of characters that take three bytes each, stay below Temporal's 20 000 bytes. */

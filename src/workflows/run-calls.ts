@@ -1,7 +1,8 @@
 import type { CancellationScope } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
 import { abandon, attach, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
-import { mustEnd, type ConversationData } from './state/conversation-state.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { followScript } from './run-script.ts';

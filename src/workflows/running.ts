@@ -3,7 +3,8 @@ import { createTurns } from '../common/turns.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
 import { saveStatus } from './activities.ts';
-import { stateOf, statusOf, type ConversationData } from './state/conversation-state.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import { stateOf, statusOf } from './state/conversation-status.ts';
 import { renderDetails } from './render-details.ts';
 
 /** A running conversation: its state, and the only way by which that state is saved and shown. */

@@ -6,7 +6,8 @@ import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { cutMiddle, visibleJson } from '../contracts/visible-text.ts';
 import { judgeAnswer, type Approval } from './state/approval-state.ts';
-import { judgeMessage, MAX_QUEUED, type ConversationData } from './state/conversation-state.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import { judgeMessage, MAX_QUEUED } from './state/conversation-state.ts';
 import { isObject } from '../contracts/json.ts';
 
 export const MAX_ID_LENGTH = 200;

@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
-import type { ConversationData } from './conversation-state.ts';
+import type { ConversationData } from './conversation-data.ts';
 import type { PauseWish } from './pause-state.ts';
 
 /** How an approval ended; `withdrawn` when its turn ended before an answer. */

@@ -1,5 +1,5 @@
 import type { BudgetKind } from '../../contracts/conversation.ts';
-import type { ConversationData } from './conversation-state.ts';
+import type { ConversationData } from './conversation-data.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -1,88 +1,11 @@
-import type { AgentLimits } from '../../contracts/agent.ts';
-import type {
-  CarriedConversation,
-  ConversationInput,
-  ConversationState,
-  ConversationStatus,
-  PauseReason,
-  QueuedMessage,
-  SandboxTier,
-  SendMessageArgs,
-  TurnOutcome,
-  Usage,
-  Wake,
-} from '../../contracts/conversation.ts';
-import type { SaveStatusArgs } from '../../contracts/activities.ts';
-import type { ScheduledBy } from '../../contracts/schedule.ts';
-import type { Approval } from './approval-state.ts';
-import { startWork, stopWork, workedMs } from './budget-state.ts';
-import type { PauseWish } from './pause-state.ts';
+import type { CarriedConversation, ConversationInput, QueuedMessage, SendMessageArgs, Usage } from '../../contracts/conversation.ts';
+import { startWork, stopWork } from './budget-state.ts';
+import type { ConversationData, Turn, TurnEnding } from './conversation-data.ts';
 
 /** Number of message ids that are kept for deduplication. */
 export const RECENT_MESSAGES = 200;
 /** Messages that may wait; with the longest texts that an operator can type, they still fit into one continue-as-new. */
 export const MAX_QUEUED = 100;
-
-/** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
-export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'stopped'>;
-
-export interface Turn {
-  turnId: string;
-  /** Absent when a note started the turn. */
-  message?: QueuedMessage;
-  /** The call whose note started the turn. */
-  wokenBy?: string;
-  /** Model calls made. */
-  steps: number;
-  /** Steps granted by resuming after the budget of steps was used up. */
-  extraSteps: number;
-  /** Messages that join the turn at its next step. */
-  steers: QueuedMessage[];
-  ending?: TurnEnding;
-}
-
-/** The whole state of a conversation; only the state modules of this folder change it. */
-export interface ConversationData {
-  readonly conversationId: string;
-  readonly agentId: string;
-  readonly userId: string;
-  readonly tenantId: string;
-  readonly limits: AgentLimits;
-  readonly scheduledBy?: ScheduledBy;
-  readonly closeWhenDone: boolean;
-  queue: QueuedMessage[];
-  /** How many messages at the head of the queue came with `interrupt`; the next such message is put behind them. */
-  urgent: number;
-  recentMessages: { messageId: string; turnId: string }[];
-  /** A note asks for a turn. The next step reads the note, whatever starts that step. */
-  wake?: Wake;
-  turn?: Turn;
-  /** A pause that was requested and has not begun. */
-  pauseWish?: PauseWish;
-  paused?: PauseReason;
-  closing: boolean;
-  closed: boolean;
-  turnsUsed: number;
-  tokensUsed: number;
-  /** Work done before `workingSinceMs`. */
-  workedMs: number;
-  workingSinceMs?: number;
-  sandboxTier: SandboxTier;
-  allowedTools: string[];
-  extraTurns: number;
-  extraTokens: number;
-  extraWallTimeMs: number;
-  /** Absent until an operator grants storage. */
-  extraStorageMb?: number;
-  /** Bytes that a worker found stored, when they reached the limit. */
-  storedBytes?: number;
-  approvals: Approval[];
-  runningCalls: { callId: string; tool: string }[];
-  /** Calls whose commands wait in the sandbox: detached by a pause, or waiting for calls of their code. */
-  detachedCalls: number;
-  /** Events that wait to be saved with the status. */
-  outbox: SaveStatusArgs['events'];
-}
 
 export type MessageVerdict =
   { outcome: 'accept' } | { outcome: 'duplicate'; turnId: string } | { outcome: 'busy'; turnId: string } | { outcome: 'full' } | { outcome: 'closed' };
@@ -272,36 +195,4 @@ export function closeConversation(data: ConversationData): void {
 /** True when running work has to end at once. */
 export function mustEnd(data: ConversationData): boolean {
   return data.closing || data.turn?.ending === 'interrupted' || data.turn?.ending === 'cancelled';
-}
-
-export function stateOf(data: ConversationData): ConversationState {
-  if (data.closed) return 'closed';
-  if (data.closing) return 'closing';
-  if (data.paused) return 'paused';
-  if (data.approvals.some(({ answer }) => answer === undefined)) return 'awaiting-approval';
-  return data.turn ? 'running' : 'idle';
-}
-
-/** The status as clients and operators see it. */
-export function statusOf(data: ConversationData, nowMs: number): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, scheduledBy, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
-  return {
-    conversationId,
-    agentId,
-    userId,
-    tenantId,
-    state: stateOf(data),
-    ...(paused && { paused }),
-    ...(data.limits.unattended && { unattended: true }),
-    ...(scheduledBy && { scheduledBy }),
-    ...(turn && { turnId: turn.turnId }),
-    queued: data.queue.length + (turn ? turn.steers.length : data.wake ? 1 : 0),
-    turnsUsed,
-    stepsUsed: turn?.steps ?? 0,
-    tokensUsed,
-    workedMs: workedMs(data, nowMs),
-    sandboxTier,
-    pendingApprovals: data.approvals.filter(({ answer }) => answer === undefined).map(({ pending }) => pending),
-    runningCalls: [...data.runningCalls],
-  };
 }

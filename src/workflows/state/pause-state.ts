@@ -1,6 +1,6 @@
 import type { PauseArgs, PauseReason, ResumeArgs } from '../../contracts/conversation.ts';
 import { stopWork } from './budget-state.ts';
-import type { ConversationData } from './conversation-state.ts';
+import type { ConversationData } from './conversation-data.ts';
 
 export interface PauseWish {
   reason: PauseReason;

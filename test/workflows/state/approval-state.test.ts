@@ -1,6 +1,8 @@
-import type { ProposedCall } from '../../src/contracts/activities.ts';
-import { answerApproval, askApproval, dueApprovals, judgeAnswer, nextExpiry, sameTool } from '../../src/workflows/state/approval-state.ts';
-import { openConversation, stateOf, type ConversationData } from '../../src/workflows/state/conversation-state.ts';
+import type { ProposedCall } from '../../../src/contracts/activities.ts';
+import { answerApproval, askApproval, dueApprovals, judgeAnswer, nextExpiry, sameTool } from '../../../src/workflows/state/approval-state.ts';
+import type { ConversationData } from '../../../src/workflows/state/conversation-data.ts';
+import { openConversation } from '../../../src/workflows/state/conversation-state.ts';
+import { stateOf } from '../../../src/workflows/state/conversation-status.ts';
 
 const call = (callId: string, tool = 'shell:run') =>
   ({ callId, tool, hash: `hash-${callId}`, why: 'asked', arguments: { command: 'ls' } }) as unknown as ProposedCall;

@@ -1,0 +1,67 @@
+import type { SaveStatusArgs } from '../../contracts/activities.ts';
+import type { AgentLimits } from '../../contracts/agent.ts';
+import type { PauseReason, QueuedMessage, SandboxTier, TurnOutcome, Wake } from '../../contracts/conversation.ts';
+import type { ScheduledBy } from '../../contracts/schedule.ts';
+import type { Approval } from './approval-state.ts';
+import type { PauseWish } from './pause-state.ts';
+
+/** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
+export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'stopped'>;
+
+export interface Turn {
+  turnId: string;
+  /** Absent when a note started the turn. */
+  message?: QueuedMessage;
+  /** The call whose note started the turn. */
+  wokenBy?: string;
+  /** Model calls made. */
+  steps: number;
+  /** Steps granted by resuming after the budget of steps was used up. */
+  extraSteps: number;
+  /** Messages that join the turn at its next step. */
+  steers: QueuedMessage[];
+  ending?: TurnEnding;
+}
+
+/** The whole state of a conversation; only the state modules of this folder change it. */
+export interface ConversationData {
+  readonly conversationId: string;
+  readonly agentId: string;
+  readonly userId: string;
+  readonly tenantId: string;
+  readonly limits: AgentLimits;
+  readonly scheduledBy?: ScheduledBy;
+  readonly closeWhenDone: boolean;
+  queue: QueuedMessage[];
+  /** How many messages at the head of the queue came with `interrupt`; the next such message is put behind them. */
+  urgent: number;
+  recentMessages: { messageId: string; turnId: string }[];
+  /** A note asks for a turn. The next step reads the note, whatever starts that step. */
+  wake?: Wake;
+  turn?: Turn;
+  /** A pause that was requested and has not begun. */
+  pauseWish?: PauseWish;
+  paused?: PauseReason;
+  closing: boolean;
+  closed: boolean;
+  turnsUsed: number;
+  tokensUsed: number;
+  /** Work done before `workingSinceMs`. */
+  workedMs: number;
+  workingSinceMs?: number;
+  sandboxTier: SandboxTier;
+  allowedTools: string[];
+  extraTurns: number;
+  extraTokens: number;
+  extraWallTimeMs: number;
+  /** Absent until an operator grants storage. */
+  extraStorageMb?: number;
+  /** Bytes that a worker found stored, when they reached the limit. */
+  storedBytes?: number;
+  approvals: Approval[];
+  runningCalls: { callId: string; tool: string }[];
+  /** Calls whose commands wait in the sandbox: detached by a pause, or waiting for calls of their code. */
+  detachedCalls: number;
+  /** Events that wait to be saved with the status. */
+  outbox: SaveStatusArgs['events'];
+}
