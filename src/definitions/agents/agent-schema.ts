@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HOST } from '../../plugins/api/define-plugin.ts';
+import { HOST_NAME } from '../../plugins/api/tool-problems.ts';
 import { VARIABLE } from '../../plugins/api/plugin-details.ts';
 import type { Json } from '../../contracts/json.ts';
 import { duration } from '../../common/duration.ts';
@@ -88,7 +88,7 @@ const listOf = (pattern: RegExp, problem: string, meaning: string) => z.array(z.
 export const permissionBound = z.strictObject({
   time: z.boolean().optional().describe('The clock.'),
   random: z.boolean().optional().describe('Math.random().'),
-  network: listOf(HOST, 'has to be a host name, with a port or without', 'Host names; one without a port allows all of its ports.'),
+  network: listOf(HOST_NAME, 'has to be a host name, with a port or without', 'Host names; one without a port allows all of its ports.'),
   env: listOf(VARIABLE, 'has to be the name of a variable', 'Names of variables of the worker.'),
   fs: listOf(/^\//, 'has to be an absolute path', 'Absolute paths on the host, with all that lies below them.'),
 });
