@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { createLogger } from '../src/platform/log.ts';
 import type { ToolContext } from '../src/plugins/api/define-plugin.ts';
@@ -21,23 +19,16 @@ const GOAL_P50_MS = 0.1;
 const GOAL_P99_MS = 1;
 const GOAL_START_MS = 60;
 
-const SOURCE = `export default { id: 'adder', tools: [{ id: 'add', description: 'adds', parameters: { type: 'object' }, kind: 'tool', annotations: {},
-  timeoutMs: 10000, isolation: 'compartment', execute: async ({ a, text }) => ({ sum: a + text.length }) }] };`;
-const THREAD = `const { parentPort } = require('node:worker_threads');
-  parentPort.on('message', ({ id, input: { a, text } }) => parentPort.postMessage({ id, sum: a + text.length }));`;
-/** The least that a call of another process can be; which processors the two are put on weighs more than what they do, and weighs on both alike. */
-const ECHO = `process.stdin.on('data', (chunk) => { const { id, input: { a, text } } = JSON.parse(chunk); process.stdout.write(JSON.stringify({ id, sum: a + text.length })); });`;
+/** Which processors two processes are put on weighs more than what they do, and weighs alike on the plugin's and on the bare one. */
+const [PLUGIN, THREAD, PROCESS] = [adder('plugin'), adder('thread'), adder('process')];
 
 /** A call into a plugin's fenced process against the same call to a worker thread, to a bare process over pipes and to a function, its start against that of a bare Node process, and its replacement. */
 export async function measurePluginCall(): Promise<Measurement[]> {
-  const directory = await mkdtemp(join(tmpdir(), 'longshore-bench-plugin-'));
-  const entry = join(directory, 'index.js');
-  await writeFile(entry, SOURCE);
   await using isolates = await openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
-  const bundle = await bundlePlugin('adder', { entry });
+  const bundle = await bundlePlugin('adder', { entry: PLUGIN });
   const plugin = await isolates.load({ name: 'adder', ...bundle });
-  const thread = new Worker(THREAD, { eval: true });
-  const echo = spawn(process.execPath, ['-e', ECHO], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const thread = new Worker(THREAD);
+  const echo = spawn(process.execPath, [PROCESS], { stdio: ['pipe', 'pipe', 'ignore'] });
   const context = fakeContext();
   const calls = {
     compartment: () => plugin.tools[0]?.execute(INPUT, context) ?? Promise.reject(new Error('no tool')),
@@ -53,7 +44,6 @@ export async function measurePluginCall(): Promise<Measurement[]> {
     starts.subject.push(await timed(() => isolates.load({ name: 'adder', ...bundle })));
     starts.baseline.push(await timed(startNode));
   }
-  await rm(directory, { recursive: true });
   const p99 = percentile(samples.compartment, 99);
   const [p50, p95] = [percentile(samples.compartment, 50), percentile(samples.compartment, 95)];
   return [
@@ -89,6 +79,10 @@ async function askPipe(to: Writable, from: Readable): Promise<unknown> {
   const answer = once(from, 'data') as Promise<[Buffer]>;
   to.write(JSON.stringify({ id: 1, input: INPUT }));
   return JSON.parse(String((await answer)[0])) as unknown;
+}
+
+function adder(kind: 'plugin' | 'thread' | 'process'): string {
+  return fileURLToPath(new URL(`programs/adder-${kind}.js`, import.meta.url));
 }
 
 async function startNode(): Promise<void> {

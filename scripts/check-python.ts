@@ -11,8 +11,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../src/platform/config.ts';
-import { runCommand } from '../src/platform/run-command.ts';
-import { pythonEnvironment, type PythonProgram } from './python-environment.ts';
+import { ownPython, pythonAt, pythonEnvironment, type PythonProgram } from './python-environment.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CHECKS = [
@@ -27,8 +26,7 @@ const OFFLINE = 'PyPI cannot be reached, so its packages cannot be installed. SK
 const say = (line: string) => console.log(`check:python: ${line}`);
 const { LONGSHORE_HOME: home } = loadConfig();
 
-const own = await pythonAt('python3');
-if (own === undefined) throw new Error('There is no python3 on PATH, or it is older than 3.9. Install Python 3.9 or newer and run this again.');
+const own = await ownPython();
 const program = await pythonEnvironment({ python: own, list: 'requirements', home, log: say });
 if (program === undefined) say(`${OFFLINE} rules, format and types of Python.`);
 else for (const check of CHECKS) await run(program, check, '');
@@ -53,12 +51,6 @@ async function findPython(version: string): Promise<PythonProgram | undefined> {
     if (found?.version === version) return found;
   }
   return undefined;
-}
-
-/** Undefined when there is no such program, or it is too old. */
-async function pythonAt(command: string): Promise<PythonProgram | undefined> {
-  const { code, stdout } = await runCommand(command, ['-c', "import sys; print('%d.%d' % sys.version_info[:2]); sys.exit(sys.version_info < (3, 9))"]);
-  return code === 0 ? { program: command, version: stdout.trim() } : undefined;
 }
 
 async function run(python: string, check: string[], what: string): Promise<void> {

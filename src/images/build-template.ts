@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
 import { userLock, withLock } from '../platform/lock.ts';
+import { readProgram } from '../platform/read-program.ts';
 import { mustRun, runCommand } from '../platform/run-command.ts';
 import { seccompProfile } from '../sandbox/engine/docker/seccomp/profile.ts';
 import { beginning, imageDefinition } from './image-definition.ts';
@@ -20,9 +21,7 @@ export interface BuildOptions {
   signal?: AbortSignal;
 }
 
-/** A script that prints which requirements of a sandbox an image lacks. */
-const PROBE = `missing=; for need in python3 socat bash; do command -v $need >/dev/null || missing="$missing $need"; done
-[ -e /opt/longshore/supervisor.py ] || missing="$missing supervisor"; id user >/dev/null 2>&1 || missing="$missing user"; echo "missing:$missing"`;
+const PROBE = readProgram(import.meta.url, 'programs/find-missing.sh');
 
 /**
  * Builds a template's image unless it exists. `nothing`: the template has no image to build. After a build, removes the images of its earlier definitions that

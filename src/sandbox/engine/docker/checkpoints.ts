@@ -11,7 +11,7 @@ interface CheckpointCalls {
 }
 
 const NAME = /^rest-(\d+)$/;
-/** Suffix of the directory beside a checkpoint that contains its pages, if the runtime stores them separately. An engine lists it as a checkpoint. */
+/** Suffix of the directory beside a checkpoint that contains its pages, if the runtime stores them separately. An engine lists it as a checkpoint. Also in programs/copy-job.sh. */
 export const PAGES = '.pages';
 
 /** Writes the container's processes and memory to disk. */

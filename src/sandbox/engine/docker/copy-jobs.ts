@@ -8,7 +8,7 @@ import { attachRaw } from './attach.ts';
 import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
-import { copyScript, packScript, unpackScript, type PlaceKind } from './copy-scripts.ts';
+import { copyCommand, type MountedPlace } from './copy-command.ts';
 import { LABEL } from '../labels.ts';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 
@@ -29,10 +29,10 @@ const MEBIBYTE = 1024 * 1024;
  */
 export function createCopyJobs(options: CopyJobOptions): CopyJobs {
   return {
-    copy: (from, to) => withJob(options, { script: copyScript(kindOf(from), kindOf(to)), from, to }, (job) => job.finish()),
+    copy: (from, to) => withJob(options, { from, to }, (job) => job.finish()),
     pack: (from) => packed(options, from),
     unpack: (content, to) =>
-      withJob(options, { script: unpackScript(kindOf(to)), to, input: true }, async (job) => {
+      withJob(options, { to }, async (job) => {
         // A job that ends early breaks the stream. The job's own error tells more than the stream's.
         await pipeline(content, job.stream).catch(async (error: unknown) => {
           if ((error as NodeJS.ErrnoException).syscall !== undefined) await job.finish();
@@ -48,7 +48,7 @@ function packed(options: CopyJobOptions, from: Place): Readable {
 }
 
 async function* packing(options: CopyJobOptions, from: Place): AsyncGenerator<Buffer> {
-  const job = await startJob(options, { script: packScript(kindOf(from)), from });
+  const job = await startJob(options, { from });
   try {
     yield* job.stream as AsyncIterable<Buffer>;
     await job.finish();
@@ -57,11 +57,10 @@ async function* packing(options: CopyJobOptions, from: Place): AsyncGenerator<Bu
   }
 }
 
+/** Without a source, the job reads an archive from its stdin; without a target, it writes one to its stdout. */
 interface JobSpec {
-  script: string;
   from?: Place;
   to?: Place;
-  input?: boolean;
 }
 interface Job {
   stream: Bridge;
@@ -88,7 +87,7 @@ async function startJob(options: CopyJobOptions, spec: JobSpec): Promise<Job> {
   const remove = () => mapped(action, () => container.remove({ force: true }));
   try {
     return await mapped(action, async () => {
-      const stream = new Bridge(await attachRaw(container, { stdin: spec.input === true }), 'content');
+      const stream = new Bridge(await attachRaw(container, { stdin: spec.from === undefined }), 'content');
       await container.start();
       return { stream, remove, finish: () => mapped(action, () => finish(container, stream, action)) };
     });
@@ -103,10 +102,7 @@ async function finish(container: Docker.Container, stream: Bridge, action: strin
   if (StatusCode !== 0) throw failure('DOCKER_FAILED', { action, problem: `the copy ended with ${StatusCode}: ${stream.errorText.trim() || 'no message'}` });
 }
 
-async function createJob(
-  { docker, image, installation, dataDirectory }: CopyJobOptions,
-  { script, from, to, input = false }: JobSpec,
-): Promise<Docker.Container> {
+async function createJob({ docker, image, installation, dataDirectory }: CopyJobOptions, { from, to }: JobSpec): Promise<Docker.Container> {
   const places = [...(from ? [{ place: from, at: '/from' }] : []), ...(to ? [{ place: to, at: '/to' }] : [])];
   const containers = `${await dataDirectory()}/containers`;
   const hasCheckpoint = places.some(({ place }) => 'checkpoint' in place);
@@ -115,9 +111,9 @@ async function createJob(
     Image: image,
     Labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' },
     User: '0:0',
-    Cmd: ['sh', '-c', script, 'sh', from ? pathOf(from, '/from') : '', to ? pathOf(to, '/to') : '', to ? pagesOf(to, containers) : ''],
-    OpenStdin: input,
-    StdinOnce: input,
+    Cmd: copyCommand(from && mounted(from, '/from'), to && { ...mounted(to, '/to'), pages: pagesOf(to, containers) }),
+    OpenStdin: from === undefined,
+    StdinOnce: from === undefined,
     HostConfig: {
       NetworkMode: 'none',
       ReadonlyRootfs: true,
@@ -150,17 +146,13 @@ async function createJob(
   });
 }
 
-function pathOf(place: Place, at: string): string {
-  return 'checkpoint' in place ? `${at}/${place.checkpoint}` : at;
+function mounted(place: Place, at: string): MountedPlace {
+  return 'checkpoint' in place ? { kind: 'checkpoint', path: `${at}/${place.checkpoint}` } : { kind: 'volume', path: at };
 }
 
 /** The path of a checkpoint's pages as the engine sees it. */
 function pagesOf(place: Place, containers: string): string {
   return 'checkpoint' in place ? `${containers}/${place.container}/checkpoints/${place.checkpoint}${PAGES}/pages.img` : '';
-}
-
-function kindOf(place: Place): PlaceKind {
-  return 'checkpoint' in place ? 'checkpoint' : 'volume';
 }
 
 function describe(place: Place): string {

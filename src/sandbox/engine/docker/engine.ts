@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import Docker from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
+import { readProgram } from '../../../platform/read-program.ts';
 import { Bridge } from './bridge.ts';
 import { containerOptions, helperOptions } from './container-options.ts';
 import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restore } from './checkpoints.ts';
@@ -26,8 +27,7 @@ const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:
 
 const STANDARD_SOCKET = 'unix:///var/run/docker.sock';
 
-/** Ends only root's socat processes: a guest may run socat too. */
-const END_BRIDGES = ['sh', '-c', 'for p in /proc/[0-9]*; do read -r n <$p/comm && [ "$n" = socat ] && [ -O $p ] && kill -9 ${p#/proc/}; done 2>/dev/null; :'];
+const END_BRIDGES = ['sh', '-c', readProgram(import.meta.url, 'programs/end-bridges.sh')];
 
 /** @param host as in `DOCKER_HOST`: `unix:///path` or `tcp://host:port`. Default: the standard socket. */
 export function createEngine(host: string | undefined): Engine {

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { copyScript, packScript, unpackScript } from '../../../../src/sandbox/engine/docker/copy-scripts.ts';
+import { copyCommand, type MountedPlace } from '../../../../src/sandbox/engine/docker/copy-command.ts';
 
 /** Where the engine has the pages of the copy; in a job nothing is there. */
 const ENGINE_PAGES = '/var/lib/engine/containers/c0ffee/checkpoints/rest-0.pages/pages.img';
@@ -14,10 +14,24 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
+type Kind = MountedPlace['kind'];
+
 /** As a copy job does. Places are directories here. */
-const run = (script: string, from: string, to: string) => promisify(execFile)('sh', ['-c', script, 'sh', from, to, ENGINE_PAGES], { cwd: directory });
-/** A packing script ends in a pipe to the engine. */
-const through = (pack: string, unpack: string) => `(${pack}) | (${unpack})`;
+async function copy(kind: Kind, from: string, targetKind: Kind, to: string): Promise<void> {
+  await run(copyCommand({ kind, path: from }, { kind: targetKind, path: to, pages: ENGINE_PAGES }));
+}
+
+/** The same with two jobs: what the first packs, the second unpacks. */
+async function carry(kind: Kind, from: string, targetKind: Kind, to: string): Promise<void> {
+  const archive = await run(copyCommand({ kind, path: from }, undefined));
+  await run(copyCommand(undefined, { kind: targetKind, path: to, pages: ENGINE_PAGES }), archive);
+}
+
+async function run([program = '', ...words]: string[], input?: Buffer): Promise<Buffer> {
+  const running = promisify(execFile)(program, words, { cwd: directory, encoding: 'buffer' });
+  running.child.stdin?.end(input);
+  return (await running).stdout;
+}
 const read = (...path: string[]) => readFile(join(...path), 'utf8');
 
 async function checkpointAt(name: string, pages: 'apart' | 'inside'): Promise<string> {
@@ -36,10 +50,9 @@ async function checkpointAt(name: string, pages: 'apart' | 'inside'): Promise<st
 describe.each(['apart', 'inside'] as const)('a checkpoint that has its pages %s', (pages) => {
   test('has them apart in the container that it is copied or unpacked to, with a link for the engine', async () => {
     const from = await checkpointAt('rest-7', pages);
-    const scripts = { copied: copyScript('checkpoint', 'checkpoint'), unpacked: through(packScript('checkpoint'), unpackScript('checkpoint')) };
-    for (const [name, script] of Object.entries(scripts)) {
+    for (const [name, move] of Object.entries({ copied: copy, carried: carry })) {
       const to = join(directory, name);
-      await run(script, from, to);
+      await move('checkpoint', from, 'checkpoint', to);
       expect((await readdir(to)).toSorted()).toEqual(['checkpoint.img', 'pages.img']);
       expect(await readlink(join(to, 'pages.img'))).toBe(ENGINE_PAGES);
       expect(await read(`${to}.pages`, 'pages.img')).toBe('memory');
@@ -49,13 +62,13 @@ describe.each(['apart', 'inside'] as const)('a checkpoint that has its pages %s'
   test('is whole in the volume of a snapshot and in an archive, and comes back from there', async () => {
     const from = await checkpointAt('rest-7', pages);
     const [volume, files, back] = [join(directory, 'volume'), join(directory, 'files'), join(directory, 'rest-0')] as const;
-    await run(copyScript('checkpoint', 'volume'), from, volume);
-    await run(through(packScript('checkpoint'), unpackScript('volume')), from, files);
+    await copy('checkpoint', from, 'volume', volume);
+    await carry('checkpoint', from, 'volume', files);
     for (const place of [volume, files]) {
       expect((await readdir(place)).toSorted()).toEqual(['checkpoint.img', 'pages.img']);
       expect(await read(place, 'pages.img')).toBe('memory');
     }
-    await run(copyScript('volume', 'checkpoint'), volume, back);
+    await copy('volume', volume, 'checkpoint', back);
     expect(await read(`${back}.pages`, 'pages.img')).toBe('memory');
     expect(await read(from, 'checkpoint.img')).toBe('state');
   });
@@ -66,9 +79,9 @@ test('the files of a sandbox are copied as they are, whatever their names', asyn
   await mkdir(from);
   await writeFile(join(from, 'kept'), 'yes');
   await symlink('/etc/hostname', join(from, 'pages.img'));
-  for (const script of [copyScript('volume', 'volume'), through(packScript('volume'), unpackScript('volume'))]) {
+  for (const move of [copy, carry]) {
     const to = await mkdtemp(join(directory, 'to-'));
-    await run(script, from, to);
+    await move('volume', from, 'volume', to);
     expect(await readlink(join(to, 'pages.img'))).toBe('/etc/hostname');
     expect(await read(to, 'kept')).toBe('yes');
   }
@@ -78,8 +91,8 @@ test('a checkpoint is refused whose pages are a link of unknown origin, or are n
   const archived = join(directory, 'archived');
   await mkdir(archived);
   await symlink('/etc/shadow', join(archived, 'pages.img'));
-  await expect(run(copyScript('volume', 'checkpoint'), archived, join(directory, 'rest-0'))).rejects.toMatchObject({ code: 1 });
-  await expect(run(through(packScript('volume'), unpackScript('checkpoint')), archived, join(directory, 'rest-1'))).rejects.toMatchObject({ code: 1 });
-  await expect(run(copyScript('checkpoint', 'volume'), archived, join(directory, 'volume'))).rejects.toMatchObject({ code: 1 });
-  await expect(run(`{ ${packScript('checkpoint')}; } > /dev/null`, archived, '')).rejects.toMatchObject({ code: 2 });
+  await expect(copy('volume', archived, 'checkpoint', join(directory, 'rest-0'))).rejects.toMatchObject({ code: 1 });
+  await expect(carry('volume', archived, 'checkpoint', join(directory, 'rest-1'))).rejects.toMatchObject({ code: 1 });
+  await expect(copy('checkpoint', archived, 'volume', join(directory, 'volume'))).rejects.toMatchObject({ code: 1 });
+  await expect(run(copyCommand({ kind: 'checkpoint', path: archived }, undefined))).rejects.toMatchObject({ code: 2 });
 });

@@ -1,0 +1,20 @@
+import { readProgram } from '../../../platform/read-program.ts';
+
+const PROGRAM = readProgram(import.meta.url, 'programs/copy-job.sh');
+
+/** A place of a copy job as the job sees it. */
+export interface MountedPlace {
+  kind: 'volume' | 'checkpoint';
+  path: string;
+}
+
+export interface MountedTarget extends MountedPlace {
+  /** The path of a checkpoint's pages as the engine sees it. */
+  pages: string;
+}
+
+/** The command of a copy job. Without a target it packs the source to its stdout; without a source it unpacks its stdin to the target. */
+export function copyCommand(from: MountedPlace | undefined, to: MountedTarget | undefined): string[] {
+  const verb = from && to ? 'copy' : from ? 'pack' : 'unpack';
+  return ['sh', '-c', PROGRAM, 'copy-job', verb, ...(from ? [from.kind, from.path] : []), ...(to ? [to.kind, to.path, to.pages] : [])];
+}
