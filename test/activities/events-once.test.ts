@@ -65,7 +65,7 @@ function attemptAt(work: Work, activityId: string, over: Store, conversationId: 
   return environment.run(work, over, conversationId, attempt);
 }
 
-/** The log but for what tells of attempts. */
+/** The log without the numbers of attempts. */
 async function logOf(conversationId: string): Promise<unknown[]> {
   const events = await store.events.read(conversationId, 0);
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, index) => index + 1));

@@ -44,7 +44,7 @@ describe('a container tool', () => {
     expect([first?.status, second?.status]).toContain('fulfilled');
   });
 
-  test('a requested cancellation lets go of the command and says detached; a later attach gets its result', async () => {
+  test('a requested cancellation detaches from the command and says so; a later attach gets its result', async () => {
     const call = await proposed(hang());
     const worker = call.worker();
     const attached = worker.execute();
@@ -58,7 +58,7 @@ describe('a container tool', () => {
     expect(call.sandbox.starts).toEqual(['hang']);
   });
 
-  test('a stopping worker lets go of the command and fails the attempt so that Temporal retries', async () => {
+  test('a stopping worker detaches from the command and fails the attempt so that Temporal retries', async () => {
     const call = await proposed(hang());
     const worker = call.worker();
     const attached = worker.execute();
@@ -107,7 +107,7 @@ describe('a container tool', () => {
     expect(call.sandbox.starts).toEqual(['hang']);
   });
 
-  test('container, files and worker are gone under a command: every further attempt says unknown, whoever rebuilt the sandbox', async () => {
+  test('container, files and worker are gone under a command: every further attempt says unknown, also when another worker rebuilt the sandbox', async () => {
     const call = await proposed(hang());
     await stopped(call);
     call.sandbox.die();
@@ -200,7 +200,7 @@ describe('a container tool', () => {
     expect(call.events.filter(({ type, data }) => type === 'tool.output' && data['offset'] === 0)).toHaveLength(1);
   });
 
-  test('output that came while nobody was attached is told by the next attempt', async () => {
+  test('output that came while no worker was attached is reported by the next attempt', async () => {
     const call = await proposed(hang());
     const first = call.worker();
     const detached = first.execute();

@@ -26,7 +26,7 @@ test('a call that fails before its commands ends them and starts no more; what i
   expect(call.sandbox.starts).toEqual(['serve', 'hang', 'hang too']);
 });
 
-test('of a call whose plugin ended in the midst of it nobody knows whether it took effect; one that may be repeated has failed', async () => {
+test('a call whose plugin ended during it is unknown; one that may be repeated has failed', async () => {
   const outcomeWith = async (annotations: { readOnlyHint?: boolean; idempotentHint?: boolean }) => {
     const execute = () => Promise.reject(failure('PLUGIN_ENDED', { tool: 'test:tool', why: 'it ran out of memory' }));
     const call = setUpCall({ isolation: 'compartment', annotations, execute });

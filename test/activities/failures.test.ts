@@ -23,7 +23,7 @@ test("Temporal's own failures pass through as they are", () => {
 test.each([
   [new Error('cannot reach postgres://me:hunter22@db/x'), 'Unexpected: cannot reach postgres://me:[redacted]@db/x'],
   ['a thrown text', 'Unexpected: a thrown text'],
-])('an error that nobody foresaw is INTERNAL, may be retried, and carries no secret: %s', (error, message) => {
+])('an unexpected error is INTERNAL, may be retried, and carries no secret: %s', (error, message) => {
   expect(toTemporalFailure(error)).toMatchObject({ type: 'INTERNAL', nonRetryable: false, message });
 });
 

@@ -52,7 +52,7 @@ test('run without --wait prints the id of the new conversation', async () => {
   await chat.close();
 });
 
-test('run --close closes the conversation when it has answered, without anybody waiting for it', async () => {
+test('run --close closes the conversation when it has answered, also without a client that waits', async () => {
   const { out } = await line('run', 'scripted', '--message', 'Hi', '--close');
   const chat = await installation.longshore.chat(out.trim());
   expect(await chat.reply()).toBe('Hello.');
@@ -66,7 +66,7 @@ test('an approval is shown with the command that answers it, and answered once',
   const { data } = await untilEvent(chat, (event) => event.type === 'tool.approval-requested');
   const callId = data['callId'] as string;
   const answer = ['approve', chat.id, callId, 'allow-once'];
-  await until(async () => (await chat.status()).pendingApprovals.length > 0, 'the status tells of the approval');
+  await until(async () => (await chat.status()).pendingApprovals.length > 0, 'the status shows the approval');
   expect(await line('show', chat.id)).toMatchObject({
     code: 0,
     out: expect.stringMatching(new RegExp(`until: \\d{4}-.*\n +answer: longshore approve ${chat.id} ${callId} allow\\|allow-once\\|deny`)) as string,

@@ -74,7 +74,7 @@ const GOOD: Record<string, unknown[]> = {
 
 const MORE_FIELDS = ['tenant', 'message', 'conversationId', 'unattended', 'messageId', 'whenBusy', 'afterSeq', 'signal', 'limit', 'state', 'mode', 'note', 'extraTurns', 'hash', 'editedArguments', 'by', 'ifVersion', 'cron', 'timeZone', 'at', 'catchUp', 'maxRuns', 'keepOpen']; // prettier-ignore
 
-/** Every method of the client with arguments that would be good but for the one that is replaced. */
+/** Every method of the client with valid arguments, of which one is replaced. */
 const CALLS: [string, () => Loose, unknown[]][] = [
   ['start', () => loose(longshore), [start]],
   ['chat', () => loose(longshore), ['conv_none']],

@@ -105,7 +105,7 @@ test('an id is taken once, and can be taken again when its schedule is removed',
   expect(await schedules.create(daily('taken'))).toMatchObject({ id });
 });
 
-test('what is not there, or belongs to another installation of the same Temporal, is not found', async () => {
+test('what does not exist, or belongs to another installation of the same Temporal, is not found', async () => {
   await using other = await open(`${name}-other`);
   const { id } = await longshore.schedules.create(daily('ours'));
   for (const known of [id, 'nowhere']) {

@@ -30,7 +30,7 @@ test.each([
     'CONVERSATION_CLOSED',
   ],
   ['a refusal in codes that are not ours', new WorkflowUpdateFailedError('', ApplicationFailure.nonRetryable('odd', 'Odd')), 'INTERNAL'],
-  ['an update that nobody answers', new WorkflowUpdateRPCTimeoutOrCancelledError('timeout'), 'NO_WORKER'],
+  ['an update without an answer', new WorkflowUpdateRPCTimeoutOrCancelledError('timeout'), 'NO_WORKER'],
   ['a workflow paused by Temporal itself', grpc(9, 'Workflow is paused'), 'CONVERSATION_SUSPENDED'],
   ['a missing search attribute', grpc(3, 'Namespace default has no mapping defined for search attribute AgentId'), 'CONFIG_INVALID'],
   ['a missing namespace', new NamespaceNotFoundError('other'), 'CONFIG_INVALID'],

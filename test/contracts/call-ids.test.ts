@@ -64,7 +64,7 @@ const ALLOWED = [
   'contracts/call-ids.ts',
   // Names of MCP servers, whose execs belong to no call.
   'sandbox/handle/code/server-names.ts',
-  // Cuts what somebody sent who may send anything.
+  // Cuts the text of a client, which may send anything.
   'workflows/register-handlers.ts',
 ];
 

@@ -18,7 +18,7 @@ const scan = (json: string) => {
 describe.each([
   ['a text', excessOf],
   ['bytes', scan],
-])('what is too much is told from %s', (_, look) => {
+])('too much JSON is recognized in %s', (_, look) => {
   test.each<[string, string, string | undefined]>([
     ['500 levels', nested(500), undefined],
     ['501 levels', nested(501), DEEP],

@@ -112,7 +112,7 @@ test('edited arguments that do not fit are refused, those that fit are run, and 
   await chat.close();
 });
 
-test('an approval that nobody gives expires, and the call is not run', async () => {
+test('an approval that is not given expires, and the call is not run', async () => {
   const chat = await start('forgotten');
   expect(await chat.reply()).toBe('Nobody came.');
   expect(await resultsOf(chat)).toEqual([{ isError: true, text: 'This call was not approved in time; it was not run.' }]);
@@ -122,7 +122,7 @@ test('an approval that nobody gives expires, and the call is not run', async () 
   await chat.close();
 });
 
-test('what the policy denies is asked of nobody', async () => {
+test('what the policy denies needs no answer', async () => {
   const chat = await start('forbidden');
   expect(await chat.reply()).toBe('I may not.');
   expect(await resultsOf(chat)).toMatchObject([{ isError: true, text: expect.stringContaining('Denied by policy: rule 2') }]);

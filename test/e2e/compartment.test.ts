@@ -48,7 +48,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-test('a conversation calls a tool of a plugin that the worker fenced off', async () => {
+test('a conversation calls a tool of a plugin in an isolated process', async () => {
   const chat = await installation.longshore.start({ agent: 'counter', user: 'user-1', message: 'Count.' });
   expect(await chat.reply()).toBe('Counted.');
   expect(await resultsOf(chat)).toEqual([{ length: 4, process: 'undefined', ids: 'call_' }]);

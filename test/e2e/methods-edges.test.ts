@@ -133,7 +133,7 @@ test('JavaScript waits in mid-line over the death of its worker; what is approve
   await chat.close();
 }, 180_000);
 
-test('an approval that nobody gives in time is a rejected promise in JavaScript', async () => {
+test('an approval that is not given in time is a rejected promise in JavaScript', async () => {
   const chat = await start('expires');
   expect(await chat.reply()).toBe('Done.');
   expect(await linesOf(chat)).toEqual([['ToolError TOOL_DENIED This call was not approved in time; it was not run.']]);

@@ -125,7 +125,7 @@ test('JavaScript, TypeScript, programs of the shell and code called by code reac
   await chat.close();
 }, 180_000);
 
-test('an approval that nobody gives in time is an exception in the code', async () => {
+test('an approval that is not given in time is an exception in the code', async () => {
   const chat = await start('expires');
   expect(await chat.reply()).toBe('Done.');
   expect((await resultsOf(chat))[0]).toMatchObject({ stdout: 'This call was not approved in time; it was not run.\n' });

@@ -6,7 +6,7 @@ import { install, resultsOf, until, untilEvent, type Installation } from './supp
 const TIMEOUT_SECONDS = 8;
 const COMMAND = 'echo started; for i in 1 2 3 4; do sleep 0.5; done; echo ended';
 
-/** What the events have told of the standard output, in order; each byte once. */
+/** What the events contain of the standard output, in order; each byte once. */
 async function toldOutput({ store }: Installation, chat: Chat): Promise<string> {
   let told = '';
   for (const { type, data } of await store.events.read(chat.id, 0)) {
@@ -38,7 +38,7 @@ test('paused in mid-command for longer than its timeout and resumed, the command
   await chat.close();
 }, 300_000);
 
-test('a worker that is asked to stop lets go of the command, and the next one gets its result and the output that nobody saw', async () => {
+test('a worker that is asked to stop detaches from the command, and the next one gets its result and the output in between', async () => {
   await using installation = await install([
     { call: 'shell:run', with: { command: 'echo started; until [ -e go ]; do date +%s.%N; sleep 0.1; done; echo ended' }, expect: { exitCode: 0 } },
     { say: 'Finished.' },
@@ -47,7 +47,7 @@ test('a worker that is asked to stop lets go of the command, and the next one ge
   await first.ready;
   const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
   const { data } = await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('started'));
-  // The call is let go of at the start of the stop, and no worker is there to take it up before the next one is ready.
+  // The call is detached at the start of the stop, and no worker can take it over before the next one is ready.
   expect(await first.stop()).toBe(0);
   await installation.startWorker().ready;
   await until(async () => (await installation.store.toolCalls.get(data['callId'] as string))?.fence === 2, 'the next worker has the call');

@@ -60,7 +60,7 @@ test('the example agent notes, reads and draws with the example plugins', async 
   expect(JSON.stringify(sent.data)).toContain('image/png');
 });
 
-test('the example reader keeps its list with a class plugin, which is told of the goal that an operator sets', async () => {
+test('the example reader keeps its list with a class plugin, which receives the goal that an operator sets', async () => {
   const { longshore } = installation;
   await longshore.plugins.configure('reading-list', { goal: 1 });
   await until(async () => (await longshore.plugins.get('reading-list')).reports[0]?.configVersion === 1, 'the worker has the goal');

@@ -111,7 +111,7 @@ test('two workers that run one call at the same moment start its command once an
     const args = { ...call, agentId: 'racer', userId: 'user-1', tenantId: 'default', timeoutMs: 60_000, needsSandbox: true };
     const ends = await Promise.allSettled(execute(args));
     const losers = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
-    // Whoever is overtaken comes back later; one of the two always has the result.
+    // The attempt that is overtaken retries later; one of the two always has the result.
     for (const loser of losers) expect(loser).toMatchObject({ type: 'DETACHED', nonRetryable: false });
     expect(losers.length).toBeLessThan(2);
     const [first, second] = await Promise.all(execute(args));

@@ -32,7 +32,7 @@ test('a run missed while the server was down is caught up (unlike a scheduler in
     const at = new Date(dueMs).toISOString();
     const { id } = await schedules.create({ id: `late-${installation.name}`, agent: 'scripted', user: 'user-1', message: 'Begin.', at });
     await first.stop();
-    await until(async () => Date.now() > dueMs, 'the run is due, and nobody is there');
+    await until(async () => Date.now() > dueMs, 'the run is due while no server runs');
     const backAt = Date.now();
     const second = await startTemporal(options);
     ends.push(second.stop);

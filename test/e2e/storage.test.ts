@@ -99,7 +99,7 @@ async function removedLongAfter(chat: Chat): Promise<void> {
   expect(JSON.stringify(await installation.store.transcript.read(chat.id))).toContain('Done.');
 }
 
-test('arguments of more than a megabyte are refused, whoever gives them, and not stored', async () => {
+test('arguments of more than a megabyte are refused, from the model and from code, and not stored', async () => {
   const before = await tableBytes();
   const chat = await start('large');
   expect(await chat.reply()).toBe('Done.');

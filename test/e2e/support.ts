@@ -35,7 +35,7 @@ export interface Installation extends AsyncDisposable {
   name: string;
   longshore: Longshore;
   store: Store;
-  /** Of its workers; whoever runs with it uses this installation. */
+  /** Of its workers; a program that runs with it uses this installation. */
   environment: NodeJS.ProcessEnv;
   startWorker(): WorkerProcess;
   /** Names of its containers, whatever their state. */

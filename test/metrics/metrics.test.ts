@@ -95,7 +95,7 @@ test('checkpoints count with all that is below their directory, where it can be 
   }
 });
 
-test('attempts at tool calls are counted by tool and outcome; tools that nobody knows share one name', async () => {
+test('attempts at tool calls are counted by tool and outcome; unknown tools share one name', async () => {
   const metrics = createWorkerMetrics({ store: parts.store });
   const registry = { get: (tool: string) => (tool === 'shell:run' ? ({ id: tool } as never) : undefined) };
   const attempt = async (tool: string, end: Partial<ExecuteToolResult> | Error) => {

@@ -108,7 +108,7 @@ steps:
     await expect(ask(model, makeRequest([hello]))).rejects.toMatchObject({ code: 'MODEL_NOT_SUPPORTED', message: expect.stringContaining(problem) });
   });
 
-  test('a script that is not there is refused by name', async () => {
+  test('a missing script is refused by name', async () => {
     const model = makeModel(`scripted/${join(directory, 'missing.yaml')}`);
     await expect(ask(model, makeRequest([hello]))).rejects.toMatchObject({ code: 'MODEL_NOT_SUPPORTED', message: expect.stringContaining('missing.yaml') });
   });

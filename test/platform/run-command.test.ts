@@ -8,7 +8,7 @@ describe('running a program', () => {
     expect(lines.toSorted()).toEqual(['err', 'out']);
   });
 
-  test('a program that is not there is code 127, one that takes too long 124', async () => {
+  test('a missing program is code 127, one that takes too long 124', async () => {
     expect((await runCommand('no-such-program', [])).code).toBe(127);
     expect((await runCommand('sleep', ['60'], { timeoutMs: 20 })).code).toBe(124);
   });

@@ -63,7 +63,7 @@ test('notes are saved, listed, read and deleted', async () => {
   expect(await notes.call('read', { title: 'milk' })).toEqual({ content: [{ type: 'text', text: 'There is no note "milk".' }], isError: true });
 });
 
-test('a reading list keeps books, tells of the goal once it is reached, and takes another goal while it runs', async () => {
+test('a reading list keeps books, reports the goal once it is reached, and takes another goal while it runs', async () => {
   await using list = await open('reading-list', { config: { goal: 2 } });
   const book = { title: 'Moby-Dick', author: 'Herman Melville' };
   expect(await list.call('add', book)).toEqual(book);

@@ -97,7 +97,7 @@ async function failEverywhere(
 }
 
 describe('a refused openSandbox leaves nothing', () => {
-  test('where an option is not valid, or names what is not there', async () => {
+  test('where an option is not valid, or names something that does not exist', async () => {
     await refused(open({ cpus: 0 }), { code: 'INVALID_ARGUMENT' });
     await refused(open({ template: 'none' }), { code: 'TEMPLATE_NOT_FOUND' });
     await refused(open({ image: 'longshore-none:none' }), { code: 'IMAGE_NOT_FOUND' });

@@ -64,7 +64,7 @@ test('its handle has what users do with a sandbox, and not what only a worker do
   expect(names.filter((name) => ['answerMethod', 'holdMethod', 'concludeAt', 'callServer', 'runTool', 'serverMark', 'endServers'].includes(name))).toEqual([]);
 });
 
-test('one that was let go of is found again by its id, and its time begins anew', async () => {
+test('one that was released is found again by its id, and its time begins anew', async () => {
   const first = await open({ ttlMs: 100_000 });
   await first.writeFile('kept', 'yes');
   const before = (await store.sandboxes.get(first.sandboxId))?.expiresAt ?? '';
@@ -152,7 +152,7 @@ describe('a refused option', () => {
   });
 });
 
-test('environment, metadata and work directory hold for all that it does, and for whoever opens it again', async () => {
+test('environment, metadata and work directory hold for all that it does, and for callers that open it again', async () => {
   const first = await open({ env: { GREETING: 'hi', MORE: '1' }, metadata: { order: 7 }, workDirectory: 'in/work', diskMb: 100 });
   expect(await output(first, 'echo $GREETING $MORE; basename "$PWD"', { env: { MORE: '2' } })).toBe('hi 2\nwork');
   await first.release();

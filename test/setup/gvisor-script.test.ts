@@ -85,7 +85,7 @@ describe('the script that engines start gVisor by', () => {
     ['the checkpoint is not of Longshore', () => begun('mine')],
     ['a crash has left a second empty directory', () => Promise.all([begun('rest-5'), begun('rest-7')])],
     ['the container is described in another way', () => Promise.all([begun('rest-7'), writeFile(join(directory, 'bundle/config.json'), '{}')])],
-    ['the description is not there', () => Promise.all([begun('rest-7'), rm(join(directory, 'bundle/config.json'))])],
+    ['the description is missing', () => Promise.all([begun('rest-7'), rm(join(directory, 'bundle/config.json'))])],
   ])('leaves the pages where they are when %s', async (_what, arrange) => {
     await arrange();
     expect(await run(checkpoint(), WRITE)).toMatchObject({ code: 0, stderr: "gVisor's own words\n" });
@@ -127,7 +127,7 @@ describe('the script that engines start gVisor by', () => {
     expect(await readdir(pages)).toEqual(['pages.img']);
   });
 
-  test('leaves what somebody else restores from', async () => {
+  test('leaves what another caller restores from', async () => {
     const args = ['restore', `--image-path=${image}`, ID];
     expect(await run(args)).toMatchObject({ code: 0, calls: args });
     expect(await readdir(directory)).toContain('ctd-checkpoint1');

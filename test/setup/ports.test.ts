@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { freePort, isListening } from '../../src/setup/ports.ts';
 
 describe('ports', () => {
-  test('a free port is listened on only while somebody serves it', async () => {
+  test('a free port is in use only while a server listens on it', async () => {
     const port = await freePort();
     expect(await isListening(port)).toBe(false);
     const server = createServer();

@@ -3,7 +3,7 @@ import { openDatabase, type Database } from '../../src/store/database/database.t
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { silent } from './support.ts';
 
-/** Changes two rows, the second when somebody else has had the time to change it. */
+/** Changes two rows, the second after another caller has had the time to change it. */
 const SETUP = `create table counters (id int primary key, n int not null);
   insert into counters values (1, 0), (2, 0);
   create function add_to_both(first int, second int) returns void language plpgsql as $$ begin

@@ -175,7 +175,7 @@ describe('events with keys', () => {
     }
   });
 
-  test('many at once: each once, in numbers without gaps, and nobody fails', async () => {
+  test('many at once: each once, in numbers without gaps, and none fails', async () => {
     const id = await newConversation(store);
     const writers = Array.from({ length: 8 }, (_, writer) =>
       store.events.append(id, [note(`own ${writer}`), keyed('shared', 'k'), keyed('more', `k${writer % 2}`)]),

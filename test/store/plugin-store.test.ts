@@ -20,7 +20,7 @@ test('a value is created, updated, read and deleted', async () => {
   expect(await store.pluginStore.entry(shelf, 'a')).toBeUndefined();
 });
 
-test('a write over a version fails when somebody else has written, or deleted and written again', async () => {
+test('a write over a version fails when another caller has written, or deleted and written again', async () => {
   const shelf = newShelf();
   expect(await store.pluginStore.set(shelf, 'a', 1, { ifVersion: 7 })).toBe('conflict');
   expect(await store.pluginStore.set(shelf, 'a', 1, { ifVersion: 0 })).toBe('created');

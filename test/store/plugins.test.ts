@@ -37,7 +37,7 @@ test('of many workers that refuse a configuration one takes it back, and only wh
   expect(written).not.toHaveProperty('configProblem');
 });
 
-test('grants are added up, whoever grants at once, and exactly what is named is revoked', async () => {
+test('grants are added up, also those of callers at the same time, and exactly what is named is revoked', async () => {
   const hosts = Array.from({ length: 20 }, (_, index) => `h${index}.example`);
   await Promise.all(hosts.map((host) => store.plugins.grant('granted', { network: [host, 'Both.example'], env: ['A'] })));
   expect(await settingsOf('granted')).toMatchObject({ enabled: true, granted: { network: ['both.example', ...hosts].toSorted(), env: ['A'] } });

@@ -18,8 +18,8 @@ export function testInstallation(): string {
 export interface TestDatabase {
   url: string;
   /**
-   * Drops it. Fails when connections to it are still open, since whoever opened them forgot to close them, and when it tells of sandboxes, snapshots or
-   * blobs that nobody has ended.
+   * Drops it. Fails when connections to it are still open, because they should have been closed, and when it lists sandboxes, snapshots or
+   * blobs that were not ended.
    */
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { Store } from '../../src/store/store.ts';
 
 /**
  * Ends every sandbox and snapshot that the rows tell of, as the worker of its host would, and what is left of those that were torn. Nothing is removed
- * behind the back of the rows: what this leaves on the engine or in the database was forgotten by the product, and the census tells of it.
+ * behind the back of the rows: what this leaves on the engine or in the database was forgotten by the product, and the census reports it.
  */
 export async function endSandboxes(store: Pick<Store, 'sandboxes' | 'snapshots'>, workerOf: (hostId: string) => Sandboxes): Promise<void> {
   const snapshots = await store.snapshots.list({});

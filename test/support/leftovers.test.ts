@@ -28,7 +28,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** A sandbox that the row says has ended, another that it says has not, a snapshot and a blob; returns what is to be told of them. */
+/** A sandbox that the row says has ended, another that it says has not, a snapshot and a blob; returns what has to be reported about them. */
 async function writeRecords(url: string): Promise<string[]> {
   await using store = await openStore({ url, log: pino({ level: 'silent' }) });
   const place = { tenantId: 'tenant', hostId: 'host', options: {} };
@@ -70,7 +70,7 @@ test('whatever a run leaves behind is told by its kind and removed: on the engin
   expect(await takeLeftovers(census)).toEqual([]);
 });
 
-test('a database whose rows tell of sandboxes that nobody has ended is dropped, and fails its tests', async () => {
+test('a database with rows of sandboxes that were not ended is dropped, and fails its tests', async () => {
   const database = await createTestDatabase();
   const records = await writeRecords(database.url);
   await expect(database[Symbol.asyncDispose]()).rejects.toThrow(`the tests have ended, and there is still: ${records.join('; ')}`);

@@ -16,7 +16,7 @@ export interface Leftover {
   remove(): Promise<unknown>;
 }
 
-/** Where a run's things are looked for, and what belongs to nobody's run. */
+/** Where a run's things are looked for, and what belongs to no run. */
 export interface Census {
   run: string;
   /** Ids of other test runs that are going on. */
@@ -46,7 +46,7 @@ export async function removeLeftovers(run: string): Promise<void> {
 
 async function find({ run, otherRuns, checkpoints }: Omit<Census, 'settleMs'>): Promise<Leftover[]> {
   const alone = (await otherRuns()).length === 0;
-  // What carries no run's name is ours to complain about only when nobody else can have made it.
+  // What carries no run's name is reported only when no other run can have made it.
   const found = await findNamed((name) => name.startsWith(run) || (alone && name.startsWith('test-')), run);
   if (checkpoints) {
     const orphans = (await orphanCheckpoints(checkpoints.directory)).filter((path) => !checkpoints.before.includes(path));

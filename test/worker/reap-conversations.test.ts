@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(async () => stack[Symbol.asyncDispose]());
 
-/** Workflows by conversation; those not named are not there at all. */
+/** Workflows by conversation; those not named do not exist. */
 function setUp(statuses: Record<string, string>, more: { untouchedMs?: number; destroy?: () => Promise<void> } = {}) {
   const { store } = stack;
   const asked: string[] = [];
@@ -94,7 +94,7 @@ test('the sandbox of an agent that keeps it is stopped', async () => {
   expect(done).toEqual([`stopped ${sandboxId}`]);
 });
 
-test('a conversation whose sandbox cannot be let go of now stays open for the next round', async () => {
+test('a conversation whose sandbox cannot be released now stays open for the next round', async () => {
   const { id, sandboxId } = await withSandbox();
   const destroy = async () => Promise.reject(failure('SANDBOX_UNREACHABLE', { sandboxId, problem: 'it is on another host' }));
   expect(await setUp({ [id]: 'TERMINATED' }, { destroy }).reap()).toEqual([]);

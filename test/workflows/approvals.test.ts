@@ -99,7 +99,7 @@ test('a call runs with the arguments an operator gave it', async () => {
   expect(world.asked('shell:run')).toMatchObject([{ callId: call.callId, hash: 'edited' }]);
 });
 
-test('an approval that nobody answers expires, and the model is told', async () => {
+test('an approval without an answer expires, and the model is told', async () => {
   const call = asked();
   const world = await stage.start((world) => world.answers.push(asks(call), asks()), { approvalTimeoutMs: 100 });
   await world.untilAsked('finishTurn');
@@ -107,7 +107,7 @@ test('an approval that nobody answers expires, and the model is told', async () 
   expect(world.asked('settleCall')).toMatchObject([{ callId: call.callId, settlement: 'expired' }]);
 });
 
-test('an agent may let calls run that nobody answers for', async () => {
+test('an agent may let calls run when their approval is not answered', async () => {
   const call = asked();
   const world = await stage.start((world) => world.answers.push(asks(call), asks()), { approvalTimeoutMs: 100, approvalExpiry: 'allow' });
   await world.untilAsked('finishTurn');
@@ -116,7 +116,7 @@ test('an agent may let calls run that nobody answers for', async () => {
   expect(world.asked('shell:run')).toMatchObject([{ callId: call.callId }]);
 });
 
-test('an agent may pause over an approval that nobody answers; it waits on, and can be answered after the resume', async () => {
+test('an agent may pause over an approval without an answer; it continues to wait, and can be answered after the resume', async () => {
   const call = asked();
   const world = await stage.start((world) => world.answers.push(asks(call), asks()), { approvalTimeoutMs: 100, approvalExpiry: 'pause' });
   await world.untilState('paused');
@@ -128,7 +128,7 @@ test('an agent may pause over an approval that nobody answers; it waits on, and 
   expect(world.asked('shell:run')).toHaveLength(1);
 });
 
-test('an unattended conversation asks nobody and runs nothing but what reads and is allowed, whatever a worker proposes', async () => {
+test('an unattended conversation asks for no approval and runs only what reads and is allowed, whatever a worker proposes', async () => {
   const reads = toolCall({ decision: 'allow', readOnly: true });
   const [writes, asksToRead] = [toolCall({ decision: 'allow', readOnly: false }), asked({ readOnly: true })];
   const world = await stage.start((world) => world.answers.push(asks(reads, writes, asksToRead), asks()), { unattended: true });

@@ -72,7 +72,7 @@ test('cancelling the workflow cleans up as closing does', async () => {
   expect(world.saved?.state).toBe('closed');
 });
 
-test('a failure that nothing can mend still leaves no sandbox behind', async () => {
+test('a permanent failure still leaves no sandbox behind', async () => {
   const world = await stage.start((world) => world.broken.set('finishTurn', 'the conversation is unknown'));
   await expect(world.handle.result()).rejects.toThrow(WorkflowFailedError);
   expect(world.asked('destroySandbox')).toHaveLength(1);

@@ -30,7 +30,7 @@ test('a pause waits for the running step, and messages sent meanwhile wait for t
   expect(world.asked('freezeSandbox')).toEqual([]);
 });
 
-test('a pause now freezes the running command and lets go of it; resume attaches to the same call again', async () => {
+test('a pause now freezes the running command and detaches from it; resume attaches to the same call again', async () => {
   const call = toolCall();
   const world = await stage.start((world) => {
     world.answers.push(asks(call), asks());

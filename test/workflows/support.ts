@@ -78,7 +78,7 @@ export class World {
   }
 }
 
-/** A command in the world's sandbox; it runs on whoever watches, until the test or a kill ends it. */
+/** A command in the world's sandbox; it continues with or without a follower, until the test or a kill ends it. */
 export class Command {
   state: 'running' | 'ended' | 'killed' = 'running';
   attaches = 0;
@@ -100,7 +100,7 @@ export const followCommand: ToolScript = async ({ callId }, world) => {
   }
 };
 
-/** A tool whose code makes calls at its first attach and waits for all of them; told of none that is new, it says that it only waits. */
+/** A tool whose code makes calls at its first attach and waits for all of them; when no call is new, it says that it only waits. */
 export function suspendedBy(callId: string, methods: ProposedCall[]): ToolScript {
   let told = false;
   const done = new Set<string>();
@@ -208,7 +208,7 @@ export class Stage {
     return world;
   }
 
-  /** Starts a run of a schedule as Temporal does, or as somebody does by hand. */
+  /** Starts a run of a schedule as Temporal does, or as an operator does by hand. */
   runSchedule(input: unknown, due: Date | 'by hand' = new Date()): Promise<WorkflowHandle> {
     const typedSearchAttributes: SearchAttributePair[] =
       due === 'by hand'
@@ -283,7 +283,7 @@ Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } 
 export async function until(condition: () => Promise<boolean>, problem: () => string): Promise<void> {
   const deadline = Date.now() + 180_000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Waited in vain: ${problem()}`);
+    if (Date.now() > deadline) throw new Error(`Timed out: ${problem()}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

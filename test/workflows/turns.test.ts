@@ -131,7 +131,7 @@ test('what a call leaves unknown is told to the model, not run again', async () 
   expect(world.saved?.sandboxTier).toBe('lost');
 });
 
-test('a call that was let go of without a pause is attached again at once', async () => {
+test('a call that was detached without a pause is attached again at once', async () => {
   const call = toolCall();
   let attaches = 0;
   const world = await stage.start((world) => {

@@ -64,7 +64,7 @@ test('an operator wakes an idle conversation, and a turn that is ended takes the
   expect(world.asked('callModel')).toHaveLength(3);
 });
 
-test('a budget that ran out holds the turn of a note until somebody grants one', async () => {
+test('a budget that ran out holds the turn of a note until one is granted', async () => {
   const world = await stage.start(
     (world) => {
       world.answers.push(asks(toolCall({ kind: 'behavior' })));

@@ -19,7 +19,7 @@ test('a person is asked for a message only when no turn runs and none that was s
   expect(state.wanted()).toBe('message');
 });
 
-test('an approval comes before everything, in the order asked, until it is answered by anybody', () => {
+test('an approval comes before everything, in the order asked, until it is answered', () => {
   const state = createChatState();
   follow(state, ['turn.started'], ['tool.approval-requested', { callId: 'a', hash: '1' }], ['tool.approval-requested', { callId: 'b', hash: '2' }]);
   expect(state.wanted()).toBe('approval');

@@ -82,7 +82,7 @@ labels: { team: blue }
   }
 }, 300_000);
 
-test('commands, code and terminals run as any user that the template declares, at home in a directory of their own, and as nobody else', async () => {
+test('commands, code and terminals run as any user that the template declares, at home in a directory of their own, and as no other user', async () => {
   await write(`users: [database, { name: web, uid: 1500 }]
 setup: [{ run: 'pwd > ~/note; chmod 700 ~', user: database }]
 workDirectory: /home/user/site

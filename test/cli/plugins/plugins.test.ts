@@ -150,7 +150,7 @@ test('a running worker follows what is configured, disabled and enabled', async 
     err: expect.stringContaining('changed by another caller') as string,
   });
   expect(await line('disable', 'words')).toMatchObject({ code: 0, out: 'words is disabled; the workers apply it within seconds.\n' });
-  await until(async () => (await reported())?.health === 'disabled', 'the worker has let go of it');
+  await until(async () => (await reported())?.health === 'disabled', 'the worker has disabled it');
   expect(await line('enable', 'words')).toMatchObject({ code: 0 });
   await until(async () => (await reported())?.health === 'loaded', 'the worker has it again');
   await writeFile(join(directory, 'broken/index.ts'), (await readFile(join(directory, 'words/index.ts'), 'utf8')).replace("'words'", "'mended'"));

@@ -4,7 +4,7 @@ import { agentJsonSchema } from '../../../src/definitions/agents/agent-schema.ts
 
 const file = new URL('../../../schemas/agent.schema.json', import.meta.url);
 
-test('schemas/agent.schema.json is current (mend it with: npx tsx scripts/generate-schemas.ts)', async () => {
+test('schemas/agent.schema.json is current (repair it with: npx tsx scripts/generate-schemas.ts)', async () => {
   expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(agentJsonSchema());
 });
 

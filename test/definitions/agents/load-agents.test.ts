@@ -219,7 +219,7 @@ test('two files with one id are refused, naming both', async () => {
   await expect(loadAgents(directory)).rejects.toThrow('b.yml: id: "same" is also the id of a.yaml. Give one of them another id');
 });
 
-test('a directory that is not there is a problem of the configuration', async () => {
+test('a missing directory is a problem of the configuration', async () => {
   await expect(loadAgents(join(directory, 'none'))).rejects.toMatchObject({ code: 'CONFIG_INVALID', values: { name: 'LONGSHORE_AGENTS' } });
 });
 

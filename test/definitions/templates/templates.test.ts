@@ -30,7 +30,7 @@ const messageOf = (work: Promise<unknown>) =>
     (error: unknown) => (isFailure(error) ? `${error.code} ${error.message}` : String(error)),
   );
 
-test('what an agent does not say is as in its template, and what nobody says is as always', async () => {
+test('what an agent does not say is as in its template, and what neither says is the default', async () => {
   await write(
     'templates/small.yaml',
     'memoryMb: 300\npids: 50\nruntime: runc\nidle: { freeze: 5s, stop: 1h }\nlabels: { team: blue }\nmetadata: { tier: 1 }\n',
@@ -148,7 +148,7 @@ test('no text of a template can become an instruction of its Dockerfile', () => 
   expect(lines).toContain(`RUN ${JSON.stringify(['/bin/bash', '-euo', 'pipefail', '-c', run])}`);
 });
 
-test('schemas/template.schema.json is current (mend it with: npx tsx scripts/generate-schemas.ts), and accepts the shipped template', async () => {
+test('schemas/template.schema.json is current (repair it with: npx tsx scripts/generate-schemas.ts), and accepts the shipped template', async () => {
   const file = new URL('../../../schemas/template.schema.json', import.meta.url);
   expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(templateJsonSchema());
   const validate = new Ajv({ strict: false, logger: false }).compile(templateJsonSchema());

@@ -107,7 +107,7 @@ describe('what has to be asked', () => {
     expect(await once({ allowedTools: ['echo:again'] })).toMatchObject({ decision: 'ask' });
   });
 
-  test('is denied where nobody is there to answer', async () => {
+  test('is denied in an unattended conversation', async () => {
     const why =
       'no person can approve it in an unattended conversation (no rule of the agent matches; echo:once may change something, so it needs an approval)';
     expect(await once({ unattended: true, allowedTools: ['echo:once'] })).toMatchObject({ decision: 'deny', why });

@@ -5,7 +5,7 @@ const tools = [
   { id: '@acme/notes:add', pluginId: '@acme/notes' },
 ];
 
-test('rules and overrides for what is not there are told, those for servers left alone', () => {
+test('rules and overrides that match nothing are reported, except those for servers', () => {
   const policy = {
     mcp: { calendar: { url: 'http://localhost', headers: {}, timeoutMs: 1 } },
     approval: [

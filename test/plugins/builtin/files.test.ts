@@ -95,7 +95,7 @@ describe('files:edit', () => {
     await expect(shell('cat twice.txt')).resolves.toBe('xx\n');
   });
 
-  test('refuses a text that is not there, is there often, or differs in its line ends', async () => {
+  test('refuses a text that is missing, occurs several times, or differs in its line ends', async () => {
     await shell(`printf 'aa\\naa\\nb\\r\\nc\\n' > many.txt`);
     await expect(call('edit', { path: 'many.txt', oldText: 'zz', newText: '' })).resolves.toMatch(
       /^ERROR many\.txt: oldText is not in the file; it was not changed/,

@@ -97,7 +97,7 @@ describe('a background command', () => {
     await expect(call('kill', { execId })).resolves.toEqual({ execId, status: 'had already ended' });
   });
 
-  test('that nobody started is unknown', async () => {
+  test('that was never started is unknown', async () => {
     await expect(call('logs', { execId: 'nothing' })).rejects.toMatchObject({ code: 'EXEC_NOT_FOUND' });
     await expect(call('kill', { execId: 'nothing' })).rejects.toMatchObject({ code: 'EXEC_NOT_FOUND' });
   });

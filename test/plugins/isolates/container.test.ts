@@ -50,7 +50,7 @@ interface Attempt {
   callId?: string;
   /** An earlier attempt has begun the call. */
   again?: boolean;
-  /** Lets go of it, as a worker does that stops. */
+  /** Detaches from it, as a worker does that stops. */
   release?: AbortSignal;
 }
 

@@ -19,7 +19,7 @@ test('workers share one place for the program of plugins, so that one that is ki
   expect((await readFile(second.path, 'utf8')).length).toBeGreaterThan(0);
 });
 
-test('a place that somebody else may have written to is not used, and what is made instead is removed', async () => {
+test('a directory that another user may have written to is not used, and what is made instead is removed', async () => {
   const { path } = await writeGuestScript(directory);
   await chmod(path, 0o644);
   await writeFile(path, 'another');

@@ -119,7 +119,7 @@ describe('the five permissions', () => {
     later: `return [new Date(0).toISOString(), Math.max(1, 2), typeof setTimeout(() => 0, 1), new Date(0).toLocaleString()]`,
   };
 
-  test('what is not granted is not there, at module level neither', async () => {
+  test('what is not granted does not exist, at module level neither', async () => {
     const plugin = await bench.load('denied', sourceOf('denied', USES));
     expect(await problemOf(run(plugin, 'time'))).toMatch(/secure mode/i);
     expect(await problemOf(run(plugin, 'random'))).toMatch(/secure mode/i);

@@ -55,7 +55,7 @@ test('an answer ends the look, and between calls nothing is looked for', () => {
   expect(loop.isLooking()).toBe(false);
 });
 
-test('after a look in vain, and after a slow answer, it takes four prompt ones again', () => {
+test('after a poll without an answer, and after a slow answer, it takes four prompt ones again', () => {
   const loop = openLoop();
   const looksAtOnce = () => {
     loop.answers.asked();

@@ -31,7 +31,7 @@ const HOOKS = `async load({ config, env }: any) { configured = [config.size, env
 const stateful = (name: string) =>
   bench.load(name, sourceOf(name, STATE, { top: 'let calls = 0; let configured: unknown;' }).replace('definePlugin({', `definePlugin({ ${HOOKS}`));
 
-test('a plugin that nobody uses unloads and has no process; its tools stay listed, and the next call loads it again', async () => {
+test('an unused plugin unloads and has no process; its tools stay listed, and the next call loads it again', async () => {
   const before = (await childrenOf(process.pid)).length;
   const plugin = await stateful('sleeper');
   await plugin.load!(hostOf({ size: 1 }, { KEY: 'v' }));
@@ -100,7 +100,7 @@ test('a plugin with a call under way stays awake, while others fall asleep', asy
   await untilAsleep(busy);
 });
 
-test('the manager reports who sleeps, and stops without waking anybody', async () => {
+test('the manager reports which plugins sleep, and stops without waking any', async () => {
   await using managed = await openManagerBench(bench.isolates);
   const hooks = `load: async () => undefined, unload: async () => console.log('unloaded'),`;
   await managed.write('p/index.ts', sourceOf('managed', { run: 'return 1' }).replace('definePlugin({', `definePlugin({ ${hooks}`));

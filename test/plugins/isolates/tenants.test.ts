@@ -180,7 +180,7 @@ test('a call that waits for a process longer than it may take fails with what to
   expect([await one.outcome, await run(plugin, 'ping', {}, of('one'))]).toEqual(['held', 'pong']);
 });
 
-test('when nobody uses it, each process of a plugin ends, and the plugin sleeps', async () => {
+test('when it is not used, each process of a plugin ends, and the plugin sleeps', async () => {
   await using idle = await openWorkbench({ idleMs: 40, unresponsiveMs: 10_000 });
   const plugin = await load(idle, 'resting');
   const one = await holding(plugin, 'one');

@@ -73,7 +73,7 @@ test("CommonJS is taken in the worker's own process too", async () => {
   expect(plugins.map(({ id }) => id)).toEqual(names);
 });
 
-test('a package that is not there, is no plugin, or is no package tells what to do', async () => {
+test('the error of a missing package, one without a plugin, and a name that is no package says what to do', async () => {
   await write({ 'node_modules/plain/index.js': 'exports.tools = [];', 'weather/index.js': '', 'node_modules/bare/package.json': '{ "main": "gone.js" }' });
   const names = ['absent', 'weather', 'plugins/weather', 'plain', 'bare'];
   const { problems } = await loadPlugins(names, { directory, isolates });

@@ -69,7 +69,7 @@ afterAll(async () => {
   delete process.env['MATRIX_KEY'];
 });
 
-/** Functions in a fenced process. */
+/** Functions in an isolated process. */
 function fenced(): Record<Permission, string> {
   return {
     time: 'return typeof Date.now()',
@@ -96,7 +96,7 @@ function say(command: string): string {
   return `const { exitCode, stdout, stderr } = await context.sandbox.exec(\`${command}\`); return exitCode + ' ' + (stdout.text + stderr.text).trim();`;
 }
 
-/** The worker's own process asks nobody. */
+/** The worker's own process needs no permission. */
 function inWorker(): Record<Permission, string> {
   return {
     time: 'return typeof Date.now()',
@@ -122,7 +122,7 @@ function sourceOf(id: string, isolation: string, permissions: Permissions, bodie
     : `export default ${plugin};`;
 }
 
-/** Runs a tool with the context that an activity gives it, but for the network, where the outside is on this machine. */
+/** Runs a tool with the context that an activity gives it, except the network, where the outside is on this machine. */
 async function run(what: keyof Cell, isolation: string, toolId: string): Promise<string> {
   const tool = manager.registry.get(`${what}-${isolation}:${toolId}`);
   const handle = sandboxes[what];
@@ -140,7 +140,7 @@ async function run(what: keyof Cell, isolation: string, toolId: string): Promise
   return await new MockActivityEnvironment().run(execute);
 }
 
-/** What the functions of fenced tools may do: what the tool was granted. */
+/** What the functions of isolated tools may do: what the tool was granted. */
 const FENCED: Record<Permission, Cell> = {
   time: { granted: 'number', denied: 'secure mode Calling %SharedDate%.now() throws; the clock is there only while a tool with permissions.time runs' },
   network: { granted: 'hello from open.test', denied: 'fetch is not a function; the network is there only while a tool with permissions.network runs' },
@@ -167,7 +167,7 @@ const COMMANDS: Record<Permission, Cell> = {
   fs: { granted: '0 readable', denied: '' },
   random: { granted: '0 4', denied: '0 4' },
 };
-/** What runs in the worker may do all that the worker may: whoever names a plugin in LONGSHORE_HOST_PLUGINS grants it everything. */
+/** What runs in the worker may do all that the worker may: to name a plugin in LONGSHORE_HOST_PLUGINS is to grant it everything. */
 const HOST: Record<Permission, Cell> = {
   time: { granted: 'number', denied: 'number' },
   network: { granted: 'hello from 127.0.0.1', denied: 'hello from 127.0.0.1' },
@@ -193,7 +193,7 @@ test("a tool in the sandbox has the network that it was granted through its cont
   expect(await run('denied', 'container', 'asked-network')).toBe(`Request to "${url}" refused: this tool has no permission for the network`);
 });
 
-test('plugins that run in the worker are told of when they are loaded', () => {
+test('plugins that run in the worker are logged when they are loaded', () => {
   expect(bench.logged.filter((line) => line.includes('LONGSHORE_HOST_PLUGINS'))).toEqual(
     Array(2).fill("a plugin runs in the worker's own process, as LONGSHORE_HOST_PLUGINS says"),
   );

@@ -110,7 +110,7 @@ describe('what may be called in a conversation', () => {
     await expect(promptTexts({ registry, conversation, onProblem }, tools)).resolves.toEqual(['Weather is in Celsius.']);
   });
 
-  test('is without anybody to ask only what reads and needs no approval', async () => {
+  test('is in an unattended conversation only what reads and needs no approval', async () => {
     expect((await ask(true)).map(({ id }) => id)).toEqual(['notes:list', 'weather:lookup', 'tools:search']);
   });
 });

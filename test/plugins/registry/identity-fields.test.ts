@@ -61,7 +61,7 @@ test('a model is not shown the fields that say for whom a tool works', () => {
   expect(tool.parameters['required']).toEqual(['text']);
 });
 
-test('what a model sends for them is dropped before the call is judged, hashed and shown to anybody', async () => {
+test('what a model sends for them is dropped before the call is judged, hashed and shown', async () => {
   const forged = await judge('notes:remind', { text: 'x', user_id: 'somebody else', stream_id: 'conv_2' });
   expect(forged.refusals).toEqual([]);
   expect(forged.proposed[0]).toMatchObject({ decision: 'ask', arguments: { text: 'x' } });

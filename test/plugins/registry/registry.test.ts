@@ -122,7 +122,7 @@ test('a plugin that has made other tools of itself is registered with them, one 
   expect(second.get('weather:lookup')).toBe(first.get('weather:lookup'));
 });
 
-test('what was compiled of the schemas of plugins goes with them, but for the newest, while their registrar lives on', async () => {
+test('what was compiled of the schemas of plugins goes with them, except the newest, while their registrar lives on', async () => {
   const register = createRegistrar();
   const registerOne = (id: string): WeakRef<object> => {
     const properties = { city: { type: 'string' } };

@@ -132,7 +132,7 @@ describe.each(BACKENDS)('%s', (_name, open) => {
       expect(await handle.readFile(at('text'), { encoding: 'auto' })).toBe(text.replace('\uFEFF', ''));
     });
 
-    test('that are not there are undefined, false, or an error', async () => {
+    test('that do not exist are undefined, false, or an error', async () => {
       expect(await handle.fileInfo(at('none'))).toBeUndefined();
       expect(await handle.fileExists(at('none'))).toBe(false);
       expect(await handle.fileExists(home)).toBe(true);
@@ -271,7 +271,7 @@ describe.each(BACKENDS)('%s', (_name, open) => {
         until(async () => seen.some((event) => event.type === type && event.path === at(path)), `${path} is ${type}`);
       await shell('mkdir sub; echo 1 > sub/file');
       await told('created', 'sub');
-      // What comes and goes in a new directory before it can be watched is nobody's to tell.
+      // What comes and goes in a new directory before it can be watched cannot be reported.
       await told('created', 'sub/file');
       await shell('echo 2 >> sub/file');
       await told('changed', 'sub/file');
@@ -309,7 +309,7 @@ describe.each(BACKENDS)('%s', (_name, open) => {
       expect(await pty.ended).toEqual({ status: 'exited', exitCode: 4 });
     });
 
-    test('lives on when it is let go of, and goes on where it was left', async () => {
+    test('lives on when it is detached, and continues where it was left', async () => {
       const first = new Screen();
       const pty: Pty = await handle.openPty({ command: 'echo one; read line; echo two; read line', onData: first.take });
       await first.shows(/one\r\n/);

@@ -40,7 +40,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     expect(restarted).toEqual([]);
   });
 
-  test('the same request twice is one, whoever asks for it; another has to be another', async () => {
+  test('the same request twice is one, also from another worker; a different one needs another id', async () => {
     const one = serverOf('one');
     const letGo = new AbortController();
     const onProgress = () => letGo.abort();
@@ -99,7 +99,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     await until(async () => (await handle.serverMark('growing')) !== marks[2], 'the new life has left its mark');
   });
 
-  test('servers are ended with what they have started, and whoever starts them again learns of it', async () => {
+  test('servers are ended with what they have started, and the next caller that starts them learns of it', async () => {
     const [kept, ended] = [serverOf('one'), serverOf('growing')];
     await Promise.all([call(kept, 'count'), call(ended, 'count')]);
     expect(await handle.endServers(['one', 'slow', 'dying', 'changed', 'unknown'])).toEqual(['growing']);

@@ -55,7 +55,7 @@ describe.each(BACKENDS)('code of tools in sandboxes of %s', (_name, open) => {
     ]);
   });
 
-  test('the same call twice is one, whoever asks for it and whatever they give', async () => {
+  test('the same call twice is one, also from another worker or with other arguments', async () => {
     const letGo = new AbortController();
     const waits = `${append('begun')} while (!fs.existsSync('go-on')) await new Promise((resolve) => setTimeout(resolve, 20)); ${append('ended')} ${done('1')}`;
     const first = run(waits, { execId: 'call_twice-1', signal: letGo.signal });
@@ -68,7 +68,7 @@ describe.each(BACKENDS)('code of tools in sandboxes of %s', (_name, open) => {
     expect(await log()).toBe('begun\nended\n');
   });
 
-  test('what it asks has a number and is answered; a question that a worker was told of is told to the next as repeated', async () => {
+  test('what it asks has a number and is answered; a question that a worker has received is sent to the next one as repeated', async () => {
     const asked: [number, boolean, object][] = [];
     const letGo = new AbortController();
     const asks = `const first = await line.ask('one', [1]); const second = await line.ask('two', []).catch((error) => error.message); ${done('[first, second]')}`;

@@ -37,7 +37,7 @@ test('what a guest wrote for a host is made fit for a log', async () => {
   expect(told[0]?.decisions[0]?.host).toMatch(/^a\uFFFD\uFFFD\[31mb{248}$/);
 });
 
-test('nothing is told of nothing', async () => {
+test('without decisions nothing is reported', async () => {
   const { told, decisions } = gather();
   await decisions.close();
   expect(told).toEqual([]);

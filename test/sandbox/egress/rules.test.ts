@@ -21,7 +21,7 @@ test.each(['a\0.test', 'a.test.', '0x7f.1', '127.1', '017700000001', '2130706433
     expect(parseTarget(host, 80)).toHaveProperty('refusal');
   },
 );
-test('a host without a port has none of its own accord', () => {
+test('a host without a port gets no port', () => {
   expect(parseTarget('a.test')).toEqual({ refusal: 'this is not a host with a port' });
 });
 

@@ -50,7 +50,7 @@ async function curl(rest: string): Promise<string> {
   return stdout.text + stderr.text;
 }
 
-test('hosts on the list answer over http and through tunnels that nobody opens', async () => {
+test('hosts on the list answer over http and through tunnels that are not decrypted', async () => {
   expect(await curl(`http://open.test:${http}/hello`)).toBe('hello from open.test');
   expect(await curl(`http://a.wild.test:${http}/`)).toBe('hello from a.wild.test');
   const encrypted = await curl(`--verbose --insecure https://open.test:${https}/`);

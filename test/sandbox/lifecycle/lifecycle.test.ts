@@ -179,7 +179,7 @@ describe('stopping', () => {
       await handle.start('sleep 1000', { execId: 'call_background', timeoutMs: 0 });
       await handle.runCode('n = 1', { execId: 'call_code', language: 'python', contextId: 'one' });
       await stop();
-      // Whoever holds a handle wakes what we have stopped, without being told; a dead container is opened anew.
+      // The owner of a handle wakes a stopped sandbox without knowing it; a dead container needs a new open.
       const awake = who === 'by us' ? handle : (await parts.sandboxes.open(owner, {})).handle;
       expect(await awake.execs()).toMatchObject([
         { execId: 'call_background', state: 'lost' },

@@ -6,7 +6,7 @@ import { certifyHost, createAuthority } from '../../../src/sandbox/egress/certif
 
 /** Hosts of a small internet on this machine's loopback. */
 export interface Outside extends AsyncDisposable {
-  ports: { http: number; https: number; /** Nobody listens there. */ other: number };
+  ports: { http: number; https: number; /** Without a listener. */ other: number };
   /** The certificate that vouches for the hosts. */
   ca: string;
   /** What was asked, newest last. */

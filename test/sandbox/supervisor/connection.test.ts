@@ -101,7 +101,7 @@ describe('letting go', () => {
     expect((await supervisor.handle.attach('kept')).stdout.text).toBe('done\n');
   });
 
-  test('a closed connection lets go of its followers', async () => {
+  test('a closed connection detaches its followers', async () => {
     await using supervisor = await LocalSupervisor.start();
     const ended = supervisor.handle.run('sleep 1000', { execId: 'left' });
     await until(async () => (await supervisor.connection.list()).length === 1);
@@ -183,7 +183,7 @@ describe('a supervisor that cannot be trusted', () => {
     ['a field of the wrong type', (channel) => [json(FRAMES.end, channel, { exit: { ...exit, exitCode: '0' }, stdout: text, stderr: text })]],
     ['an unknown type of frame', (channel) => [encodeFrame(99, channel, '')]],
     ['a channel that was never opened', () => [encodeFrame(FRAMES.data, 4000, 'x')]],
-    ['data that nobody asked for, beyond the window', (channel) => Array.from({ length: 6 }, () => encodeFrame(FRAMES.data, channel, Buffer.alloc(60_000)))],
+    ['data without a request, beyond the window', (channel) => Array.from({ length: 6 }, () => encodeFrame(FRAMES.data, channel, Buffer.alloc(60_000)))],
     ['an unknown failure', (channel) => [json(FRAMES.error, channel, { code: 'HACKED', problem: 'x' })]],
   ];
   test.each(breaches)('%s closes the connection for good', async (_what, answer) => {

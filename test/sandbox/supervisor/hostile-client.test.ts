@@ -101,7 +101,7 @@ test('data is written as it comes, also in the middle of its frame, and frames a
   expect(readFileSync(join(supervisor.home, 'cut')).equals(bytes)).toBe(true);
 });
 
-test('a connection cut in the middle of a frame harms nobody', async () => {
+test('a connection cut in the middle of a frame harms no other client', async () => {
   socket.write(encodeFrame(FRAMES.request, 1, start({})).subarray(0, 20));
   socket.destroy();
   expect((await supervisor.handle.run('echo fine')).stdout.text).toBe('fine\n');

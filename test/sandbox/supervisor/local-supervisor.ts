@@ -20,7 +20,7 @@ export const silentLog = pino({ level: 'silent' });
 export class LocalSupervisor implements AsyncDisposable {
   readonly directory: string;
   readonly home: string;
-  /** Nobody else's, so that neither `kill -1` nor a limit on processes reaches beyond this supervisor. */
+  /** A user of no other process, so that neither `kill -1` nor a limit on processes reaches beyond this supervisor. */
   readonly guest = 60_000 + randomInt(5000);
   readonly socket: string;
   readonly sandboxId = 'sbx_local';

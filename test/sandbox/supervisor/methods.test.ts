@@ -53,7 +53,7 @@ except TypeError as error:
   expect(calls).toEqual([]);
 });
 
-test('a call without an answer is told again to whoever attaches, under its number, and only the first answer counts', async () => {
+test('a call without an answer is sent again to each worker that attaches, under its number, and only the first answer counts', async () => {
   const first = serve(() => undefined);
   const letGo = new AbortController();
   const execId = 'told-again';
@@ -232,7 +232,7 @@ describe('a guest that does not keep to the rules', () => {
     guest.close();
   });
 
-  test('with a giant frame is told that it is too large, and nobody else feels it', async () => {
+  test('with a giant frame is refused as too large, and no other client is affected', async () => {
     const { onMethodCall, calls } = serve(echo);
     const code = `
 from longshore import tools, ToolError

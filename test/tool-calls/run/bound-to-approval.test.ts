@@ -58,7 +58,7 @@ test('a call that was approved does not run with another version of its plugin, 
   expect(call.typesOf()).toEqual(['tool.finished']);
 });
 
-test('the version that was asked about runs, a call that nobody was asked about runs with any, and one that has begun goes on with any', async () => {
+test('the version that was asked about runs, a call that needed no approval runs with any, and one that has begun goes on with any', async () => {
   const same = await asked('1');
   const unasked = await asked('2');
   const begun = await asked('2');

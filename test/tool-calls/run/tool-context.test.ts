@@ -64,7 +64,7 @@ describe('what a tool says before it has its result', () => {
     expect(call.signals).toEqual([wish, wish]);
   });
 
-  test('wakes nobody where the conversation is over', async () => {
+  test('wakes nothing when the conversation is closed', async () => {
     const call = setUpCall({
       async execute(_input, { note }) {
         await note('It rains.', { wake: true });

@@ -72,7 +72,7 @@ describe('the life of a plugin', () => {
     expect(bench.logged.join()).toContain('Search plugin unloaded');
   });
 
-  test('outside of a call there is nobody to speak to, and ctx says so', async () => {
+  test('outside of a call there is no user to send to, and ctx says so', async () => {
     await write('early', `async onLoad() { await this.ctx.send.text('hello'); }`);
     await household.open(['./early']);
     expect(household.states.written.get('./early')?.error).toBe(

@@ -74,7 +74,7 @@ describe('a server on the host', () => {
     expect(variables).not.toContain('TEMPORAL_ADDRESS');
   });
 
-  test('each of its tools has its own time limit, and a server that lacks one of those named is told of', async () => {
+  test('each of its tools has its own time limit, and a named tool that its server lacks is reported', async () => {
     const limits = { toolTimeoutsMs: { slow: 90_000, swift: 1 } };
     await using other = await openBench(fixtureProgram(limits));
     expect(other.plugin().tools.map(({ id, timeoutMs }) => (id === 'slow' ? timeoutMs === 90_000 : timeoutMs === 10_000))).not.toContain(false);
@@ -134,7 +134,7 @@ test('a server that is disabled is ended as soon as its call under way is throug
   expect(await call(bench, 'count')).toBe('2');
 });
 
-test('a server that does not heed the end of its stdin ends all the same, also behind a launcher', async () => {
+test('a server that ignores the end of its stdin is ended too, also behind a launcher', async () => {
   const deaf = `process.stdin.removeAllListeners('end'); setInterval(() => undefined, 1000);
     on('tools/call', ({ id }) => reply(id, { content: [{ type: 'text', text: String(process.pid) }] }));`;
   const { command, args, ...rest } = hostileProgram(deaf);
@@ -142,7 +142,7 @@ test('a server that does not heed the end of its stdin ends all the same, also b
   const pid = Number(await call(bench, 'go'));
   process.kill(pid, 0);
   await bench[Symbol.asyncDispose]();
-  // Its parent has gone before it, and somebody else takes note of its end.
+  // Its parent has ended before it, so another process reaps it.
   await until(async () => !isAlive(pid), 'it is gone');
 });
 
@@ -175,7 +175,7 @@ describe('a server behind HTTP', () => {
     await expect(call(bench, 'count')).rejects.toThrow('it answers with HTTP 401: no such key');
   });
 
-  test('that breaks off a call is spoken with anew, and nobody knows what became of the call', async () => {
+  test('that breaks off a call gets a new session, and the call is unknown', async () => {
     await using served = await serveFixture();
     await using bench = await openBench({ url: served.url, headers: {}, timeoutMs: LONG_MS });
     await expect(call(bench, 'slow', { ms: LONG_MS }, { heartbeat: () => served.cut() })).rejects.toThrow(

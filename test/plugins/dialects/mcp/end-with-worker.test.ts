@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { until } from '../../../sandbox/lifecycle/support.ts';
 
 const SOURCE = new URL('../../../../src/plugins/dialects/mcp/end-with-worker.ts', import.meta.url);
-/** Starts a program that heeds nothing, has its group watched, tells its id, and is there until it is killed. */
+/** Starts a program that ignores signals, has its group watched, prints its id, and runs until it is killed. */
 const WORKER = `
   import { spawn } from 'node:child_process';
   import { endWithWorker } from '${SOURCE.href}';

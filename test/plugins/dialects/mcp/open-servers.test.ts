@@ -45,7 +45,7 @@ test('agents share a server that they describe in the same way; another one of i
   ]);
 });
 
-test('an agent may name tools of a server that is not there yet, and has them when they come', async () => {
+test('an agent may name tools of a server that does not run yet, and has them when they come', async () => {
   const made = (tools: Plugin['tools']) => definePlugin({ id: 'a', dialect: 'mcp', tools });
   const agent = { id: 'one', plugins: [], mcp: { a: gone }, tools: ['a:*'] };
   expect(createRegistry([made([])]).forAgent(agent)).toEqual([]);

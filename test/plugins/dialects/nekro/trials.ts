@@ -4,7 +4,7 @@ import { openWorkbench } from '../../isolates/support.ts';
 
 const FIXTURE = new URL('../../../e2e/fixtures/harbour/index.ts', import.meta.url);
 
-/** Plugins in the style of Nekro, in fenced processes as a worker has them. */
+/** Plugins in the style of Nekro, in isolated processes as a worker has them. */
 export interface Trials extends AsyncDisposable {
   /** The plugin that the end-to-end tests use, too. */
   harbour: Plugin;

@@ -88,7 +88,7 @@ describe('annotations', () => {
     expect(await Promise.all(summaries)).toEqual(['The clock', 'Change', 'Oslo']);
   });
 
-  test('readOnlyHint is required, and tools that only read and need no approval are those of conversations without anybody to ask', async () => {
+  test('readOnlyHint is required, and tools that only read and need no approval are those of unattended conversations', async () => {
     const unsaid = entryOf({ silent: 'return 1' }).replace('readOnlyHint: true', 'title: "x"');
     expect(await problemOf(loadPandoraFrom(bench, 'unsaid', { 'index.ts': unsaid }))).toContain(
       'tool "silent" does not say in annotations.readOnlyHint whether it only reads',
@@ -99,12 +99,12 @@ describe('annotations', () => {
     expect(tools.map(({ id }) => id)).toEqual(['globals', 'search', 'weather'].map((id) => `@pandorakit/weather:${id}`));
   });
 
-  test('destructiveHint has a person asked; hints decide where neither the manifest nor anybody else does', async () => {
+  test('destructiveHint asks for an approval; hints decide where neither the manifest nor a rule does', async () => {
     expect((await judged('change'))?.why).toBe('no rule of the agent matches; @pandorakit/weather:change may destroy something, so it needs an approval');
     expect((await judged('weather', { city: 'Oslo' }))?.why).toBe('no rule of the agent matches; @pandorakit/weather:weather only reads, so it is allowed');
   });
 
-  test('idempotentHint lets a call be repeated whose end nobody saw; without it nothing that writes is', async () => {
+  test('idempotentHint lets a call with an unknown end be repeated; without it no call that writes is repeated', async () => {
     const hints = (id: string, more: string) =>
       `{ id: '${id}', name: 'n', description: 'd', annotations: { readOnlyHint: false, ${more} }, execute: async () => 1 }`;
     const writes = await loadPandoraFrom(bench, 'writes', {

@@ -90,7 +90,7 @@ test('does not load a plugin for other versions of Pandora', async () => {
   );
 });
 
-test('what is no JSON, and an entry that is not there, are problems of this plugin', async () => {
+test('a file that is not JSON and a missing entry are problems of this plugin', async () => {
   await writeFile(join(directory, 'pandora.manifest.json'), '{');
   expect(await problemOf(loadFixture('', undefined, { directory }))).toMatch(/pandora\.manifest\.json cannot be read as JSON/);
   await writeFile(join(directory, 'pandora.manifest.json'), JSON.stringify(good));

@@ -126,7 +126,7 @@ describe('reference', () => {
     expect(await problemOf(run(plugin, 'change'))).toBe('@pandorakit/weather:change failed: it took longer than 300 ms and was aborted');
   });
 
-  test('sandbox and permissions are those of the manifest, and a tool that sets them is told of', () => {
+  test('sandbox and permissions are those of the manifest, and a tool that sets them is reported', () => {
     expect(toolOf('globals')).toMatchObject({ isolation: 'compartment', permissions: { network: ['api.openweathermap.org'] } });
     expect(toolOf('globals').permissions.time).toBeUndefined();
     expect(texts()).toContain('warning: Tool "globals" declares a sandbox or permissions of its own; they are ignored, and the manifest is used.');

@@ -74,7 +74,7 @@ test('behind the fence there is no file, no network, no environment, no other pr
   expect(plugin['got']).not.toEqual(expect.arrayContaining(['read']));
 });
 
-describe('what a process says for which nobody asked gets nothing', () => {
+describe('messages of a process without a request get no answer', () => {
   const caller = { context: contextOf('conv-1'), permissions: {} };
   const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'conv-1', grants: GRANTS, args: [], timeoutMs: 10_000, caller };
   /** Asks for all of it in the name of the first call and answers that with the refusals, in the order of the questions. */

@@ -87,7 +87,7 @@ test('the files of a sandbox are copied as they are, whatever their names', asyn
   }
 });
 
-test('a checkpoint is refused whose pages are a link of unknown origin, or are not there', async () => {
+test('a checkpoint is refused whose pages are a link of unknown origin, or are missing', async () => {
   const archived = join(directory, 'archived');
   await mkdir(archived);
   await symlink('/etc/shadow', join(archived, 'pages.img'));

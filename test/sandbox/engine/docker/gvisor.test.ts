@@ -88,7 +88,7 @@ describeWithGvisor('a sandbox in gVisor', () => {
     expect(await pty.ended).toMatchObject({ status: 'exited', exitCode: 0 });
     expect(shown).toContain('got hello');
     await handle.writeFile('/home/user/after', '');
-    await until(async () => seen.some((line) => line.endsWith('after') || line.startsWith('overflow')), 'the watch tells of something');
+    await until(async () => seen.some((line) => line.endsWith('after') || line.startsWith('overflow')), 'the watch reports something');
     watch.close();
     await watching;
   });

@@ -16,7 +16,7 @@ async function opened() {
   return { sandboxId: owner.sandboxId, containerName: parts.containerName(owner.sandboxId) };
 }
 
-/** The rows, counting how often somebody looked whether the way is free. */
+/** The rows, counting how often they are read. */
 function counted(): { rows: Store['sandboxes']; looks: () => number } {
   let looks = 0;
   const rows = parts.store.sandboxes;
@@ -24,7 +24,7 @@ function counted(): { rows: Store['sandboxes']; looks: () => number } {
 }
 
 describe('a new stream to a supervisor', () => {
-  test('waits for a sandbox that is frozen on purpose, without thawing it, until somebody wakes it', async () => {
+  test('waits for a sandbox that is frozen on purpose, without thawing it, until it is woken', async () => {
     const target = await opened();
     await parts.sandboxes.freeze(target.sandboxId);
     const watched = counted();

@@ -95,7 +95,7 @@ describe('an archived sandbox', () => {
     await parts.sandboxes.destroy(owner.sandboxId);
   });
 
-  test('that somebody wakes while it is packed stays here, and its blob goes', async () => {
+  test('that is woken while it is packed stays here, and its blob goes', async () => {
     const owner = parts.newOwner();
     const { handle } = await parts.sandboxes.open(owner, {});
     await handle.writeFile('/home/user/kept', 'yes');

@@ -8,7 +8,7 @@ afterAll(async () => parts[Symbol.asyncDispose]());
 
 const isPaused = async (sandboxId: string) => (await parts.docker.getContainer(parts.containerName(sandboxId)).inspect()).State.Paused;
 
-/** A command in the midst of its work; it goes on for `seconds`, whoever is frozen meanwhile. */
+/** A running command; it continues for `seconds`, also when the sandbox is frozen meanwhile. */
 async function busy(options: { worker?: TestSandboxes['sandboxes'] } = {}) {
   const owner = parts.newOwner();
   const { handle } = await (options.worker ?? parts.sandboxes).open(owner, {});
@@ -19,7 +19,7 @@ async function busy(options: { worker?: TestSandboxes['sandboxes'] } = {}) {
 }
 
 describe('an idle freeze', () => {
-  test('is held off by a command that somebody waits for in this process, and says so', async () => {
+  test('is held off by a command that a caller in this process waits for, and says so', async () => {
     const { sandboxId, handle, running } = await busy();
     expect(await parts.sandboxes.freeze(sandboxId)).toBe('running');
     expect(await isPaused(sandboxId)).toBe(false);
@@ -37,7 +37,7 @@ describe('an idle freeze', () => {
     expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
   });
 
-  test('is not held off by a watch or by a command that nobody follows', async () => {
+  test('is not held off by a watch or by a command without a follower', async () => {
     const owner = parts.newOwner();
     const { handle } = await parts.sandboxes.open(owner, {});
     await handle.start('sleep 1000', { timeoutMs: 0 });
@@ -52,7 +52,7 @@ describe('an idle freeze', () => {
   });
 });
 
-test('a pause stops what runs until something wakes the sandbox, whoever waits for it', async () => {
+test('a pause stops what runs until something wakes the sandbox, even if a caller waits for it', async () => {
   const { sandboxId, handle, running } = await busy();
   const other = parts.another();
   expect(await other.freeze(sandboxId, { mode: 'pause' })).toBe('frozen');

@@ -185,7 +185,7 @@ describeWithGvisor('hibernating', () => {
     expect(await output(handle, 'cat kept')).toBe('yes');
   });
 
-  test('destroying it removes everything, and the reaper the holder that nobody needs', async () => {
+  test('destroying it removes everything, and the reaper removes the unused holder', async () => {
     await using own = await createTestSandboxes();
     const owner = own.newOwner();
     await own.sandboxes.open(owner, GVISOR);

@@ -8,7 +8,7 @@ import { createTestSandboxes, describeWithGvisor, output, type TestSandboxes } f
 const IMAGE = process.env['LONGSHORE_TEST_IMAGE'] ?? 'longshore-sandbox:latest';
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
 
-/** As in a worker in which somebody waits for the sandbox to wake: it is asked over a stream of its own. */
+/** As in a worker with a caller that waits for the sandbox to wake: the sandbox is asked over a stream of its own. */
 const connections = { greet: () => undefined };
 
 let parts: TestSandboxes;

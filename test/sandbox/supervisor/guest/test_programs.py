@@ -29,7 +29,7 @@ for line in sys.stdin:
 
 
 def evaluate(worker: Worker, exec_id: str, code: str, **fields: Any) -> list[dict[str, Any]]:
-    """What the interpreter told of a piece of code."""
+    """What the interpreter reported about a piece of code."""
     worker.start(exec_id, stdin='open', **fields)
     worker.give(exec_id, json.dumps({'code': code, 'cwd': None, 'env': {}}).encode() + b'\n')
     end, output = worker.follow(exec_id)

@@ -63,7 +63,7 @@ class Storage:
         self.count['inodes'] += inodes
 
     def take(self, used: int, inodes: int = 0) -> None:
-        """Somebody takes this much of the disk."""
+        """Another program uses this much of the disk."""
         self.free = (self.free[0] - used, self.free[1] - inodes)
 
     def look(self) -> list[str]:
@@ -170,7 +170,7 @@ def test_growth_that_no_file_accounts_for_ends_what_may_hide_files(storage: Stor
     assert not storage.guard.is_over
 
 
-def test_growth_that_no_file_accounts_for_is_somebody_elses_where_nothing_can_hide(storage: Storage) -> None:
+def test_growth_that_no_file_accounts_for_is_of_another_sandbox_where_nothing_can_hide(storage: Storage) -> None:
     storage.look()
     for _ in range(3):
         storage.take(LIMIT // 2 + 1)
