@@ -1,4 +1,5 @@
 import { readYaml } from '../../src/common/yaml-document.ts';
+import { cpuMs } from '../support/cpu-time.ts';
 
 const blocks = Array.from({ length: 300 }, (_, index) => `${' '.repeat(index)}a:`).join('\n');
 
@@ -18,18 +19,18 @@ test.each([
   ['a long text', 'a: ' + 'x'.repeat(1_000_000), { syntax: 'it has 1000003 characters, and 1000000 are read at most' }],
   ['a repeated key', 'a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n', { syntax: 'Map keys must be unique at line 5, column 3', line: 5 }],
 ])('a text that would hold up or end the process is a problem: %s', (_, text, problem) => {
-  const since = performance.now();
+  const since = cpuMs();
   const { cause: _cause, ...found } = readYaml(text) as { cause?: unknown };
   expect(found).toEqual(problem);
-  expect(performance.now() - since).toBeLessThan(8_000);
+  expect(cpuMs() - since).toBeLessThan(8_000);
 });
 
 test('files as people write them are read, however many keys they have', () => {
   const nested = `${'['.repeat(90)}1${']'.repeat(90)}`;
-  const since = performance.now();
+  const since = cpuMs();
   const many = Array.from({ length: 40_000 }, (_, at) => `k${at}: ${at}`).join('\n');
   expect(Object.keys((readYaml(many) as { value: object }).value)).toHaveLength(40_000);
-  expect(performance.now() - since).toBeLessThan(8_000);
+  expect(cpuMs() - since).toBeLessThan(8_000);
   expect(readYaml(`a: &x {b: 1}\nc: *x\nd: ${nested}`)).toMatchObject({ value: { a: { b: 1 }, c: { b: 1 } } });
   expect(readYaml('')).toMatchObject({ value: null });
 });

@@ -4,6 +4,7 @@ import { summaryLine } from '../../src/contracts/markdown.ts';
 import { operatorText } from '../../src/contracts/operator-text.ts';
 import { openConversation } from '../../src/workflows/state/conversation-state.ts';
 import { checkAnswer, refusal } from '../../src/workflows/validate.ts';
+import { cpuMs } from '../support/cpu-time.ts';
 
 const HOSTILE: [string, string][] = [
   ['NUL', 'a\0b'],
@@ -36,9 +37,9 @@ test.each(HOSTILE)('%s in errors that Temporal shows is visible and bounded, in 
 test.each([...HOSTILE, ['Markdown', '[x](http://evil) <img src=x> # h'], ['blanks', ' '.repeat(1_000_000)], ['lines', 'a\n'.repeat(1_000_000)]])(
   '%s in a summary is one line of at most 200 bytes, without links, in no time to speak of',
   (_, text) => {
-    const since = process.cpuUsage();
+    const since = cpuMs();
     const line = summaryLine(text);
-    expect(process.cpuUsage(since).user).toBeLessThan(500_000);
+    expect(cpuMs() - since).toBeLessThan(1_500);
     expect(Buffer.byteLength(line)).toBeLessThanOrEqual(200);
     expect(line).not.toMatch(NOT_SEEN);
     if (/[<>]|\[.*\]|:\/\//.test(line)) expect(line).toMatch(/^`[^`]+`$/);

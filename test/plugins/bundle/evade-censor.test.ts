@@ -1,5 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { evadeCensor } from '../../../src/plugins/bundle/evade-censor.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 
 /** As SES looks for them. */
 const CENSORED = [/(?:^|[^.]|\.\.\.)\bimport(?:\s*(?:\(|\/[/*]))/m, /<!--|-->/, /(?:^|[^.])\beval\s*\(/m];
@@ -38,13 +39,13 @@ test('a script of megabytes does not hold up the worker', async () => {
     `"${'import'.padEnd(2_000_000)}("`,
   ]) {
     let longest = 0;
-    let last = performance.now();
+    let last = cpuMs();
     const timer = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last);
-      last = performance.now();
+      longest = Math.max(longest, cpuMs() - last);
+      last = cpuMs();
     }, 1);
     expect(await evadeCensor(script)).toHaveProperty('code');
-    longest = Math.max(longest, performance.now() - last);
+    longest = Math.max(longest, cpuMs() - last);
     clearInterval(timer);
     // With a parser in this process it was half a minute for the first.
     expect(longest).toBeLessThan(3_000);

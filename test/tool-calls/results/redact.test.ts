@@ -1,4 +1,5 @@
 import { redact } from '../../../src/tool-calls/results/redact.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 
 test.each([
   ['postgres://me:hunter22@db:5432/x is away', 'postgres://me:[redacted]@db:5432/x is away'],
@@ -23,7 +24,7 @@ test.each([
   ['spaces behind a word', `bearer ${' '.repeat(400_000)} token${' '.repeat(400_000)}`],
   ['beginnings of keys', 'sk-token=bearer '.repeat(50_000)],
 ])('takes no longer than the text: %s', (_, text) => {
-  const since = performance.now();
+  const since = cpuMs();
   redact(text);
-  expect(performance.now() - since).toBeLessThan(1_500);
+  expect(cpuMs() - since).toBeLessThan(1_500);
 });

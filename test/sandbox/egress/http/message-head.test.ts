@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { ByteReader } from '../../../../src/sandbox/egress/http/byte-reader.ts';
 import { readRequestHead, readResponseHead } from '../../../../src/sandbox/egress/http/message-head.ts';
+import { cpuMs } from '../../../support/cpu-time.ts';
 
 const reader = (text: string) => new ByteReader(Readable.from([Buffer.from(text, 'latin1')], { objectMode: false }));
 const fieldsOf = async (lines: string) => (await readRequestHead(reader(`GET / HTTP/1.1\r\n${lines}\r\n\r\n`)))?.fields;
@@ -23,10 +24,10 @@ test.each([
   ['in a line without a colon', `a${spaces}`, 'a line of the head is not a header ("a '],
   ['before a colon', `a${spaces}:`, 'a header has white space before its colon'],
 ])('60,000 spaces %s hold up the worker no longer than others', async (_, line, problem) => {
-  const since = performance.now();
+  const since = cpuMs();
   for (const head of [fieldsOf(line), readResponseHead(reader(`HTTP/1.1 200 OK\r\n${line}\r\n\r\n`))]) {
     if (problem === undefined) await head;
     else await expect(head).rejects.toThrow(problem);
   }
-  expect(performance.now() - since).toBeLessThan(1_500);
+  expect(cpuMs() - since).toBeLessThan(1_500);
 });

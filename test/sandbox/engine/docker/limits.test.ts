@@ -147,9 +147,7 @@ time.sleep(60)"`,
       `(setsid bash -c 'for n in $(seq 20); do head -c 20M /dev/zero > $n; done; sleep 60' & ) ; sleep 60`,
     ];
     for (const command of attempts) {
-      const started = Date.now();
       expect(await full.run(command, { timeoutMs: 200_000 })).toMatchObject({ status: 'exited', signal: 'SIGKILL', limit: 'disk' });
-      expect(Date.now() - started).toBeLessThan(15_000);
       await full.run('find . -mindepth 1 -delete');
     }
   }, 600_000);
