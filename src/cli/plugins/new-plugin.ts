@@ -1,32 +1,14 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
+import type { NewPlugin, PluginDialect } from '../../plugins/dialects/shared/plugin-dialect.ts';
 import { printFact, type Cli } from '../output/cli.ts';
-import { longshorePlugin } from './templates/longshore.ts';
-import { maibotPlugin } from './templates/maibot.ts';
-import { mcpServer } from './templates/mcp.ts';
-import { nekroPlugin } from './templates/nekro.ts';
-import { pandoraPlugin } from './templates/pandora.ts';
-
-/** Text of each file of a new plugin, by its path in the directory. */
-export type PluginFiles = Record<string, string>;
-
-const TEMPLATES = {
-  longshore: longshorePlugin,
-  pandora: pandoraPlugin,
-  maibot: maibotPlugin,
-  nekro: nekroPlugin,
-  mcp: mcpServer,
-} as const satisfies Record<string, (id: string) => PluginFiles>;
-
-export type NewDialect = keyof typeof TEMPLATES;
-export const DIALECTS = Object.keys(TEMPLATES) as NewDialect[];
 
 const IN_CHECKOUT = import.meta.url.endsWith('.ts');
 const ID = /^[a-z][a-z0-9-]{0,39}$/;
 
 /** Writes a plugin with its test. Never overwrites a file. */
-export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, parent: string): Promise<void> {
+export async function newPlugin(cli: Cli, { scaffold }: PluginDialect, id: string, parent: string): Promise<void> {
   if (!ID.test(id)) {
     const problem = `"${id}" is not usable`;
     throw failure('INVALID_ARGUMENT', { what: 'name', problem, fix: 'Use a lower-case letter, then letters, digits and -, 40 at most' });
@@ -36,7 +18,7 @@ export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, paren
   if ((await namesIn(directory)).length > 0) {
     throw failure('INVALID_ARGUMENT', { what: 'name', problem: `${directory} is not empty`, fix: 'Take another name or --directory' });
   }
-  const files = Object.entries(TEMPLATES[dialect](id));
+  const files = Object.entries(scaffold.files(id));
   try {
     await mkdir(directory, { recursive: true });
     for (const [name, text] of files) await writeFile(join(directory, name), text);
@@ -44,42 +26,23 @@ export async function newPlugin(cli: Cli, dialect: NewDialect, id: string, paren
     throw failure('INVALID_ARGUMENT', { what: '--directory', problem: (error as Error).message, fix: 'Name a directory that you may write to' }, error);
   }
   printFact(cli, `Wrote ${files.map(([name]) => join(directory, name)).join(', ')}.`);
-  const made: Made = {
+  const made: NewPlugin = {
     id,
     directory,
     // The test is named by its path, since newer versions of Node do not accept a directory here.
     test: join(directory, files.map(([name]) => name).find((name) => name.includes('.test.')) ?? ''),
     fromAgents: asPath(relative(agents, directory)),
   };
-  for (const line of dialect === 'mcp' ? serverHints(made) : pluginHints(made)) printFact(cli, line);
+  for (const line of scaffold.nextSteps?.(made) ?? nextSteps(made)) printFact(cli, line);
 }
 
-interface Made {
-  id: string;
-  directory: string;
-  /** File of its test. */
-  test: string;
-  /** The directory, as the files of agents name it. */
-  fromAgents: string;
-}
-
-function pluginHints({ id, directory, test, fromAgents }: Made): string[] {
+function nextSteps({ id, directory, test, fromAgents }: NewPlugin): string[] {
   return [
     `Look at it:  ${IN_CHECKOUT ? 'npm run longshore --' : 'longshore'} plugins check ${directory}`,
     // A checkout has no built package that the test could import; tsx finds the source instead.
     `Test it:     node ${IN_CHECKOUT ? '--import tsx ' : ''}--test ${test}`,
     `Use it:      in the file of an agent: plugins: [${fromAgents}]`,
     `                                      tools: ['${id}:*']`,
-  ];
-}
-
-function serverHints({ id, directory, test, fromAgents }: Made): string[] {
-  return [
-    `Install it:  npm install --prefix ${directory}`,
-    `Test it:     node --test ${test}`,
-    `Use it:      in the file of an agent: mcp: { ${id}: { command: node, args: [server.mjs], directory: ${fromAgents}, where: host } }`,
-    `                                      tools: ['${id}:*']`,
-    `Allow it:    LONGSHORE_HOST_PLUGINS=mcp:${id} for the worker`,
   ];
 }
 

@@ -1,9 +1,10 @@
 import { Argument, Command } from 'commander';
 import type { Longshore } from '../../client.ts';
+import { DIALECTS, dialectNamed } from '../../plugins/dialects/dialects.ts';
 import { checkPlugin } from './check-plugin.ts';
 import { printFact, printJson, withClient, type Cli } from '../output/cli.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
-import { DIALECTS, newPlugin, type NewDialect } from './new-plugin.ts';
+import { newPlugin } from './new-plugin.ts';
 import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
 import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
 import { wholeNumber } from '../output/whole-number.ts';
@@ -26,10 +27,10 @@ export function pluginsCommand(cli: Cli): Command {
   command
     .command('new')
     .description('Write a plugin that works, with its test')
-    .addArgument(new Argument('<dialect>').choices(DIALECTS))
+    .addArgument(new Argument('<dialect>').choices(DIALECTS.map(({ name }) => name)))
     .argument('<name>', 'its id, and the name of its directory')
     .option('--directory <path>', 'where to make it', '.')
-    .action((dialect: NewDialect, name: string, { directory }: { directory: string }) => newPlugin(cli, dialect, name, directory));
+    .action((dialect: string, name: string, { directory }: { directory: string }) => newPlugin(cli, dialectNamed(dialect), name, directory));
   return command;
 }
 

@@ -3,8 +3,11 @@ import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { Plugin } from './define-plugin.ts';
 import type { PluginStore } from './tool-context.ts';
 
-/** The style in which a plugin was written; `mcp` plugins are servers. */
-export type Dialect = 'longshore' | 'pandora' | 'maibot' | 'nekro' | 'mcp';
+/** The name of the style in which a plugin was written. */
+export type Dialect = string;
+
+/** The dialect of plugins that name none. */
+export const NATIVE_DIALECT = 'longshore';
 
 /** Something that an operator should know about a plugin. */
 export interface PluginAlert {
@@ -90,7 +93,7 @@ const HOOKS = ['promptText', 'selectTools', 'load', 'unload', 'updateConfig'] as
 
 /** The details with their defaults. Hooks, `source`, `brief` and `dependencies` have none and are left out if they are not given. */
 export function detailsOf(given: Partial<PluginDetails>): PluginDetails {
-  const { dialect = 'longshore', environment = [], configSchema, requireApproval, alerts = [], source, brief, dependencies } = given;
+  const { dialect = NATIVE_DIALECT, environment = [], configSchema, requireApproval, alerts = [], source, brief, dependencies } = given;
   const named = { ...(source !== undefined && { source }), ...(brief !== undefined && { brief }), ...(dependencies !== undefined && { dependencies }) };
   // Bound, so that the hooks of a class's instance keep their `this`.
   const hooks = Object.fromEntries(HOOKS.flatMap((name) => (given[name] ? [[name, given[name].bind(given)]] : [])));

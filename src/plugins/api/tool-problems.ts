@@ -1,15 +1,16 @@
-import { VARIABLE } from './plugin-details.ts';
+import { NATIVE_DIALECT, VARIABLE } from './plugin-details.ts';
 import { shownId } from './read-definition.ts';
 import type { Permissions, Tool, ToolKind } from './tool.ts';
 
 const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;
 
 /** What makes the tools of a plugin unusable, and how to correct it. */
-export function problemOfTools(tools: Tool[], dialect = 'longshore'): [problem: string, fix: string] | undefined {
+export function problemOfTools(tools: Tool[], dialect = NATIVE_DIALECT): [problem: string, fix: string] | undefined {
+  const fix = dialect === NATIVE_DIALECT ? 'Make each tool with defineTool({ id, description, parameters, execute })' : 'Correct that tool';
   const seen = new Set<string>();
   for (const tool of tools) {
     const problem = problemOfTool(tool);
-    if (problem) return [problem, dialect === 'longshore' ? 'Make each tool with defineTool({ id, description, parameters, execute })' : 'Correct that tool'];
+    if (problem) return [problem, fix];
     if (seen.has(tool.id)) return [`two tools have the id "${tool.id}"`, 'Rename one'];
     seen.add(tool.id);
   }

@@ -43,10 +43,6 @@ export interface Refusal {
 }
 
 const REFUSALS: [pattern: RegExp, refusal: (found: string) => Refusal][] = [
-  [
-    /^Could not resolve "(longshore[^"]*)"/,
-    (name) => ({ problem: `"${name}" is not for plugins`, fix: 'Import longshore/plugins, longshore/maibot or longshore/nekro' }),
-  ],
   [/^Could not resolve "([./][^"]*)"/, (path) => ({ problem: `there is no "${path}"`, fix: 'Correct the path' })],
   [/^Could not resolve "([^"]*)"/, (name) => ({ problem: `"${name}" is not installed`, fix: `Install it beside the plugin: npm install ${name}` })],
   [/^Top-level await/, () => ({ problem: 'await does not work outside of functions', fix: "Await it in the tool, or in the plugin's load" })],

@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
 import type { Loader, OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessage, Plugin as EsbuildPlugin } from 'esbuild';
-import { keepComments } from '../dialects/nekro/keep-comments.ts';
 import type { Refusal } from './not-in-a-compartment.ts';
 import { refusalOf } from './not-in-a-compartment.ts';
 import { readRealFile } from '../files/read-real-file.ts';
@@ -34,13 +33,15 @@ export interface SourceOptions {
   /** Source of a module that is the entry instead. It may import files of the plugin by their absolute paths, and paths that `isOwn` accepts. */
   start: string | undefined;
   isOwn: (path: string) => boolean;
+  /** Changes the source of a module of the plugin itself. */
+  transform: (source: string) => string;
 }
 
 /**
  * Reads the files of a plugin for the bundler, which reads none of them itself: the checked content is the bundled content. Within the bundle, files have
  * their paths relative to the plugin.
  */
-export function pluginSources({ territory, resolveImport, entry, start, isOwn }: SourceOptions): EsbuildPlugin {
+export function pluginSources({ territory, resolveImport, entry, start, isOwn, transform }: SourceOptions): EsbuildPlugin {
   const files = new Map<string, string>();
   const named = ({ path, isModule = false }: { path: string; isModule?: boolean }): string => {
     const name = relative(territory.root, path);
@@ -70,12 +71,17 @@ export function pluginSources({ territory, resolveImport, entry, start, isOwn }:
       bundler.onLoad({ filter: /.*/, namespace: ENTRY }, () => ({ contents: start ?? '', loader: 'js' }));
       bundler.onResolve({ filter: /.*/, namespace: ENTRY }, ({ path }) => (isOwn(path) ? { path } : findEntry(path)));
       bundler.onResolve({ filter: /.*/, namespace: PLUGIN }, find);
-      bundler.onLoad({ filter: /.*/, namespace: PLUGIN }, ({ path, with: attributes }) => load(files.get(path) ?? '', path, attributes, territory));
+      bundler.onLoad({ filter: /.*/, namespace: PLUGIN }, ({ path, with: attributes }) =>
+        load(files.get(path) ?? '', path, attributes, { territory, transform }),
+      );
     },
   };
 }
 
-async function load(path: string, name: string, attributes: Record<string, string>, { unitOf, root }: Territory): Promise<OnLoadResult> {
+type Loading = Pick<SourceOptions, 'territory' | 'transform'>;
+
+async function load(path: string, name: string, attributes: Record<string, string>, { territory, transform }: Loading): Promise<OnLoadResult> {
+  const { unitOf, root } = territory;
   const loader = LOADERS[extname(path).toLowerCase()];
   const { type = 'json', ...others } = attributes;
   if (!loader) return { errors: [messageOf(refusalOf(`No loader is configured for "${extname(path)}" files: ${name}`))] };
@@ -86,7 +92,7 @@ async function load(path: string, name: string, attributes: Record<string, strin
   const source = found.content.toString('utf8');
   if (loader !== 'json' && (await importsByPattern(source, loader))) return { errors: [messageOf(byPattern(name))] };
   const isOwnCode = unitOf(path) === root && loader !== 'json';
-  return { contents: isOwnCode && source.includes('.mountSandboxMethod(') ? keepComments(source) : source, loader };
+  return { contents: isOwnCode ? transform(source) : source, loader };
 }
 
 function messageOf({ problem, fix }: Refusal): PartialMessage {

@@ -4,6 +4,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { failure } from '../../contracts/errors.ts';
+import { DIALECTS } from '../dialects/dialects.ts';
+import type { SdkModule } from '../dialects/shared/plugin-dialect.ts';
 import { withBundler } from '../bundle/bundler.ts';
 import { evadeCensor } from '../bundle/evade-censor.ts';
 import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts';
@@ -14,13 +16,6 @@ import { absentModule, refusalOf, type Refusal } from '../bundle/not-in-a-compar
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
-/** Imports of these names always use Longshore's own files, whatever is installed beside the plugin. */
-const OWN: [name: RegExp, path: string][] = [
-  [/^longshore(\/plugins)?$/, own('api/define-plugin')],
-  [/^longshore\/maibot$/, own('dialects/maibot/maibot')],
-  [/^longshore\/nekro$/, own('dialects/nekro/nekro-plugin')],
-  [/^@pandorakit\/sdk(\/tools)?$/, own('dialects/pandora/sdk/tools')],
-];
 /** Where the code of Longshore itself is. */
 const OWN_CODE = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const MAX_TSCONFIG = 1024 * 1024;
@@ -125,7 +120,7 @@ async function bundle(
   { options, conditions, plugins }: Bundling,
 ): Promise<string> {
   const resolveImport = createImportResolver(territory, conditions, tsconfig !== undefined);
-  const sources = pluginSources({ territory, resolveImport, entry, start, isOwn: (path) => isBelow(path, OWN_CODE) });
+  const sources = pluginSources({ territory, resolveImport, entry, start, isOwn: (path) => isBelow(path, OWN_CODE), transform });
   const building: BuildOptions = {
     entryPoints: ['start'],
     absWorkingDir: OWN_CODE,
@@ -147,7 +142,7 @@ async function bundle(
   const built = await withBundler(() => build(building)).catch((error: { errors?: Message[] } & Error) => {
     // Tools in the sandbox may need a module of Node, but a file outside of the plugin is always an error. So errors with a detail are reported first.
     const message = error.errors?.find(({ detail }) => detail !== undefined) ?? error.errors?.[0];
-    const { problem, fix } = (message?.detail as Refusal | undefined) ?? refusalOf((message?.text ?? error.message).replaceAll(NAMED, '$1'));
+    const { problem, fix } = (message?.detail as Refusal | undefined) ?? explain((message?.text ?? error.message).replaceAll(NAMED, '$1'));
     throw invalid(name, `${placeOf(entry, directory, territory, message)}: ${problem}`, fix, error);
   });
   const stray = Object.keys(built.metafile?.inputs ?? {}).find((input) => !/^(?:plugin|entry|builtin):/.test(input) && !isOurs(resolve(OWN_CODE, input)));
@@ -167,11 +162,32 @@ async function readTsconfig({ root, unitOf }: Territory): Promise<string | undef
   return found && 'content' in found ? found.content.toString('utf8') : undefined;
 }
 
-/** With another copy of zod, the builders would not recognize its types. */
+function explain(text: string): Refusal {
+  const [, name] = /^Could not resolve "(longshore[^"]*)"/.exec(text) ?? [];
+  if (name === undefined) return refusalOf(text);
+  const shown = sdkModules().flatMap(({ imports: [first] }) => (first.startsWith('longshore/') ? [first] : []));
+  return { problem: `"${name}" is not for plugins`, fix: `Import ${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}` };
+}
+
+function transform(source: string): string {
+  return DIALECTS.reduce((text, dialect) => dialect.transform?.(text) ?? text, source);
+}
+
+function sdkModules(): SdkModule[] {
+  return DIALECTS.flatMap(({ sdk }) => sdk ?? []);
+}
+
+/**
+ * Imports of these names always use Longshore's own files, whatever is installed beside the plugin. With another copy of zod, the builders would not recognize
+ * its types.
+ */
 const resolveOwn: EsbuildPlugin = {
   name: 'own',
   setup(bundler) {
-    for (const [filter, path] of OWN) bundler.onResolve({ filter }, () => ({ path }));
+    bundler.onResolve({ filter: /^[@a-z]/ }, ({ path }) => {
+      const sdk = sdkModules().find(({ imports }) => imports.includes(path));
+      return sdk && { path: fileURLToPath(sdk.file).replace(/\.ts$/, EXTENSION) };
+    });
     bundler.onResolve({ filter: /^zod(\/v4)?$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)), sideEffects: false }));
   },
 };

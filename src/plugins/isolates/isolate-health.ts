@@ -18,8 +18,8 @@ export interface IsolatesHealth {
   /** The level in words, with what is missing. */
   fence: string;
   /**
-   * By their ids. A plugin has an entry for each of its processes: one for each tenant that uses it, for an old version beside a new one, and for Pandora's
-   * entries with permissions of their own.
+   * By their ids. A plugin has an entry for each of its processes: one for each tenant that uses it, for an old version beside a new one, and for parts
+   * of it with permissions of their own.
    */
   plugins: (IsolateHealth & { plugin: string })[];
 }

@@ -2,7 +2,8 @@ import { failure } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../platform/log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../api/define-plugin.ts';
-import { alertsOf, type PluginConversation, type PluginDetails, type PluginHost } from '../api/plugin-details.ts';
+import { alertsOf, NATIVE_DIALECT, type PluginConversation, type PluginDetails, type PluginHost } from '../api/plugin-details.ts';
+import type { CodeOptions } from '../dialects/shared/plugin-dialect.ts';
 import type { PluginBundle } from './bundle-plugin.ts';
 import type { Caller } from './capabilities.ts';
 import type { Fence } from './fence/fence.ts';
@@ -32,13 +33,8 @@ export interface Isolates extends AsyncDisposable {
   follow(onRest: () => void): () => void;
 }
 
-export interface IsolatedCode extends PluginBundle {
+export interface IsolatedCode extends PluginBundle, CodeOptions {
   name: string;
-  permissions?: Permissions;
-  /** Used for a class plugin that does not set these fields itself. */
-  defaults?: Partial<PluginDefinition>;
-  /** Fields of a tool that override the code's own; called whenever the code describes its tools. */
-  settle?: (described: JsonObject) => Partial<Tool>;
 }
 
 export interface IsolatesOptions extends Partial<Limits> {
@@ -166,10 +162,11 @@ interface Making extends Required<Pick<IsolatedCode, 'defaults' | 'settle'>> {
 
 function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugin {
   const id = textOf(described['id'] ?? making.defaults.id);
+  const { dialect = NATIVE_DIALECT } = described;
   const define = (given: JsonObject): Plugin => {
     const tools = Array.isArray(given['tools']) ? given['tools'].map((tool) => (isObject(tool) ? toolOf(id, tool, making) : tool)) : undefined;
     const definition = {
-      ...(described['dialect'] !== undefined && described['dialect'] !== 'longshore' && making.defaults),
+      ...(dialect !== NATIVE_DIALECT && making.defaults),
       ...given,
       tools,
       alerts: alertsOf(given['alerts']),

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { deferred } from '../../common/deferred.ts';
 import { createAllowance } from './allowance.ts';
-import { createLineReader } from './line-reader.ts';
+import { createLineReader } from '../../common/line-reader.ts';
 import type { Fence, FencedProcess } from './fence/fence.ts';
 import type { GuestScript } from './guest-script.ts';
 import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type ToGuest } from './protocol.ts';

@@ -1,12 +1,10 @@
 import { stat } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Plugin, PluginDefinition } from '../api/define-plugin.ts';
-import { loadPandora } from '../dialects/pandora/load-pandora.ts';
-import { MANIFEST_FILE } from '../dialects/pandora/manifest.ts';
 import { adoptModule } from '../api/adopt-module.ts';
-import { checkNekroPlugin } from '../dialects/nekro/check-loaded.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
+import type { PluginCode } from '../dialects/shared/plugin-dialect.ts';
 import { bundlePlugin } from '../isolates/bundle-plugin.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
 import { whatWasMissed } from '../bundle/not-in-a-compartment.ts';
@@ -52,7 +50,7 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
       const plugin = await loadPlace(name, place, options);
       const first = loaded.get(plugin.id);
       if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: first.name, second: name });
-      checkNekroPlugin(name, plugin, loaded.values());
+      refuseSameBareName(name, plugin, loaded.values());
       loaded.set(plugin.id, { name, plugin });
     } catch (error) {
       problems.push({ name, error: isFailure(error) ? error : invalid(name, (error as Error).message, 'Correct it or take it out of the agent', error) });
@@ -62,11 +60,11 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
 }
 
 async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugins = [], again = false, register }: LoadOptions): Promise<Plugin> {
-  const trusted = hostPlugins.includes(name);
+  const isTrusted = hostPlugins.includes(name);
   const defaults = await defaultsOf(place.root);
-  const plugin = await (basename(place.entry) === MANIFEST_FILE
-    ? loadPandora({ name, root: place.root, isolates, trusted })
-    : trusted
+  const plugin = await (place.loader
+    ? place.loader.load({ name, root: place.root, isTrusted, ...(isolates && { isolate: isolateCode(name, place.root, isolates) }) })
+    : isTrusted
       ? importPlugin(name, place, defaults, again)
       : isolatePlugin(name, place, defaults, isolates));
   // Approvals are bound to the version: one for a version of a package must not count for another version.
@@ -74,6 +72,23 @@ async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugi
   // Compiles the schemas, so that an invalid one is a problem of this plugin and not of all.
   for (const tool of createRegistry([plugin], { ...(register && { register }) }).tools) await tool.compiled();
   return plugin;
+}
+
+/** Code calls tools with bare names without their plugin, so two of them must not have the same one. @throws PLUGIN_COLLISION naming both. */
+export function refuseSameBareName(name: string, plugin: Plugin, others: Iterable<{ name: string; plugin: Plugin }>): void {
+  const bareNames = ({ dialect, tools }: Plugin) => (dialectNamed(dialect).hasBareNames ? tools.map(({ id }) => id) : []);
+  const own = new Set(bareNames(plugin));
+  for (const other of others) {
+    const id = bareNames(other.plugin).find((each) => own.has(each));
+    if (id !== undefined) throw failure('PLUGIN_COLLISION', { id, first: other.name, second: name });
+  }
+}
+
+function isolateCode(name: string, root: string, isolates: Isolates) {
+  return async ({ entry, wrapper, ...options }: PluginCode): Promise<Plugin> => {
+    const bundle = await bundlePlugin(name, { root, entry, ...(wrapper !== undefined && { wrapper }) });
+    return isolates.load({ name, ...bundle, ...options });
+  };
 }
 
 async function isolatePlugin(name: string, { root, entry }: PluginPlace, defaults: Partial<PluginDefinition>, isolates: Isolates | undefined): Promise<Plugin> {

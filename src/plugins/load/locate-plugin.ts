@@ -4,21 +4,22 @@ import { failure } from '../../contracts/errors.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
 import type { PluginDefinition } from '../api/define-plugin.ts';
 import { readPluginFile } from '../files/read-plugin-file.ts';
-import { MANIFEST_FILE } from '../dialects/pandora/manifest.ts';
+import { DIALECTS } from '../dialects/dialects.ts';
+import type { PluginLoader } from '../dialects/shared/plugin-dialect.ts';
 
 /** Where the code of a plugin is. */
 export interface PluginPlace {
   /** Its directory. */
   root: string;
-  /** The entry file: the manifest of a Pandora plugin, else what package.json names, else an index file. */
+  /** The file that the loader of a dialect knows, else the module that package.json names, else an index file. */
   entry: string;
+  /** The loader of its dialect; absent for a module. */
+  loader?: PluginLoader;
 }
 
 const INDEX_FILES = ['index.js', 'index.mjs', 'index.cjs', 'index.ts'];
-/** Files that MaiBot, Nekro Agent and tools of Python expect in the directory of a plugin. */
-const PYTHON_FILES = ['plugin.py', '_manifest.json', '__init__.py', 'pyproject.toml', 'setup.py', 'requirements.txt', 'main.py'];
-const INSTEAD_OF_PYTHON =
-  'Write it with longshore/maibot or longshore/nekro, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code';
+/** Files that tools of Python expect. */
+const PYTHON_FILES = ['pyproject.toml', 'setup.py', 'requirements.txt', 'main.py'];
 const SCOPED_OR_NOT = /^(@[^/]+\/)?[^/]+$/;
 
 /**
@@ -28,12 +29,16 @@ const SCOPED_OR_NOT = /^(@[^/]+\/)?[^/]+$/;
 export async function locatePlugin(name: string, directory: string): Promise<PluginPlace> {
   const root = await rootOf(name, directory);
   const named = await packageEntries(name, root);
-  for (const candidate of [MANIFEST_FILE, ...named, ...INDEX_FILES]) {
+  for (const { loader } of DIALECTS) {
+    const entry = await loader?.locate(root);
+    if (loader && entry !== undefined) return { root, entry, loader };
+  }
+  for (const candidate of [...named, ...INDEX_FILES]) {
     const entry = await fileAt(join(root, candidate));
     if (entry !== undefined) return { root, entry };
   }
   const python = await pythonFileOf(root);
-  if (python !== undefined) throw invalid(name, `${root} is a plugin in Python (${python}), and plugins are TypeScript or JavaScript`, INSTEAD_OF_PYTHON);
+  if (python !== undefined) throw invalid(name, `${root} is a plugin in Python (${python}), and plugins are TypeScript or JavaScript`, insteadOfPython());
   throw invalid(name, `${root} has none of ${[...named, ...INDEX_FILES].join(', ')}`, 'Put the plugin into one of these');
 }
 
@@ -123,9 +128,14 @@ async function fileAt(path: string): Promise<string | undefined> {
 }
 
 async function pythonFileOf(root: string): Promise<string | undefined> {
-  for (const name of PYTHON_FILES) if (await isFile(join(root, name))) return name;
+  for (const name of [...DIALECTS.flatMap(({ pythonFiles = [] }) => pythonFiles), ...PYTHON_FILES]) if (await isFile(join(root, name))) return name;
   const names = await readdir(root).catch(() => []);
   return names.find((name) => name.endsWith('.py'));
+}
+
+function insteadOfPython(): string {
+  const sdks = DIALECTS.flatMap(({ pythonFiles, sdk }) => (pythonFiles && sdk ? [sdk.imports[0]] : []));
+  return `Write it with ${sdks.join(' or ')}, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code`;
 }
 
 async function isFile(path: string): Promise<boolean> {

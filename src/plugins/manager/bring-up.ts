@@ -2,7 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
-import type { Compile } from '../registry/validate-arguments.ts';
+import type { Compile } from '../schemas/validate-arguments.ts';
 import { loadOrder } from './load-order.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { boundsOf } from './permission-bounds.ts';

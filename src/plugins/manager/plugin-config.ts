@@ -1,6 +1,6 @@
 import { fillInEnvironment } from '../../common/fill-in-environment.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import { createCompiler, type Compile } from '../registry/validate-arguments.ts';
+import { createCompiler, type Compile } from '../schemas/validate-arguments.ts';
 
 const REFERENCE = /^\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}$/;
 const ANY_REFERENCE = /\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}/;

@@ -5,11 +5,12 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import { checkBounds } from './permission-bounds.ts';
 import { checkGrants } from './permission-grants.ts';
-import type { Compile } from '../registry/validate-arguments.ts';
+import type { Compile } from '../schemas/validate-arguments.ts';
 import { prepareConfig } from './plugin-config.ts';
-import { countCalls, type CountedPlugin } from './running-calls.ts';
+import { countCalls, type CountedPlugin } from './count-calls.ts';
 
 /** A running plugin. */
 export interface PluginInstance extends CountedPlugin {
@@ -32,8 +33,6 @@ export interface InstanceParts {
 const HOOK_TIMEOUT_MS = 30_000;
 
 type Hook = 'load' | 'unload' | 'updateConfig';
-/** The names of the hooks that authors know. */
-const MAIBOT_NAMES: Record<Hook, string> = { load: 'onLoad', unload: 'onUnload', updateConfig: 'onConfigUpdate' };
 
 type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
 
@@ -102,7 +101,7 @@ async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
     throw invalid(
       id,
-      `its ${dialect === 'maibot' ? MAIBOT_NAMES[hook] : hook} failed (${(error as Partial<Error> | undefined)?.message ?? String(error)})`,
+      `its ${dialectNamed(dialect).hookNames?.[hook] ?? hook} failed (${(error as Partial<Error> | undefined)?.message ?? String(error)})`,
       'Correct it, or what it needs',
       error,
     );

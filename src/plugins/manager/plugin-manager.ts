@@ -11,7 +11,7 @@ import { configureInstance, stopInstance, type PluginInstance } from './plugin-i
 import { grantedTo, ungrantedOf } from './permission-grants.ts';
 import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
-import { createCompiler } from '../registry/validate-arguments.ts';
+import { createCompiler } from '../schemas/validate-arguments.ts';
 
 /** The plugins of a worker, which are added, changed and removed while it runs. */
 export interface PluginManager extends AsyncDisposable {

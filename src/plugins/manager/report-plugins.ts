@@ -1,5 +1,6 @@
 import type { PluginReport } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import type { Household, ManagedSource } from './bring-up.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { grantedTo, permissionsIn, ungrantedOf } from './permission-grants.ts';
@@ -61,7 +62,7 @@ function failedReport(name: string, errors: Error[]): PluginReport {
 
 /** MCP servers maintain themselves and report their own problems. */
 function serverReports(household: Household): PluginReport[] {
-  const servers = household.builtins.filter(({ dialect }) => dialect === 'mcp');
+  const servers = household.builtins.filter(({ dialect }) => dialectNamed(dialect).isServer);
   const refused = new Map(household.refused.map(({ name, error }) => [name, failedReport(name, [error])]));
   const known = servers.map((plugin): PluginReport => {
     const works = servers.filter(({ problem }) => problem === undefined);

@@ -3,9 +3,10 @@ import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import { failure } from '../../contracts/errors.ts';
 import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from '../api/define-plugin.ts';
-import { identityFieldsOf, identityOf, unnamedFieldsOf, withoutFields, withoutKeys } from './identity-fields.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
+import { identityFieldsOf, identityOf, unnamedFieldsOf, withoutFields, withoutKeys } from '../api/identity-fields.ts';
 import { matchesPattern } from './match-pattern.ts';
-import { createCompiler, type Compile } from './validate-arguments.ts';
+import { createCompiler, type Compile } from '../schemas/validate-arguments.ts';
 
 /** A tool under its full id, `pluginId:toolId`. */
 export interface RegisteredTool extends Tool {
@@ -124,12 +125,12 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
 /** A plugin with a source and a server are only for the agents that name them. Other plugins without a source are built in and are for all agents. */
 function isWithinReach({ id, source, dialect }: Plugin, { plugins, mcp = {} }: Pick<Agent, 'plugins' | 'mcp'>): boolean {
   if (source !== undefined) return plugins.includes(source);
-  return dialect !== 'mcp' || Object.hasOwn(mcp, id);
+  return !dialectNamed(dialect).isServer || Object.hasOwn(mcp, id);
 }
 
 /** A server that cannot be reached now has no tools yet, and may change them at any time. */
 function mayComeLater(pluginId: string, plugins: Map<string, Plugin>): boolean {
-  return plugins.get(pluginId)?.dialect === 'mcp';
+  return dialectNamed(plugins.get(pluginId)?.dialect).isServer === true;
 }
 
 /**
@@ -170,10 +171,9 @@ function nameOf(plugin: Plugin): string {
 
 function registerPlugin(plugin: Plugin, compile: Compile): RegisteredTool[] {
   return plugin.tools.map((tool) => {
-    // The `user_id` of an MCP server is an id of that server, not of this host. A Nekro method gets its identity from its context.
-    const ownAffair = plugin.dialect === 'mcp' || plugin.dialect === 'nekro';
-    const fields = ownAffair ? [] : identityFieldsOf(tool.parameters);
-    const dropped = ownAffair ? [] : [...fields, ...unnamedFieldsOf(tool.parameters)];
+    const { hasOwnIdentity } = dialectNamed(plugin.dialect);
+    const fields = hasOwnIdentity ? [] : identityFieldsOf(tool.parameters);
+    const dropped = hasOwnIdentity ? [] : [...fields, ...unnamedFieldsOf(tool.parameters)];
     const parameters = withoutFields(tool.parameters, fields);
     const argumentProblems = compile(plugin.id, tool.id, 'parameters', parameters);
     const resultProblems = tool.resultSchema && compile(plugin.id, tool.id, 'result', tool.resultSchema);

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import { dialectNamed } from '../../plugins/dialects/dialects.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import { MAX_VALUE_BYTES } from '../results/method-answer.ts';
 
@@ -10,7 +11,7 @@ export const LIST_TOOLS = 'longshore:tools';
  * name only; such a name means this tool even when another plugin has a tool of that name.
  */
 export function describeTools(tools: RegisteredTool[], registry: Pick<Registry, 'plugin'>): Json {
-  const bareOf = ({ pluginId }: RegisteredTool) => registry.plugin(pluginId)?.dialect === 'nekro' && { bare: true };
+  const bareOf = ({ pluginId }: RegisteredTool) => dialectNamed(registry.plugin(pluginId)?.dialect).hasBareNames && { bare: true };
   const whole = tools.map((tool): JsonObject => {
     const { id, description, parameters, kind, resultSchema: result } = tool;
     return { id, description, parameters, kind, ...(result && { result }), ...bareOf(tool) };

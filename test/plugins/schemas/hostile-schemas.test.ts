@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Json, JsonObject } from '../../../src/contracts/json.ts';
 import { createValidators } from '../../../src/plugins/schemas/validators.ts';
-import { createCompiler } from '../../../src/plugins/registry/validate-arguments.ts';
+import { createCompiler } from '../../../src/plugins/schemas/validate-arguments.ts';
 
 // Short, so that a test of endless work ends soon.
 const compile = createCompiler({ validators: createValidators({ checkMs: 700, compileMs: 5_000 }) });

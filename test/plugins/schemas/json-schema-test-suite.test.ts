@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Json, JsonObject } from '../../../src/contracts/json.ts';
 import { createAnyCompiler } from '../../../src/plugins/schemas/compile-schema.ts';
 import type { Dialect } from '../../../src/plugins/schemas/dialect.ts';
-import { createCompiler, type Check } from '../../../src/plugins/registry/validate-arguments.ts';
+import { createCompiler, type Check } from '../../../src/plugins/schemas/validate-arguments.ts';
 
 interface Group {
   description: string;

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { Tool } from '../../api/define-plugin.ts';
-import { identityFieldsOf, identityOf } from '../../registry/identity-fields.ts';
+import { identityFieldsOf, identityOf } from '../../api/identity-fields.ts';
 import type { PluginConversation, PluginDetails } from '../../api/plugin-details.ts';
 import type { ToolContext } from '../../api/tool-context.ts';
 import { createContext, type PluginState } from './context.ts';
 import { declarationsOf, type Declaration, type ToolOptions } from './declarations.ts';
-import type { MaiBotPlugin } from './maibot.ts';
+import type { MaiBotPlugin } from './sdk.ts';
 import { describeParameters, schemaOf, withDefaults } from './parameters.ts';
 import { resultOf } from './results.ts';
 

@@ -7,7 +7,7 @@ import type { Plugin } from '../../api/define-plugin.ts';
 import { createCaller } from './call-server.ts';
 import { openSession, type Session } from './open-session.ts';
 import { openTransport } from './open-transport.ts';
-import { createRunningCalls } from '../../manager/running-calls.ts';
+import { createRunningCalls } from '../../../common/running-calls.ts';
 import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
 

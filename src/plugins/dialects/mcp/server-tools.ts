@@ -4,7 +4,7 @@ import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpLimits } from '../../../contracts/agent.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import { defineTool, type Tool, type ToolAnnotations } from '../../api/define-plugin.ts';
-import { createCompiler } from '../../registry/validate-arguments.ts';
+import { createCompiler } from '../../schemas/validate-arguments.ts';
 import { limitOf } from './call-limits.ts';
 
 /** How a server's tool is run, for any kind of connection. */

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { PluginHost } from '../../api/plugin-details.ts';
 import type { ToolContext } from '../../api/tool-context.ts';
-import type { ResolveToolsContext, Tool, ToolExecuteContext } from './sdk/tools.ts';
+import type { ResolveToolsContext, Tool, ToolExecuteContext } from './sdk.ts';
 
 /** A module that the manifest names as an entry. */
 export interface EntryModule {

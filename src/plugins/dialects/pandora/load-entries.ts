@@ -5,9 +5,8 @@ import { inTime } from '../../../common/in-time.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { Permissions, Plugin, PluginHost, Tool } from '../../api/define-plugin.ts';
-import { bundlePlugin } from '../../isolates/bundle-plugin.ts';
-import type { Isolates } from '../../isolates/load-isolated.ts';
 import { alertsOf } from '../../api/plugin-details.ts';
+import type { LocatedPlugin } from '../shared/plugin-dialect.ts';
 import { adaptEntries, pick, type AdaptedEntries } from './adapt-tools.ts';
 import type { ToolEntry } from './manifest.ts';
 
@@ -20,18 +19,13 @@ export interface Entry extends ToolEntry {
 /** The tools of some entries; `tools` and `alerts` are read again after `load`. */
 export type Part = Pick<Plugin, 'tools' | 'alerts' | 'load' | 'isAsleep'>;
 
-export interface EntriesOptions {
-  /** As the agent names the plugin. */
-  name: string;
-  /** Its id. */
+export interface EntriesOptions extends Pick<LocatedPlugin, 'name' | 'root' | 'isolate'> {
+  /** The plugin's id. */
   id: string;
-  /** Its directory. */
-  root: string;
-  isolates: Isolates | undefined;
   /** Milliseconds, for code in the worker's own process; the isolates have a limit of their own. Default 10 000. */
   resolveTimeoutMs?: number;
   /** Fields of a tool that override the code's own. */
-  settle: (described: JsonObject) => Partial<Tool>;
+  settle(this: void, described: JsonObject): Partial<Tool>;
 }
 
 const own = (name: string) => fileURLToPath(new URL(`./${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
@@ -58,12 +52,12 @@ function keyOf({ time = false, random = false, network = [], env = [], fs = [] }
   return JSON.stringify([time, random, ...[network, env, fs].map((list) => [...new Set(list)].toSorted())]);
 }
 
-async function isolateEntries({ name, root, isolates, id, settle }: EntriesOptions, entries: Entry[]): Promise<Part> {
-  if (!isolates) throw invalid(name, 'this process cannot isolate plugins', 'Load it in a worker');
+async function isolateEntries({ name, root, isolate, id, settle }: EntriesOptions, entries: Entry[]): Promise<Part> {
+  if (!isolate) throw invalid(name, 'this process cannot isolate plugins', 'Load it in a worker');
   const { permissions = {}, entry = '' } = entries[0] ?? {};
-  const bundle = await bundlePlugin(name, { root, entry: join(root, entry), wrapper: wrapperOf(await realpath(root), entries, permissions) });
+  const wrapper = wrapperOf(await realpath(root), entries, permissions);
   try {
-    const part: Part = await isolates.load({ name, ...bundle, permissions, defaults: { id }, settle });
+    const part: Part = await isolate({ entry: join(root, entry), wrapper, permissions, defaults: { id }, settle });
     const { load } = part;
     return load ? Object.assign(part, { load: (host: PluginHost) => load({ ...host, env: pick(host.env, permissions.env) }) }) : part;
   } catch (error) {

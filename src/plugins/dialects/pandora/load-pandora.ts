@@ -3,21 +3,14 @@ import { join } from 'node:path';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginHost, type Tool } from '../../api/define-plugin.ts';
-import type { Isolates } from '../../isolates/load-isolated.ts';
 import { alertsOf, type PluginAlert, type Variable } from '../../api/plugin-details.ts';
-import { createCompiler } from '../../registry/validate-arguments.ts';
+import { createCompiler } from '../../schemas/validate-arguments.ts';
+import type { LocatedPlugin } from '../shared/plugin-dialect.ts';
 import { configSchemaOf } from './config-schema.ts';
 import { loadEntries, type Entry, type Part } from './load-entries.ts';
 import { readManifest, type Manifest, type ToolEntry } from './manifest.ts';
 
-export interface PandoraOptions {
-  /** The name that the agent uses. */
-  name: string;
-  /** Its directory. */
-  root: string;
-  isolates: Isolates | undefined;
-  /** The operator lets it use the worker's own process. */
-  trusted: boolean;
+interface PandoraOptions extends LocatedPlugin {
   /** Milliseconds, for code in the worker's own process; the isolates have a limit of their own. Default 10 000. */
   resolveTimeoutMs?: number;
 }
@@ -30,12 +23,12 @@ const UNRESOLVED = 'Its tools could not be resolved: ';
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
 export async function loadPandora(options: PandoraOptions): Promise<Plugin> {
-  const { name, root, trusted } = options;
+  const { name, root, isTrusted } = options;
   const manifest = await readManifest(name, root);
   const entries = (manifest.provides.tools ?? []).map((entry, index) => ({ ...entry, index, permissions: permissionsOf(entry, manifest) }));
   for (const { entry, sandbox } of entries) {
     if (!(await isFile(join(root, entry)))) throw invalid(name, `its entry ${entry} does not exist`, 'Correct provides.tools of the manifest');
-    if (sandbox === 'host' && !trusted)
+    if (sandbox === 'host' && !isTrusted)
       throw invalid(name, `its entry ${entry} asks for the worker's own process`, 'If you trust it, name it in LONGSHORE_HOST_PLUGINS');
   }
   /** Whether tools ask for approval, from the configuration. */

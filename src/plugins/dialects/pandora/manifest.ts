@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { intersects, validRange } from 'semver';
 import { z } from 'zod';
@@ -7,7 +8,7 @@ import { VARIABLE } from '../../api/plugin-details.ts';
 import { parseForeign } from '../../../contracts/foreign-json.ts';
 import { readPluginFile } from '../../files/read-plugin-file.ts';
 
-export const MANIFEST_FILE = 'pandora.manifest.json';
+const MANIFEST_FILE = 'pandora.manifest.json';
 
 /** The versions of Pandora whose plugin interface is supported. Manifests name in `pandora` the versions that they need. */
 const SPOKEN = '>=0.0.1 <2.0.0';
@@ -87,6 +88,15 @@ const manifest = z.strictObject({
 export type Manifest = z.output<typeof manifest>;
 export type ToolEntry = z.output<typeof entry>;
 export type ConfigField = z.output<typeof configField>;
+
+/** The manifest in the directory of a plugin. */
+export async function locateManifest(root: string): Promise<string | undefined> {
+  const path = join(root, MANIFEST_FILE);
+  return stat(path).then(
+    (found) => (found.isFile() ? path : undefined),
+    () => undefined,
+  );
+}
 
 /**
  * Reads and checks the manifest of a plugin.

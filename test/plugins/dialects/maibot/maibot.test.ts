@@ -147,7 +147,7 @@ describe('a whole plugin', () => {
   });
 
   test('in the worker itself, where the operator trusts it, it works the same', async () => {
-    const source = `import { MaiBotPlugin, tool } from ${JSON.stringify(new URL('../../../../src/plugins/dialects/maibot/maibot.ts', import.meta.url).pathname)};
+    const source = `import { MaiBotPlugin, tool } from ${JSON.stringify(new URL('../../../../src/plugins/dialects/maibot/sdk.ts', import.meta.url).pathname)};
       class P extends MaiBotPlugin { onLoad() {} onUnload() {} onConfigUpdate() {}
         async say({ stream_id }) { await this.ctx.send.text(typeof process, stream_id); return [true, 'said']; } }
       tool('say')(P.prototype.say, { kind: 'method', name: 'say', addInitializer: (each) => { P.initialize = each; } });

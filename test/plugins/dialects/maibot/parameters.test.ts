@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../../src/contracts/json.ts';
-import { ToolParameterInfo, ToolParamType, type ToolParameterFields } from '../../../../src/plugins/dialects/maibot/maibot.ts';
+import { ToolParameterInfo, ToolParamType, type ToolParameterFields } from '../../../../src/plugins/dialects/maibot/sdk.ts';
 import { schemaOf } from '../../../../src/plugins/dialects/maibot/parameters.ts';
-import { createCompiler } from '../../../../src/plugins/registry/validate-arguments.ts';
+import { createCompiler } from '../../../../src/plugins/schemas/validate-arguments.ts';
 import { call, hooks, problemOfClass, toolOf, useSearch } from './search.ts';
 
 useSearch();

@@ -1,8 +1,8 @@
 import { runInThisContext } from 'node:vm';
 import { definePlugin, type Plugin } from '../../../../src/plugins/api/define-plugin.ts';
-import { checkNekroPlugin } from '../../../../src/plugins/dialects/nekro/check-loaded.ts';
-import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/nekro-plugin.ts';
+import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/sdk.ts';
 import type { PluginStore } from '../../../../src/plugins/api/tool-context.ts';
+import { refuseSameBareName } from '../../../../src/plugins/load/load-plugins.ts';
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { problemOf, run } from '../../isolates/support.ts';
 import { mount, openTrials, type Trials } from './trials.ts';
@@ -181,7 +181,9 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
 
   test('does not let names collide silently: two plugins with a method of one name are an error that names both', () => {
     const other = definePlugin({ ...harbour, id: 'other' });
-    expect(() => checkNekroPlugin('./b', other, [{ name: './a', plugin: harbour }])).toThrow('Two plugins provide "my_sum_function": ./a and ./b. Rename one.');
+    expect(() => refuseSameBareName('./b', other, [{ name: './a', plugin: harbour }])).toThrow(
+      'Two plugins provide "my_sum_function": ./a and ./b. Rename one.',
+    );
   });
 });
 

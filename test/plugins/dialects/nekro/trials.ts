@@ -16,7 +16,7 @@ export async function openTrials(): Promise<Trials> {
   const bench = await openWorkbench();
   let loads = 0;
   return {
-    harbour: await bench.load('harbour', (await readFile(FIXTURE, 'utf8')).replace(/'[^']*nekro-plugin\.ts'/, "'longshore/nekro'")),
+    harbour: await bench.load('harbour', await readFile(FIXTURE, 'utf8')),
     load: (body, options = '') => bench.load(`trial-${(loads += 1)}`, sourceOf(body, options)),
     [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
   };

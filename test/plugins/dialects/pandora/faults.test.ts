@@ -79,7 +79,7 @@ test('does not wait for ever for a resolveTools in the process of the worker eit
   const provides = { tools: { entry: 'index.mjs', sandbox: 'host' } };
   await writeFile(join(root, 'pandora.manifest.json'), JSON.stringify({ manifestVersion: 1, id: 'trusted', name: 'T', pandora: '>=0.1.0', provides }));
   await writeFile(join(root, 'index.mjs'), `export const tools = []; export const resolveTools = () => new Promise(() => undefined);`);
-  const plugin = await loadPandora({ name: './trusted', root, isolates: undefined, trusted: true, resolveTimeoutMs: 20 });
+  const plugin = await loadPandora({ name: './trusted', root, isTrusted: true, resolveTimeoutMs: 20 });
   expect(await problemOf(plugin.load!(hostOf({})))).toContain('its tools could not be resolved (it did not answer within 20 ms)');
 });
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../contracts/json.ts';
-import type { ToolContext } from '../api/tool-context.ts';
+import type { ToolContext } from './tool-context.ts';
 
 type Identity = Pick<ToolContext, 'conversationId' | 'userId' | 'tenantId'>;
 

@@ -1,4 +1,4 @@
-import { COUNTING_TEST } from './counting-test.ts';
+import { COUNTING_TEST } from '../shared/counting-test.ts';
 
 /** A plugin in the style of Nekro Agent whose method counts words for code in the sandbox. */
 export function nekroPlugin(id: string): Record<string, string> {

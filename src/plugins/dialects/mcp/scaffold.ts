@@ -1,6 +1,18 @@
+import type { NewPlugin } from '../shared/plugin-dialect.ts';
+
 /** A server of the Model Context Protocol that counts words. */
 export function mcpServer(id: string): Record<string, string> {
   return { 'package.json': packageFile(id), 'server.mjs': server(id), 'server.test.mjs': TEST };
+}
+
+export function nextSteps({ id, directory, test, fromAgents }: NewPlugin): string[] {
+  return [
+    `Install it:  npm install --prefix ${directory}`,
+    `Test it:     node --test ${test}`,
+    `Use it:      in the file of an agent: mcp: { ${id}: { command: node, args: [server.mjs], directory: ${fromAgents}, where: host } }`,
+    `                                      tools: ['${id}:*']`,
+    `Allow it:    LONGSHORE_HOST_PLUGINS=mcp:${id} for the worker`,
+  ];
 }
 
 const packageFile = (id: string) => `{

@@ -1,14 +1,14 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import { firstOf } from '../schemas/compile-schema.ts';
-import { compileWithAjv, createJudge, type Evaluate } from '../schemas/compile-with-ajv.ts';
-import { dialectOf, type Dialect } from '../schemas/dialect.ts';
-import { estimate, weigh, type Estimate } from '../schemas/estimate.ts';
-import type { Ending, Task } from '../schemas/lane.ts';
-import { createLoopBudget } from '../schemas/loop-budget.ts';
-import { pathOfPattern } from '../schemas/path-of-pattern.ts';
-import { createValidators, type Validators } from '../schemas/validators.ts';
-import { reasonOf } from '../schemas/words.ts';
+import { firstOf } from './compile-schema.ts';
+import { compileWithAjv, createJudge, type Evaluate } from './compile-with-ajv.ts';
+import { dialectOf, type Dialect } from './dialect.ts';
+import { estimate, weigh, type Estimate } from './estimate.ts';
+import type { Ending, Task } from './lane.ts';
+import { createLoopBudget } from './loop-budget.ts';
+import { pathOfPattern } from './path-of-pattern.ts';
+import { createValidators, type Validators } from './validators.ts';
+import { reasonOf } from './words.ts';
 
 /**
  * Problems of a value, each with its path. If schema and value are small and simple, the check runs at once in the event loop; otherwise it runs in a

@@ -1,42 +1,11 @@
+import { createRunningCalls, type RunningCalls } from '../../common/running-calls.ts';
 import type { Plugin, Tool } from '../api/define-plugin.ts';
 
 /** A plugin that can be removed once none of its calls is under way. */
-export interface CountedPlugin {
+export interface CountedPlugin extends Pick<RunningCalls, 'drained'> {
   plugin: Plugin;
   /** Takes over tools and alerts that the plugin has changed. */
   refresh(): void;
-  /** Resolves when none of its calls is under way, or when `signal` aborts, with the number of calls that are still under way. */
-  drained(this: void, signal: AbortSignal): Promise<number>;
-}
-
-/** Work that is counted while it is under way. */
-export interface RunningCalls extends Pick<CountedPlugin, 'drained'> {
-  counted<Result>(this: void, work: () => Promise<Result>): Promise<Result>;
-}
-
-export function createRunningCalls(): RunningCalls {
-  let running = 0;
-  let wake = () => {};
-  return {
-    async counted(work) {
-      running += 1;
-      try {
-        return await work();
-      } finally {
-        running -= 1;
-        if (running === 0) wake();
-      }
-    },
-    async drained(signal) {
-      if (running > 0 && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          signal.addEventListener('abort', () => resolve(), { once: true });
-        });
-      }
-      return running;
-    },
-  };
 }
 
 /** Counts the calls of a plugin's tools and of its functions that run at each step. */

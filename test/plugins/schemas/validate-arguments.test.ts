@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../src/contracts/json.ts';
-import { createCompiler } from '../../../src/plugins/registry/validate-arguments.ts';
+import { createCompiler } from '../../../src/plugins/schemas/validate-arguments.ts';
 
 const compile = createCompiler();
 

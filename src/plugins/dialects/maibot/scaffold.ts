@@ -1,4 +1,4 @@
-import { COUNTING_TEST } from './counting-test.ts';
+import { COUNTING_TEST } from '../shared/counting-test.ts';
 
 /** A plugin in the style of MaiBot that counts words. */
 export function maibotPlugin(id: string): Record<string, string> {

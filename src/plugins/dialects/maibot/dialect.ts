@@ -1,0 +1,11 @@
+import type { PluginDialect } from '../shared/plugin-dialect.ts';
+import { maibotPlugin } from './scaffold.ts';
+
+/** Plugins in the style of MaiBot: modules whose `createPlugin()` makes an instance of a class. */
+export const maibot: PluginDialect = {
+  name: 'maibot',
+  sdk: { imports: ['longshore/maibot'], file: new URL('./sdk.ts', import.meta.url) },
+  hookNames: { load: 'onLoad', unload: 'onUnload', updateConfig: 'onConfigUpdate' },
+  pythonFiles: ['plugin.py', '_manifest.json'],
+  scaffold: { files: maibotPlugin },
+};
