@@ -1,6 +1,6 @@
 /**
- * Holds the table of docs/architecture.md: each part of src imports what its row names and nothing else, types included, each part has a row, and no two
- * folders import each other at any depth. Prints what breaks it, with file and line.
+ * Holds the table of docs/architecture.md: each part of src imports what its row names and nothing else, types included, each part has a row, no two
+ * folders import each other at any depth, and parts form no ring. Prints what breaks it, with file and line.
  *   tsx scripts/check-imports.ts
  */
 import { readdir, readFile } from 'node:fs/promises';
@@ -62,7 +62,7 @@ export function problemsOf(table: Map<string, Set<string>>, files: string[], imp
   const unused = [...table].flatMap(([part, allowed]) =>
     [...allowed].filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part}: its row allows ${other}, which it does not import`),
   );
-  return [...homeless, ...empty, ...crossed, ...unused, ...mutual(imports)];
+  return [...homeless, ...empty, ...crossed, ...unused, ...mutual(imports), ...rings(used)];
 }
 
 /** Pairs of folders that import each other: those of two files, and those above them up to where their paths meet. */
@@ -77,6 +77,25 @@ function mutual(imports: Import[]): string[] {
     const back = a < b ? arrows.get(`${b} ${a}`) : undefined;
     return back === undefined ? [] : [`${a} and ${b} import each other: ${where} and ${back}`];
   });
+}
+
+/** Rings of more than two parts, each told once. */
+function rings(used: ReadonlySet<string>): string[] {
+  const arrows = [...used].map((arrow) => arrow.split(' ') as [from: string, to: string]).filter(([, to]) => to !== '');
+  const found = new Map<string, string>();
+  for (const start of new Set(arrows.map(([from]) => from))) {
+    const paths = [[start]];
+    const seen = new Set<string>();
+    for (const path of paths) {
+      for (const [, to] of arrows.filter(([from]) => from === path.at(-1))) {
+        if (to === start && path.length > 2) found.set(path.toSorted().join(' '), `${[...path, to].join(', ')}: each imports the next`);
+        if (seen.has(to)) continue;
+        seen.add(to);
+        paths.push([...path, to]);
+      }
+    }
+  }
+  return [...found.values()];
 }
 
 function foldersBetween(from: string, to: string): [string, string][] {

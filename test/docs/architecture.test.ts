@@ -44,6 +44,16 @@ test('a folder without a row, a row without files, and a permission that nothing
   expect(problems({ 'workflows/turn.ts': '' })).toEqual(['workflows: its row allows contracts, which it does not import']);
 });
 
+test('parts that import each other in a ring are told', () => {
+  const table = readTable(`
+| \`a\` | | \`b\` |
+| \`b\` | | \`c\` |
+| \`c\` | | \`a\` |
+`);
+  const imports = ['ab', 'bc', 'ca'].flatMap(([from, to]) => importsOf(`${from}/x.ts`, `import '../${to}/x.ts';`));
+  expect(problemsOf(table, ['a/x.ts', 'b/x.ts', 'c/x.ts'], imports)).toEqual([expect.stringMatching(/^., ., ., .: each imports the next$/) as string]);
+});
+
 test('two folders within a part do not import each other, nor does a folder and one in it', () => {
   const inside = { 'store/blobs/s3.ts': `import '../store.ts';`, 'store/store.ts': `import './blobs/s3.ts'; import '../contracts/errors.ts';` };
   expect(problems(inside)).toEqual(['store and store/blobs import each other: src/store/store.ts:1 and src/store/blobs/s3.ts:1']);
