@@ -84,7 +84,7 @@ test('messages use its names', async () => {
   await runLine(undefined, ['plugins', 'new', 'klingon', 'lost', '--directory', bench.directory]);
   await writeFile(join(bench.directory, 'lost/klingon.ts'), "import 'longshore/romulan';");
   expect(await problemsOf('lost')).toEqual([
-    expect.stringContaining('They have longshore/plugins, longshore/maibot, longshore/nekro and longshore/klingon') as string,
+    expect.stringContaining('Import longshore/plugins, longshore/maibot, longshore/nekro or longshore/klingon') as string,
   ]);
   await mkdir(join(bench.directory, 'old'));
   await writeFile(join(bench.directory, 'old/klingon.py'), '');
