@@ -54,7 +54,7 @@ export interface LocatedPlugin {
   /** The operator lets it use the worker's own process. */
   isTrusted: boolean;
   /** Bundles code of the plugin and loads it in an isolated process. Absent where no such processes exist. */
-  isolate?(code: PluginCode): Promise<Plugin>;
+  isolate?(this: void, code: PluginCode): Promise<Plugin>;
 }
 
 export interface PluginCode extends CodeOptions {
