@@ -16,7 +16,7 @@ const NEED_IT = [
   'test/sandbox/conformance',
   'test/sandbox/engine/docker/gvisor.test.ts',
   ...['pool', 'snapshots', 'rest/archive', 'rest/hibernate', 'rest/wake-memory'].map((name) => `test/sandbox/lifecycle/${name}.test.ts`),
-  ...['idle', 'mcp-in-sandbox', 'methods'].map((name) => `test/e2e/${name}.test.ts`),
+  ...['idle', 'plugins/mcp-in-sandbox', 'methods/methods'].map((name) => `test/e2e/${name}.test.ts`),
 ];
 
 const { LONGSHORE_HOME: home, LONGSHORE_SANDBOX_IMAGE: image } = loadConfig();

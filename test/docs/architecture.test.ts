@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { importsOf, problemsOf, readTable } from '../../scripts/check-imports.ts';
 
 const TABLE = readTable(`
@@ -65,12 +66,24 @@ test('code that has to give the same result each time imports no module of Node.
   ]);
 });
 
-test('no folder of the sources holds more than 25 files', async () => {
-  const entries = await readdir('src', { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && /\.(ts|py|cjs|pl)$/.test(entry.name));
-  const counts = new Map<string, number>();
-  for (const { parentPath } of files) counts.set(parentPath, (counts.get(parentPath) ?? 0) + 1);
-  expect([...counts].filter(([, count]) => count > 25)).toEqual([]);
+describe('in src, test, scripts and bench', () => {
+  const SOURCE = /\.(ts|js|mjs|cjs|py|pl|sh|sql)$/;
+  const paths = async () => {
+    const listed = ['src', 'test', 'scripts', 'bench'].map((folder) => readdir(folder, { recursive: true, withFileTypes: true }));
+    return (await Promise.all(listed)).flat().flatMap((entry) => (entry.isFile() && SOURCE.test(entry.name) ? [join(entry.parentPath, entry.name)] : []));
+  };
+
+  test('no file has more than 300 lines', async () => {
+    const lengths = (await paths()).map(async (path) => [path, (await readFile(path, 'utf8')).split('\n').length - 1] as const);
+    expect((await Promise.all(lengths)).filter(([, lines]) => lines > 300)).toEqual([]);
+  });
+
+  test('no folder holds more than 25 files', async () => {
+    const counts = new Map<string, number>();
+    for (const path of await paths()) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    expect(counts.size).toBeGreaterThan(50);
+    expect([...counts].filter(([, count]) => count > 25)).toEqual([]);
+  });
 });
 
 test.each(['docs/architecture.md', 'docs/glossary.md', 'CONTRIBUTING.md'])('every path that %s names is there', async (name) => {

@@ -73,7 +73,7 @@ test('assets are there from the start, and one that is missing leaves no sandbox
   expect(await output(sandbox, 'cat data/data.csv')).toBe('a,b');
   const from = join(home, 'none');
   await expect(open({ assets: [{ from, to: 'x' }] })).rejects.toThrow(
-    `Asset ${from} could not be put to x: there is no such file or directory on this worker. Correct sandbox.assets, or the file that it names.`,
+    `Asset ${from} could not be copied to x: there is no such file or directory on this worker. Correct sandbox.assets, or the file that it names.`,
   );
 });
 

@@ -50,10 +50,6 @@ def test_a_folder_imports_what_it_may(folder: str) -> None:
     assert {file: names for file, names in beyond.items() if names} == {}
 
 
-def test_no_folder_is_large() -> None:
-    assert {folder: count for folder in FOLDERS if (count := len(list((SUPERVISOR / folder).iterdir()))) > 25} == {}
-
-
 def test_what_runs_at_the_start_loads_nothing_slow() -> None:
     program = f'import sys; sys.path.insert(0, {str(SUPERVISOR)!r}); import root.execs.nursery, root.service; print(*sys.modules)'
     loaded = subprocess.run([sys.executable, '-I', '-S', '-c', program], capture_output=True, text=True, check=True).stdout.split()

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { installAgents, until, type Installation } from './support.ts';
+import { installAgents, until, type Installation } from '../support.ts';
 
-const plugins = ['pandora-weather', 'maibot-search'].map((name) => fileURLToPath(new URL(`../fixtures/plugins/${name}`, import.meta.url)));
+const plugins = ['pandora-weather', 'maibot-search'].map((name) => fileURLToPath(new URL(`../../fixtures/plugins/${name}`, import.meta.url)));
 let installation: Installation;
 
 beforeAll(async () => {

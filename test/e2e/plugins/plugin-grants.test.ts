@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runLine } from '../cli/support.ts';
-import { installAgents, resultsOf, until, type Installation } from './support.ts';
+import { runLine } from '../../cli/support.ts';
+import { installAgents, resultsOf, until, type Installation } from '../support.ts';
 
 let installation: Installation;
 let directory: string;

@@ -2,7 +2,7 @@ import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from './support.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedAgent, type ScriptedStep } from '../support.ts';
 
 let installation: Installation;
 let directory: string;

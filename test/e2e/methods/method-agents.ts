@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import type { ScriptedStep } from './support.ts';
+import type { ScriptedStep } from '../support.ts';
 
-const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
+const LAB = fileURLToPath(new URL('../fixtures/lab', import.meta.url));
 
 function program(code: string, more: object = {}): ScriptedStep {
   return { call: 'code:run', with: { language: 'python', code, ...more } };

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runLine } from '../cli/support.ts';
-import { fixtureProgram } from '../plugins/dialects/mcp/support.ts';
-import { installAgents, resultsOf, until, type Installation } from './support.ts';
+import { runLine } from '../../cli/support.ts';
+import { fixtureProgram } from '../../plugins/dialects/mcp/support.ts';
+import { installAgents, resultsOf, until, type Installation } from '../support.ts';
 
 /** A server of the host as an agent's file describes it. */
 function described(more: Record<string, unknown> = {}) {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import type { Chat, ConversationEvent } from '../../src/client.ts';
-import { runCommand } from '../../src/platform/run-command.ts';
+import type { Chat, ConversationEvent } from '../../../src/client.ts';
+import { runCommand } from '../../../src/platform/run-command.ts';
 import { METHOD_AGENTS } from './method-agents.ts';
-import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type WorkerProcess } from './support.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type WorkerProcess } from '../support.ts';
 
 let installation: Installation;
 let worker: WorkerProcess;

@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
-import { runLine } from '../cli/support.ts';
-import { installAgents, resultsOf, until, type Installation, type ScriptedStep } from './support.ts';
+import { runLine } from '../../cli/support.ts';
+import { installAgents, resultsOf, until, type Installation, type ScriptedStep } from '../support.ts';
 
 /** A service of rates at a private address. */
 const rates = createServer((request, response) => {

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
-import type { Chat } from '../../src/client.ts';
-import { loadConfig } from '../../src/platform/config.ts';
-import { runCommand } from '../../src/platform/run-command.ts';
-import { installAgents, resultsOf, until, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
+import type { Chat } from '../../../src/client.ts';
+import { loadConfig } from '../../../src/platform/config.ts';
+import { runCommand } from '../../../src/platform/run-command.ts';
+import { installAgents, resultsOf, until, type Installation, type ScriptedStep, type WorkerProcess } from '../support.ts';
 
-const FIXTURES = fileURLToPath(new URL('../fixtures/mcp', import.meta.url));
+const FIXTURES = fileURLToPath(new URL('../../fixtures/mcp', import.meta.url));
 
 function guest(idle: Record<string, unknown>, steps: ScriptedStep[]) {
   const server = { command: 'node', args: ['guest-server.cjs'], directory: '/home/user/mcp', where: 'sandbox', timeouts: { wait: '1s' } };

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import type { Chat } from '../../src/client.ts';
-import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedStep, type WorkerProcess } from './support.ts';
+import type { Chat } from '../../../src/client.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type ScriptedStep, type WorkerProcess } from '../support.ts';
 
-const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
+const LAB = fileURLToPath(new URL('../fixtures/lab', import.meta.url));
 
 function program(language: 'python' | 'javascript', code: string): ScriptedStep {
   return { call: 'code:run', with: { language, code } };

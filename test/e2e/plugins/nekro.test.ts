@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { Chat } from '../../src/client.ts';
-import { runCommand } from '../../src/platform/run-command.ts';
-import type { JsonObject } from '../../src/contracts/json.ts';
+import type { Chat } from '../../../src/client.ts';
+import { runCommand } from '../../../src/platform/run-command.ts';
+import type { JsonObject } from '../../../src/contracts/json.ts';
 import {
   installAgents,
   resultsOf,
@@ -16,10 +16,10 @@ import {
   type ScriptedAgent,
   type ScriptedStep,
   type WorkerProcess,
-} from './support.ts';
+} from '../support.ts';
 
-const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
-const PIER = fileURLToPath(new URL('fixtures/pier', import.meta.url));
+const LAB = fileURLToPath(new URL('../fixtures/lab', import.meta.url));
+const PIER = fileURLToPath(new URL('../fixtures/pier', import.meta.url));
 const MEGABYTE = 1024 * 1024;
 
 function program(code: string): ScriptedStep {

@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../src/setup/ports.ts';
-import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from './support.ts';
+import { freePort } from '../../../src/setup/ports.ts';
+import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';
 
 let directory: string;
 let installation: Installation;

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ConversationEvent } from '../../src/client.ts';
-import { installAgents, resultsOf, untilEvent, type Installation } from './support.ts';
+import type { ConversationEvent } from '../../../src/client.ts';
+import { installAgents, resultsOf, untilEvent, type Installation } from '../support.ts';
 
 const PLUGIN = `import { definePlugin, defineTool } from 'longshore/plugins';
   const pattern = { type: 'string', pattern: '^(a+)+$' };

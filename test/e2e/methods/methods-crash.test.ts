@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { installAgents, resultsOf, until, type WorkerProcess } from './support.ts';
+import { installAgents, resultsOf, until, type WorkerProcess } from '../support.ts';
 
-const LAB = fileURLToPath(new URL('fixtures/lab', import.meta.url));
+const LAB = fileURLToPath(new URL('../fixtures/lab', import.meta.url));
 const ROUNDS = 10;
 const KILLS = 5;
 /** Each round reads, notes, and does what needs an approval; the last two leave a line each, written once by whichever worker. */

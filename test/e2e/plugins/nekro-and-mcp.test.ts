@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
-import type { Chat } from '../../src/client.ts';
-import type { ContentPart, TranscriptEntry } from '../../src/contracts/transcript.ts';
-import { fixtureProgram } from '../plugins/dialects/mcp/support.ts';
-import { installAgents, resultsOf, textIn, type Installation, type ScriptedStep } from './support.ts';
+import type { Chat } from '../../../src/client.ts';
+import type { ContentPart, TranscriptEntry } from '../../../src/contracts/transcript.ts';
+import { fixtureProgram } from '../../plugins/dialects/mcp/support.ts';
+import { installAgents, resultsOf, textIn, type Installation, type ScriptedStep } from '../support.ts';
 
-const HARBOUR = fileURLToPath(new URL('fixtures/harbour', import.meta.url));
+const HARBOUR = fileURLToPath(new URL('../fixtures/harbour', import.meta.url));
 
 function program(code: string): ScriptedStep {
   return { call: 'code:run', with: { language: 'python', code } };
