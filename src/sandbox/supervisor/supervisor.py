@@ -33,14 +33,14 @@ _DEFAULTS = {
 
 
 def main(arguments: list[str]) -> None:
-    # What is loaded now stays: there is nothing to collect before all is up.
+    # What is loaded now stays in use: there is no garbage during the start.
     gc.disable()
     options = _parse(arguments)
     user = (int(options['--uid']), int(options['--gid']))
     stream = _take_stream()
     from root.execs.nursery import Nursery
 
-    # Its process is split off while this one is still small; only then comes the rest.
+    # Its process is forked while this one is still small; the rest is loaded after that.
     nursery = Nursery(user, contained=not options['--home-name'])
     from root.service import Supervisor
 
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _take_stream() -> tuple[int, int] | None:
-    """Whoever attached to the container before it started speaks the protocol on stdin and stdout. The streams are moved out of the way of all children."""
+    """A worker that attached to the container before its start uses stdin and stdout for the protocol. Both get other descriptors, which no child has."""
     from root.wide_pipes import widen
 
     if not stat.S_ISFIFO(os.fstat(0).st_mode):

@@ -66,7 +66,7 @@ def pack(root: bytes, sink: int) -> Fields:
 
 
 def _pack_one(archive: tarfile.TarFile, path: bytes, relative: bytes, report: Report) -> bool:
-    """True for a directory, which is to be looked into."""
+    """True for a directory that has to be read too."""
     status = os.lstat(path)
     entry = tarfile.TarInfo(os.fsdecode(relative))
     entry.mode = stat.S_IMODE(status.st_mode) & 0o777
@@ -94,7 +94,7 @@ def _pack_one(archive: tarfile.TarFile, path: bytes, relative: bytes, report: Re
 
 
 class _Content:
-    """As many bytes as were announced, whatever happens to the file meanwhile."""
+    """Exactly as many bytes as were announced, even if the file changes meanwhile."""
 
     def __init__(self, fd: int, size: int) -> None:
         self._fd = fd

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     _Level = tuple[tuple[int, int], Optional[int], list[_Directory]]
 
 _RWX = stat.S_IRWXU
-# Names of one inode cost no inode, and time all the same.
+# Further names of one inode use no inode, but time.
 _NAMES_PER_INODE = 4
 _LONGEST_PATH = 4000
 
 
 class Enough(Exception):
-    """More is there than may be."""
+    """The limit is exceeded."""
 
 
 class Count:
-    """`most`: bytes and inodes beyond which it stops, or None. `users` are (uid, gid). Root has no rights over their files: what is closed to one is left to
-    the next. Nothing is as deep as to be out of reach, since the walk goes from each directory to the next."""
+    """`most`: bytes and inodes beyond which it stops, or None. `users` are (uid, gid). Root has no rights over their files: a directory that is
+    closed to one user is counted by the next. Depth has no limit, since the walk opens each directory relative to its parent."""
 
     def __init__(self, most: Pair | None, users: Sequence[Ids]) -> None:
         self.used = 0
         self._inodes = 0
         self.complete = True
         self.hidden = False
-        """Whether something was seen that may hold a file without a name, of any size."""
+        """Whether something was found that may keep a file without a name, of any size."""
         self._names = 0
         self._most = most
         self._users = users
@@ -43,11 +43,11 @@ class Count:
 
     @property
     def inodes(self) -> int:
-        """Names count for a part: they take space and time as well."""
+        """Names count too, with a part: they take space and time."""
         return max(self._inodes, self._names // _NAMES_PER_INODE)
 
     def add(self, roots: Sequence[bytes]) -> None:
-        """What is below these directories, each without what is mounted there."""
+        """Counts what is below these directories, without other mounts."""
         try:
             waiting = roots
             for user in self._users:
@@ -60,7 +60,7 @@ class Count:
             self.complete = False
 
     def add_layer(self, since: float) -> None:
-        """Of the container's own layer only what has changed since it was made: all else is the image's."""
+        """Of the container's own layer, counts only what has changed since its start: the rest belongs to the image."""
         self._since = since
         self.add([b'/'])
 
@@ -89,7 +89,7 @@ class Count:
                 else:
                     self._leave(path, levels)
         finally:
-            # After too much or an error, too, what was opened for the count is closed again.
+            # Directories that were opened for the count are closed again, also after an error or when the limit is exceeded.
             while levels:
                 self._leave(path, levels)
 
@@ -97,7 +97,7 @@ class Count:
         name, mode, uid = levels[-1][2].pop()
         restore = None
         try:
-            # A directory that a user has closed to itself is open for as long as the count takes: nothing is hidden from it.
+            # A user may have removed its own rights to a directory. The count restores them for its duration, so that nothing is hidden.
             if mode & _RWX != _RWX and uid == user[0]:
                 os.chmod(name, mode | _RWX)
                 restore = mode
@@ -125,7 +125,7 @@ class Count:
             return
         os.chdir('..')
         if _identity(os.stat('.')) != levels[-1][0]:
-            # It was moved meanwhile, which can only be while the guest is not held still.
+            # It was moved meanwhile, which is possible only while the guest is not stopped.
             raise OSError('moved')
         if restore is not None:
             os.chmod(name, restore)
@@ -150,7 +150,7 @@ class Count:
         return found
 
     def _nameless(self, device: int) -> None:
-        """Files that lost their name, by the descriptors that hold them. What else may hold one cannot be measured, only seen."""
+        """Files without a name, found by the descriptors that keep them open. Other things that may keep one can be detected but not measured."""
         mapped: set[int] = set()
         for pid in os.listdir('/proc'):
             if not pid.isdigit():
@@ -186,8 +186,8 @@ class Count:
 
 
 def _is_of(pid: str, uid: int) -> bool:
-    """Whether a process that does not let itself be looked at is one of that user's. The supervisor's own children, which only act as the user, are not; and
-    one that has ended, which the kernel keeps closed as well, holds no file any more."""
+    """Whether a process that cannot be inspected belongs to that user. The supervisor's own children, which only act as the user, are not; and
+    an ended one, which cannot be inspected either, keeps no file open."""
     try:
         with open(f'/proc/{pid}/status', 'rb') as file:
             fields = {name: value.split() for name, _, value in (line.partition(b':') for line in file)}
@@ -197,7 +197,7 @@ def _is_of(pid: str, uid: int) -> bool:
 
 
 def _has_descriptors(path: str) -> bool:
-    """Whether descriptors wait in a socket to be received, or in one that waits there to be accepted."""
+    """Whether descriptors wait in a socket to be received, or in a connection that waits to be accepted."""
     try:
         with open(path, 'rb') as file:
             return any(line.startswith(b'scm_fds:') and line.split()[1] != b'0' for line in file)
@@ -206,7 +206,7 @@ def _has_descriptors(path: str) -> bool:
 
 
 def _mapped_nameless(pid: str, device: int) -> set[int]:
-    """Inodes of files of a device that lost their name and are mapped."""
+    """Inodes of mapped files of a device that have no name any more."""
     place = b'%02x:%02x' % (os.major(device), os.minor(device))
     try:
         with open(f'/proc/{pid}/maps', 'rb') as file:
@@ -221,7 +221,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def _act_as(user: Ids) -> None:
-    """Rights over files follow the effective ids."""
+    """The effective ids decide about access to files."""
     uid, gid = user
     if uid == os.geteuid():
         return

@@ -19,7 +19,7 @@ _CHUNK = 262144
 _AT_ONCE = 1 << 20
 _BLOCK = 4096
 _ZEROS = bytes(_BLOCK)
-# Where a child finds the lock that all of them share.
+# The descriptor of the lock that all children share.
 LOCK = 4
 
 
@@ -41,7 +41,7 @@ def read_file(fields: Fields, source: int, sink: int) -> Fields:
 
 
 def _what_was_read(before: os.stat_result, after: os.stat_result, end: int, ended: bool) -> Fields:
-    """A file may be written while it is read. One that only grew is whole as far as it was read; any other has no version, and its reader begins again."""
+    """A file may be written while it is read. If it only grew, the part that was read is complete; otherwise it has no version, and its reader starts again."""
     is_whole = _version(before) == _version(after) or after.st_size > before.st_size
     return {'size': end if ended else max(after.st_size, end), 'version': _version(before) if is_whole else ''}
 
@@ -65,13 +65,13 @@ def _check_version(path: bytes, fields: Fields) -> None:
 
 
 def _stamp(file: int | bytes) -> None:
-    """Clocks of file systems stand still for milliseconds, and two files that follow each other may share all else that makes up a version."""
+    """Clocks of file systems advance in steps of milliseconds, and a file and its successor may be equal in everything else that makes up a version."""
     now = time.time_ns()
     os.utime(file, ns=(now, now))
 
 
 class Alone:
-    """While it lasts, no other file operation takes the place of a file. The lock goes with the child that holds it."""
+    """While it is held, no other file operation replaces a file. The lock is released when the child that holds it ends."""
 
     def __enter__(self) -> None:
         os.lockf(LOCK, os.F_LOCK, 0)
@@ -81,12 +81,12 @@ class Alone:
 
 
 def write_part(fields: Fields, source: int, sink: int) -> Fields:
-    """One piece of a file that comes as a stream; the pieces gather beside the place where the file will be."""
+    """One piece of a file that arrives as a stream; the pieces are written to a temporary file in the directory of the target."""
     part = _part_of(_target(fields), fields)
     flags = os.O_WRONLY | os.O_NOFOLLOW | (os.O_CREAT if fields['offset'] == 0 else 0)
     fd = os.open(part, flags, 0o600)
     end = _copy(source, SparseWriter(fd, fields['offset']), fields['size'])
-    # Where the piece ends in a hole, its last byte makes the file as long. Not ftruncate: it would cut off what is written beyond this piece meanwhile.
+    # When the piece ends in a hole, its last byte is written, to give the file its length. Not ftruncate: it would cut off data beyond this piece.
     if os.fstat(fd).st_size < end:
         os.pwrite(fd, b'\0', end - 1)
     return {}
@@ -123,12 +123,12 @@ def _present_mode(path: bytes) -> int:
 
 
 def _version(status: os.stat_result) -> str:
-    """Differs when the content may."""
+    """Two versions are different when the contents may be different."""
     return f'{status.st_dev}-{status.st_ino}-{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}'
 
 
 def _version_of(path: bytes) -> str:
-    """Empty when there is nothing."""
+    """Empty when there is no file."""
     try:
         return _version(os.stat(path))
     except FileNotFoundError:
@@ -136,7 +136,7 @@ def _version_of(path: bytes) -> str:
 
 
 def _target(fields: Fields) -> bytes:
-    """Where a file is to be written: a link is written through, as every editor does."""
+    """The path to write to: a link is followed, as editors do."""
     path = os.path.realpath(to_bytes(fields['path']))
     if os.path.isdir(path):
         raise Refused('FILE_FAILED', 'is a directory')
@@ -151,7 +151,7 @@ def _part_of(path: bytes, fields: Fields) -> bytes:
 
 
 def write_atomically(path: bytes, mode: int, fill: Callable[[int], object], check: Callable[[], object] = lambda: None) -> None:
-    """`fill` is given a descriptor to write to; `check` may still refuse, in one step with the write. On any failure nothing is left beside the file."""
+    """`fill` is given a descriptor to write to; `check` may refuse until the file is replaced. After a failure no temporary file is left."""
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, b'.%s.%d-%d' % (name[:100], os.getpid(), time.monotonic_ns()))
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

@@ -1,4 +1,4 @@
-"""Work on files, done in a forked child with the guest's rights: a link can lead it only where the guest could go by itself."""
+"""Work on files, done in a forked child with the guest's rights: a link can lead it only to files that the guest can reach itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def prepare(operation: str) -> None:
-    """Loads what few operations need; the guest's rights may not reach it later."""
+    """Loads modules that few operations need; with the guest's rights they might not be readable later."""
     if operation in ('packDirectory', 'unpackDirectory'):
         import as_guest.archive
     elif operation == 'watch':

@@ -1,6 +1,6 @@
 """File patterns: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `{a,b}`, and `**` for any number of directories. Works on bytes.
 
-Matching never backtracks further than one star, so that no pattern and no name can make it slow."""
+Matching never backtracks further than one star, so no pattern and no name makes it slow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPECIAL = b'*?[{\\'
 
 
 def compile_pattern(pattern: bytes, hidden: bool) -> Callable[[bytes], bool]:
-    """A function that says whether a path fits. Names that begin with a dot fit only a pattern that spells the dot, unless `hidden`."""
+    """A function that says whether a path matches. Names that begin with a dot match only a pattern with that dot, unless `hidden`."""
     alternatives = [_compile_segments(one) for one in _expand(pattern)]
     return lambda path: any(_fits(segments, path.split(b'/'), hidden) for segments in alternatives)
 
@@ -36,18 +36,18 @@ def fixed_part(pattern: bytes) -> bytes:
 
 
 def depth(pattern: bytes) -> int | None:
-    """How many names a fitting path has at most; None for any number."""
+    """How many names a matching path has at most; None for any number."""
     return None if b'**' in pattern or b'{' in pattern else pattern.count(b'/') + 1
 
 
 def names_hidden(pattern: bytes) -> bool:
-    """Whether it spells the dot at the beginning of a name."""
+    """Whether it has a dot at the beginning of a name."""
     return any(segment and segment[0] == 0x2E for one in _expand(pattern) for segment in _compile_segments(one))
 
 
 def _expand(pattern: bytes) -> list[bytes]:
-    """Spells out the alternatives in braces."""
-    # Looking for the end of each takes the length of the rest.
+    """Expands the alternatives in braces."""
+    # The search for the end of each brace reads the rest of the pattern.
     if pattern.count(b'{') > _MAX_ALTERNATIVES:
         raise Refused('INVALID_ARGUMENT', f'the pattern has more than {_MAX_ALTERNATIVES} braces; write several patterns')
     found = []
@@ -89,7 +89,7 @@ def _first_braces(pattern: bytes) -> tuple[bytes, list[bytes], bytes] | None:
 
 def _compile_segments(pattern: bytes) -> list[_Segment]:
     segments = pattern.split(b'/')
-    # Several `**` in a row are one, and would each be tried.
+    # Several `**` in a row mean the same as one, and would take more time.
     needed = [segment for at, segment in enumerate(segments) if segment != b'**' or segments[at - 1 : at] != [b'**']]
     return [None if segment == b'**' else _compile_segment(segment) for segment in needed]
 
@@ -135,7 +135,7 @@ def _parse_set(text: bytes) -> frozenset[int]:
 
 
 def _fits(segments: list[_Segment], names: list[bytes], hidden: bool) -> bool:
-    """Which prefixes of `segments` fit the names so far; one pass over the names."""
+    """Which prefixes of `segments` match the names so far; one pass over the names."""
     reached = _skip({0}, segments)
     for name in names:
         following: set[int] = set()
@@ -155,7 +155,7 @@ def _fits(segments: list[_Segment], names: list[bytes], hidden: bool) -> bool:
 
 
 def _skip(positions: set[int], segments: list[_Segment]) -> set[int]:
-    """`**` stands for no directory, too."""
+    """`**` also matches no directory."""
     skipped = set(positions)
     for start in positions:
         position = start
@@ -169,7 +169,7 @@ def _fits_name(tokens: list[_Token], name: bytes, hidden: bool) -> bool:
     if name.startswith(b'.') and not hidden and (not tokens or tokens[0] != 0x2E):
         return False
     position, at, star, mark = 0, 0, -1, 0
-    # A `?` is one character, so the bytes that continue one are passed over with it.
+    # A `?` is one character, so the continuation bytes of that character are skipped with it.
     while at < len(name):
         token = tokens[position] if position < len(tokens) else None
         if token == '*':

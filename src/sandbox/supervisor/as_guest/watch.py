@@ -1,4 +1,4 @@
-"""Tells changes below a directory, by inotify. Runs until it is ended."""
+"""Reports changes below a directory, by inotify. Runs until it is ended."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class _Watcher:
         if not name and not self._is_file:
             return last
         kind = 'removed' if mask & _GONE else 'created' if mask & _NEW else 'changed'
-        # A writer causes a storm of equal events; one says it all.
+        # A writer causes many equal events; one is enough.
         if kind != 'changed' or last != (kind, path):
             self._tell(kind, path)
         if kind == 'created' and mask & _IS_DIRECTORY and self._recursive and self._add(path, _DO_NOT_FOLLOW) >= 0:
-            # What was put there before the directory was watched.
+            # Entries that were created before the directory was watched.
             self._add_below(path, True)
         return kind, path
 
@@ -112,7 +112,7 @@ class _Watcher:
                     self._tell('created', path)
                 if is_directory:
                     if self._add(path, _DO_NOT_FOLLOW) < 0:
-                        # The kernel's limit of watches: from here on something is missed.
+                        # The kernel's limit of watches is reached: changes may be missed from now on.
                         self._tell('overflow', path)
                         continue
                     waiting.append(path)

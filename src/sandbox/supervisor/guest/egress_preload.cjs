@@ -1,5 +1,5 @@
 'use strict';
-// Loaded into every Node of a sandbox that may reach hosts: before version 24, Node's fetch and its http and https modules heed no proxy variables.
+// Loaded into every Node of a sandbox that may reach hosts: before version 24, Node's fetch and its http and https modules ignore proxy variables.
 const heedsThem = Number(process.versions.node.split('.')[0]) >= 24;
 const proxyUrl = process.env.HTTPS_PROXY;
 const local = new Set(['localhost', '127.0.0.1', '::1', '[::1]']);
@@ -9,7 +9,7 @@ if (!heedsThem && proxyUrl) {
   if (globalThis.fetch) guideFetch(open);
 }
 
-/** Makes what opens connections to `host:port`: through the proxy, or directly within the sandbox. It calls back with an error or a socket. */
+/** Creates a function that opens connections to `host:port`: through the proxy, or directly within the sandbox. It calls back with an error or a socket. */
 function createOpener(proxy) {
   const net = require('node:net');
   const http = require('node:http');

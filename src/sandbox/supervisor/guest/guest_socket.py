@@ -1,4 +1,4 @@
-"""The sockets of our programs that live on in the sandbox as the guest, each by the program's name, and the way of their clients to them."""
+"""Sockets of our long-running programs in the sandbox, which run as the guest. Each is found by the name of its program."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _COMES_UP = 30.0
 _END_POLLS = 40
 _END_POLL = 0.01
 _CREDENTIALS = struct.Struct('3i')
-# Connections that have not said yet what they want.
+# Connections that have not sent their request yet.
 _SILENT = 64
 # The longest code, with each of its characters escaped.
 _MAX_REQUEST = 512 * 1024 * 1024
 
 
 def listen(name: str) -> socket.socket:
-    """From now on clients find this listener; the one that had the name before is not found any more."""
+    """From now on clients find this listener instead of the former one of the same name."""
     path = _path_of(name)
     new = f'{path}.{os.getpid()}'
     with contextlib.suppress(FileNotFoundError):
@@ -34,13 +34,13 @@ def listen(name: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(new)
     listener.listen(64)
-    # In one go, so that a client finds the former one, or one that listens.
+    # One atomic step: a client finds either the former listener or the new one.
     os.rename(new, path)
     return listener
 
 
 class Requests:
-    """The clients of a listener, each with its request, which is one line. Clients that are slow or say nothing do not hold up the others: when there are too
+    """The clients of a listener, each with its request, which is one line. Clients that are slow or send nothing do not delay the others: when there are too
     many of them, the one that came first is dropped."""
 
     def __init__(self, listener: socket.socket) -> None:
@@ -57,7 +57,7 @@ class Requests:
                     yield client, bytes(self._silent.pop(client))
 
     def _ready(self) -> list[socket.socket]:
-        """In the order in which they came. Not by `select`, which takes no descriptor above 1023, and code may have many files open."""
+        """Clients in the order in which they came. Not by `select`, which takes no descriptor above 1023, and code may have many files open."""
         known = {each.fileno(): each for each in (self._listener, *self._silent)}
         poll = select.poll()
         for fd in known:
@@ -71,7 +71,7 @@ class Requests:
             self._drop(next(iter(self._silent)))
 
     def _receive(self, client: socket.socket) -> bool:
-        """True when the request is whole."""
+        """True when the request is complete."""
         request = self._silent.get(client)
         if request is None:
             return False
@@ -112,7 +112,7 @@ def tell(data: bytes) -> None:
 
 
 def peer_of(connection: socket.socket) -> int:
-    """Process id of the program that listens; 0 where it cannot be told."""
+    """Process id of the program that listens; 0 when it cannot be determined."""
     with contextlib.suppress(OSError):
         pid: int = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
         return pid
@@ -120,8 +120,8 @@ def peer_of(connection: socket.socket) -> int:
 
 
 def await_end(pid: int) -> None:
-    """Waits, for a moment, until the supervisor has noticed that a program has ended: the next client would take it for a running one, which is
-    not started again, and wait for it in vain."""
+    """Waits for a moment until the supervisor has noticed that a program has ended. Otherwise the next client would not start the program again,
+    and would wait for a listener that does not exist."""
     for _ in range(_END_POLLS if pid > 0 else 0):
         try:
             os.kill(pid, 0)
@@ -134,7 +134,7 @@ def _path_of(name: str) -> str:
     directory = os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}'
     os.makedirs(directory, mode=0o700, exist_ok=True)
     status = os.lstat(directory)
-    # Other users of the sandbox could have made it before, to be given what our clients send.
+    # Other users of the sandbox could have created it before, to receive what our clients send.
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         sys.exit(f'{directory} is not a directory of this user alone; remove it')
     return os.path.join(directory, f'{name}.sock')

@@ -1,5 +1,5 @@
 /**
- * Runs JavaScript and tells what came of it, as the guest; the same in both directions as interpreter.py. `import` statements become
+ * Runs JavaScript and reports its output, results and end, as the guest. Requests and reports are those of interpreter.py. `import` statements become
  * dynamic imports, and `await` is allowed at the top level.
  */
 const fs = require('node:fs');
@@ -9,7 +9,7 @@ const { listen } = require('./interpreter_clients.cjs');
 const { Teller, describe, namedError } = require('./interpreter_output.cjs');
 const { requireHere, scriptOf, withValueInFront } = require('./interpreter_source.cjs');
 
-/** Of no piece of code. */
+/** Drops reports that belong to no piece of code. */
 const NOBODY = new Teller(() => undefined);
 
 let teller = NOBODY;
@@ -23,14 +23,14 @@ const server = repl.start({
   terminal: false,
   ignoreUndefined: true,
 });
-// The console's own answer to an error would be to print it.
+// By default, the console would print an error.
 server._domain?.removeAllListeners('error');
 server._domain?.on('error', (error) => interrupted(error));
 server.context.console = consoleOf();
 server.context.display = (...values) => values.forEach((value) => teller.show(value));
 process.on('uncaughtException', (error) => interrupted(error));
 process.on('unhandledRejection', (error) => interrupted(error));
-// Heeded where the code waits; code that never does is ended with its context, by whoever runs out of patience.
+// Takes effect while the code waits. Code that never waits is ended with its context, when the client has waited long enough.
 process.on('SIGINT', () => interrupted(namedError('Interrupted', 'the code was interrupted')));
 
 async function run(request, write) {
@@ -56,7 +56,7 @@ async function run(request, write) {
   teller = NOBODY;
 }
 
-/** Directory and environment of one piece of code; what the code changes itself stays. Returns what goes back. */
+/** Sets directory and environment of one piece of code; changes that the code makes itself stay. Returns a function that restores the rest. */
 function enter({ cwd, env = {} }) {
   const directory = process.cwd();
   if (cwd) process.chdir(cwd);
@@ -73,7 +73,7 @@ function enter({ cwd, env = {} }) {
   };
 }
 
-/** Names that nothing else has mean tools, where there are such tools; a context looks names up only in itself, so that they have to be there. */
+/** Binds unused names to the tools of these names. A context looks names up only in itself, so they have to be defined in it. */
 async function offerTools(code) {
   const { tools, describeTools } = require(`${process.env.LONGSHORE_GUEST}/longshore.cjs`);
   const { ambiguous, bareNames, isAmbiguous, namesIn } = require(`${process.env.LONGSHORE_GUEST}/names.cjs`);
@@ -85,7 +85,7 @@ async function offerTools(code) {
   for (const name of unknown) {
     const ids = known.get(name) ?? [];
     if (ids.length > 0) server.context[name] = ids.length > 1 ? ambiguous(name, ids) : tools[name];
-    // It was so for an earlier piece of code.
+    // It meant a tool for an earlier piece of code.
     else if (name in server.context) delete server.context[name];
   }
 }
@@ -112,7 +112,7 @@ for (const name of ['stdout', 'stderr']) {
   };
 }
 
-/** One piece of code after the other, as the clients of the context bring them. */
+/** Runs one piece of code after the other, in the order of the clients of the context. */
 function serve(name) {
   let turn = Promise.resolve();
   listen(name, (client, request) => {
@@ -129,7 +129,7 @@ async function serveOne(client, request) {
   client.end();
 }
 
-/** A pipe that is full takes a part, or nothing for now. */
+/** A full pipe accepts only a part, or nothing for now. */
 function writeAll(text) {
   for (let rest = Buffer.from(text); rest.length > 0;) {
     try {

@@ -1,7 +1,7 @@
-"""Runs Python code and tells what came of it, as the guest. Without arguments: one piece of code, given on stdin. With a name: a
-context that lives on, whose clients (interpreter_call.py) each bring a piece.
+"""Runs Python code and reports its output, results and end, as the guest. Without arguments: one piece of code, given on stdin. With a name: a
+context that stays alive, whose clients (interpreter_call.py) each bring a piece.
 
-A request is one line of JSON: `code`, `cwd` when there is one, `env`. What is told are lines of JSON: `started`, then `stdout`, `stderr`,
+A request is one line of JSON: `code`, `cwd` when there is one, `env`. Reports are lines of JSON: `started`, then `stdout`, `stderr`,
 `result` in the order in which they came, then `ended`."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Interpreter:
         sys.stdin = open('/dev/null')  # noqa: SIM115
         sys.stdout, sys.stderr = Stream(self, 'stdout', 1), Stream(self, 'stderr', 2)
         sys.displayhook = self.display
-        # Modules are looked for where the code works, not beside this program.
+        # Modules are searched in the working directory of the code, not in the directory of this program.
         sys.path[0] = ''
         os.environ.setdefault('MPLBACKEND', 'Agg')
 
@@ -101,7 +101,7 @@ class Interpreter:
     def _execute_there(self, request: dict[str, Any]) -> None:
         code = request['code']
         name = f'<code {self._count}>'
-        # So that a traceback can show the lines.
+        # A traceback then shows the lines of the code.
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         tree = ast.parse(code, name)
         if 'LONGSHORE_GUEST' in os.environ:
@@ -155,7 +155,7 @@ class Interpreter:
 
 @contextlib.contextmanager
 def _setting(cwd: str | None, env: dict[str, str]) -> Iterator[None]:
-    """Directory and environment of one piece of code; what the code changes itself stays."""
+    """Directory and environment of one piece of code; changes that the code makes itself stay."""
     before = {name: os.environ.get(name) for name in env}
     directory = None
     if cwd:
@@ -223,7 +223,7 @@ def _size(part: Any) -> int:
 
 
 def _serve(interpreter: Interpreter, name: str) -> None:
-    """One client after the other; each waits for those before it."""
+    """Serves one client after the other."""
     listener = guest_socket.listen(name)
     signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
     for client, line in guest_socket.Requests(listener):
@@ -240,7 +240,7 @@ def _serve(interpreter: Interpreter, name: str) -> None:
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
-    """None for what none of our clients has sent."""
+    """None for a request that our client cannot have sent."""
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):
@@ -254,7 +254,7 @@ def _interrupt(interpreter: Interpreter) -> None:
 
 
 def _watch(client: socket.socket, interpreter: Interpreter, done: threading.Event) -> None:
-    """A client that was ended wants its code to end, too."""
+    """When a client ends, its code is interrupted too."""
     with contextlib.suppress(OSError):
         while client.recv(4096):
             pass
@@ -271,7 +271,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: _interrupt(interpreter))
     signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
     interpreter.run(request, Teller(output))
-    # Not the usual way out: threads of the code must not hold it up.
+    # Not the usual exit, which would wait for threads of the code.
     os._exit(0)
 
 

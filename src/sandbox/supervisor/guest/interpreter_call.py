@@ -1,7 +1,7 @@
-"""Brings one piece of code to a context and passes on what it tells. Runs as the guest; argument: the name of the context. The
+"""Sends one piece of code to a context and passes on its reports. Runs as the guest; argument: the name of the context. The
 request is the line on stdin.
 
-To be ended means to interrupt the code; code that does not heed that is ended with its context."""
+When this program is ended, the code is interrupted; code that ignores the interrupt is ended with its context."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 
-# It runs apart from all paths but its own.
+# In isolated mode, the search path lacks the directory of this program.
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.5
 
-# The context's own environment is that of its first piece; each piece has its own leave to call tools.
+# The context's own environment is that of its first piece; each piece has its own token for calls of tools.
 _PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
 
 
@@ -39,7 +39,7 @@ def main(context: str) -> None:
     connection = guest_socket.connect(context) or sys.exit('the context did not come up')
     state: _State = {'pid': 0, 'deadline': None}
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        # One that has just ended is found by the first read.
+        # If it has just ended, the first read shows it.
         connection.sendall(request)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -48,7 +48,7 @@ def main(context: str) -> None:
         if state['pid']:
             _signal(state['pid'], signal.SIGINT)
         else:
-            # It waits behind another piece, and has not begun.
+            # It waits for another piece of code, and has not begun.
             os._exit(0)
 
     signal.signal(signal.SIGTERM, interrupt)

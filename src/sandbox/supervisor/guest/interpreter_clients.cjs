@@ -1,9 +1,9 @@
-/** Takes the requests of the clients of a context of interpreter.cjs (interpreter_call.py): each is one line of JSON on a socket. */
+/** Receives the requests of the clients of a context of interpreter.cjs (interpreter_call.py): each is one line of JSON on a socket. */
 const fs = require('node:fs');
 const net = require('node:net');
 const path = require('node:path');
 
-/** Connections that have not said yet what they want. */
+/** Connections that have not sent their request yet. */
 const MAX_SILENT = 64;
 /** The longest text that a string can hold here. */
 const MAX_REQUEST = 512 * 1024 * 1024 - 25;
@@ -19,7 +19,7 @@ function listen(name, onRequest) {
   listener.listen(`${socketPath}.new`, () => fs.renameSync(`${socketPath}.new`, socketPath));
 }
 
-/** Reads the one line that a client sends. Clients that are slow or say nothing do not hold up the others: of too many, the one that came first is dropped. */
+/** Reads the one line that a client sends. Clients that are slow or send nothing do not delay the others: when there are too many, the oldest is dropped. */
 function receive(client, onRequest) {
   let parts = [];
   let size = 0;
@@ -42,7 +42,7 @@ function receive(client, onRequest) {
   });
 }
 
-/** Undefined for what none of our clients has sent. */
+/** Undefined for a request that our client cannot have sent. */
 function parseRequest(line) {
   try {
     const request = JSON.parse(line.toString());
@@ -56,7 +56,7 @@ function ownDirectory() {
   const directory = process.env.LONGSHORE_CODE || `/tmp/.longshore-code-${process.getuid()}`;
   fs.mkdirSync(directory, { mode: 0o700, recursive: true });
   const status = fs.lstatSync(directory);
-  // Other users of the sandbox could have made it before, to be given what our clients send.
+  // Other users of the sandbox could have created it before, to receive what our clients send.
   if (status.isDirectory() && status.uid === process.getuid() && (status.mode & 0o077) === 0) return directory;
   throw new Error(`${directory} is not a directory of this user alone; remove it`);
 }

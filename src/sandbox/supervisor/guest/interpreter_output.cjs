@@ -1,4 +1,4 @@
-/** What JavaScript code prints, gives and throws, and how it is told, see interpreter.cjs. */
+/** Reports what JavaScript code prints, returns and throws, see interpreter.cjs. */
 const util = require('node:util');
 
 const { partCharacters: MAX_PART, toldBytes: MAX_TOLD } = require('../protocol.json').code;
@@ -9,11 +9,11 @@ const RICH = [
   ['image/png', 'toPNG'],
 ];
 
-/** Tells what comes of one piece of code, up to a limit. `write` is given each line without its line break. */
+/** Reports output, results and end of one piece of code, up to a limit. `write` receives each line without its line break. */
 class Teller {
-  /** Whether something was not told, or not whole. */
+  /** Whether something was left out or cut. */
   cut = false;
-  /** Characters of what was not told at all. */
+  /** Characters of what was left out. */
   untold = 0;
   #left = MAX_TOLD;
   #write;
@@ -25,7 +25,7 @@ class Teller {
   tell(type, fields) {
     const size = JSON.stringify(fields).length;
     this.#left -= size;
-    // The end is told in any case.
+    // The end is always reported.
     if (this.#left >= 0 || type === 'started' || type === 'ended') this.#write(JSON.stringify({ type, ...fields }));
     else {
       this.cut = true;
@@ -55,7 +55,7 @@ class Teller {
       if ((typeof part === 'string' ? part : JSON.stringify(part)).length <= MAX_PART) data[mime] = part;
       else this.cut = true;
     } catch {
-      // A value that cannot be shown in that way has others.
+      // A value that cannot be shown in this form may have others.
     }
   }
 }

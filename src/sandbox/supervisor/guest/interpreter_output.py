@@ -1,4 +1,4 @@
-"""What Python code prints and how it is told, see interpreter.py."""
+"""Reports the output of Python code, see interpreter.py."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../protocol.
 
 
 class Teller:
-    """Writes lines to whoever asked; one who has gone away is not an error."""
+    """Writes lines to the client; a client that has disconnected is not an error."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._lock = threading.Lock()
-        # The end is told in any case.
+        # The end is always reported.
         self._left = LIMITS['toldBytes']
         self.cut = False
-        """Whether something was not told, or not whole."""
+        """Whether something was left out or cut."""
         self.untold = 0
-        """Bytes of what was not told at all."""
+        """Bytes of what was left out."""
 
     def tell(self, kind: str, **fields: Any) -> None:
         line = json.dumps({'type': kind, **fields}, default=str).encode('utf-8', 'replace') + b'\n'
@@ -80,7 +80,7 @@ class Capture:
 
 
 class Stream(io.TextIOBase):
-    """`sys.stdout` and `sys.stderr`: told at once, in the order of the program."""
+    """`sys.stdout` and `sys.stderr`: reported at once, in the order of the program."""
 
     encoding = 'utf-8'
     errors = 'replace'

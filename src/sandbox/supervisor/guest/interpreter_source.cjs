@@ -1,4 +1,4 @@
-/** Turns JavaScript and TypeScript as people write it into what the console of interpreter.cjs evaluates. */
+/** Turns JavaScript and TypeScript as users write it into what the console of interpreter.cjs evaluates. */
 const path = require('node:path');
 const { spawnSync } = require('node:child_process');
 const vm = require('node:vm');
@@ -12,12 +12,12 @@ function scriptOf({ language, code }) {
   return rewriteImports(language === 'typescript' ? withoutTypes(code) : code);
 }
 
-/** An object literal at the front is meant as a value, as in every console. */
+/** An object literal at the start is a value, as in every console. */
 function withValueInFront(code) {
   return /^\s*\{/.test(code) && isExpression(code) ? `(${code.trim().replace(/;+$/, '')})` : code;
 }
 
-/** Modules are looked for where the code works. */
+/** Modules are searched in the working directory of the code. */
 function requireHere() {
   return createRequire(path.join(process.cwd(), 'code.js'));
 }

@@ -1,5 +1,5 @@
-"""Brings one request to an MCP server of the sandbox and passes on what it is told (see mcp_server.py). Runs as the guest; argument: the name of the
-server. The request is a line on stdin. To be ended means to cancel the request: the server sees its client go."""
+"""Sends one request to an MCP server of the sandbox and passes on the reports (see mcp_server.py). Runs as the guest; argument: the name of the
+server. The request is a line on stdin. When this program is ended, the request is cancelled: the server sees that its client has disconnected."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 import os
 import sys
 
-# It runs apart from all paths but its own.
+# In isolated mode, the search path lacks the directory of this program.
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
 
 
 def main(server: str) -> None:
-    # Whoever was cut off while it gave the request gives it again: the first line that is whole counts.
+    # A worker that was disconnected while it sent the request sends it again: the first complete line counts.
     request = next((line for line in sys.stdin.buffer if _is_whole(line)), None)
     if request is None:
         return

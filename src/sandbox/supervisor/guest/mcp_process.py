@@ -1,4 +1,4 @@
-"""One process of a server of the Model Context Protocol, and the requests that are on their way to it; for mcp_server.py."""
+"""One process of a server of the Model Context Protocol, and its open requests; for mcp_server.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_PROGRESS = 200
 
 
 class Request:
-    """One request on its way. `lines` is what its client is told; None ends it."""
+    """One open request. `lines` are the reports for its client; None ends them."""
 
     def __init__(self, request_id: str, method: str, params: dict[str, Any]) -> None:
         self.id = request_id
@@ -63,7 +63,7 @@ class ServerProcess:
             listener.start()
 
     def greet(self) -> None:
-        """Raises with the reason when the server cannot be spoken with."""
+        """Raises with the reason when the server cannot be initialized."""
         about = {'protocolVersion': _VERSION, 'capabilities': {}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
         greeting = Request('longshore-greeting', 'initialize', about)
         self.ask(greeting)
@@ -105,7 +105,7 @@ class ServerProcess:
 
     def _send(self, message: dict[str, Any]) -> None:
         data = memoryview(json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n')
-        # A server that has ended is told by the other pipe.
+        # The other pipe shows that the server has ended.
         with self._writing, contextlib.suppress(OSError):
             while data:
                 data = data[os.write(self._stdin.fileno(), data) :]
@@ -164,7 +164,7 @@ class ServerProcess:
             request.tell('answer', result=message.get('result'), server=self.about)
 
     def _refuse(self, message: dict[str, Any]) -> None:
-        """What a server may ask of its client is little."""
+        """A server may send only few requests to its client."""
         if message['method'] == 'ping':
             self._send({'id': message['id'], 'result': {}})
         else:
@@ -205,7 +205,7 @@ class ServerProcess:
             request.tell('gone', why=self.why)
 
     def _kill(self) -> None:
-        """With what it has started: the program may be but the launcher of the server."""
+        """Also ends what it has started: the program may be only the launcher of the server."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

@@ -1,11 +1,11 @@
-"""Keeps one server of the Model Context Protocol in the sandbox and brings requests to it, as the guest. Arguments: the name of the server,
+"""Runs one server of the Model Context Protocol in the sandbox and sends requests to it, as the guest. Arguments: the name of the server,
 then its program. Its clients (mcp_call.py) each bring one request: a line of JSON with `id`, `method`, `params`.
 
-What a client is told are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last
-`answer`, `error`, `failed` (the request was not made) or `gone` (the server ended in the midst of it). A client that goes away wants its request
+Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last
+`answer`, `error`, `failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is
 cancelled.
 
-Stdout gets a line whenever the server's tools may be others than they were: how much is there tells whoever looks whether to list them again."""
+Stdout gets a line whenever the server's tools may have changed: when its length has grown, the worker lists them again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-# It runs apart from all paths but its own.
+# In isolated mode, the search path lacks the directory of this program.
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
@@ -28,7 +28,7 @@ _PATIENCE = 2.0
 
 
 class ServerStarter:
-    """The server as long as it lives, and another one after it; each is started by the request that needs it."""
+    """The running server, or its successor after it has ended; the next request starts it."""
 
     def __init__(self, name: str, program: list[str]) -> None:
         self._name = name
@@ -39,7 +39,7 @@ class ServerStarter:
         self._failed_at = float('-inf')
 
     def bring(self, request: Request) -> ServerProcess | None:
-        """To a server that was greeted; None where there is none, which the request has been told."""
+        """Returns the initialized server for the request; None when there is none. The request then has a report of that."""
         with self._lock:
             server = former = self._server
             if server is None or server.ended.is_set():
@@ -82,7 +82,7 @@ def main(name: str, program: list[str]) -> None:
 
 
 def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
-    # What none of our clients has sent is not answered.
+    # A request that our client cannot have sent gets no answer.
     with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         asked = json.loads(line)
         params = {**asked['params'], '_meta': {'progressToken': asked['id']}}

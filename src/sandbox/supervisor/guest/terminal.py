@@ -31,12 +31,12 @@ def main(columns: str, rows: str, argv: list[str]) -> None:
             os.write(2, f'{argv[0]}: {error.strerror}\r\n'.encode())
             os._exit(127)
     os.close(sizing)
-    # The child's end closes when its program begins: a size that is asked for sooner must not be overwritten by the first one.
+    # The child's end closes when its program starts. Before that, a new size could be overwritten by the initial one.
     os.read(sized, 1)
     _relay(master)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
-        # Ends as its child did, so that whoever waits is told the truth.
+        # Ends in the same way as its child, so that the runner reports the real end.
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.WEXITSTATUS(status))
@@ -47,7 +47,7 @@ def _relay(master: int) -> None:
     os.set_blocking(master, False)
     reading = [0, master]
     while True:
-        # Keys that the program does not take yet wait, and with them the client.
+        # Input that the program has not read yet waits, and the client waits too.
         readable, writable, _ = select.select([fd for fd in reading if fd != 0 or len(typed) < 65536], [master] if typed else [], [])
         if master in readable:
             data = _read(master)
@@ -70,7 +70,7 @@ def _relay(master: int) -> None:
 
 
 def _read(master: int) -> bytes | None:
-    """Nothing (empty) when the last process of the terminal has closed it."""
+    """Empty when the last process of the terminal has closed it."""
     try:
         return os.read(master, 65536)
     except BlockingIOError:

@@ -48,7 +48,7 @@ class Channel:
         self.connection.send_json('reply', self.number, value)
 
     def reply_later(self, value: object) -> None:
-        """As `reply`, for what nobody waits for: it goes with the next frame, or by itself after a moment."""
+        """As `reply`, for a reply that is not urgent: it is sent with the next frame, or after a short delay."""
         self.connection.hold_json('reply', self.number, value)
 
     def data(self, payload: Data, frame: str = 'data') -> None:
@@ -64,7 +64,7 @@ class Channel:
         self.connection.send_json('error', self.number, {'code': code, 'problem': problem[:8000]})
 
     def grant(self, count: int) -> None:
-        """Allows the client to send more; it is told when that is worth a frame."""
+        """Allows the client to send more; a frame is sent when the amount is large enough."""
         self.received += count
         self._owed += count
         if self._owed >= _WINDOW // 4:
@@ -148,7 +148,7 @@ class Connection:
         position, end = 0, len(data)
         while not self._closed:
             if self._left:
-                # Data goes on as it comes: a frame of it is never gathered.
+                # Data is passed on as it arrives; a frame of data is never buffered as a whole.
                 part = data[position : position + self._left]
                 if not part:
                     break
@@ -179,7 +179,7 @@ class Connection:
             return self._open(number, payload)
         channel = self.channels.get(number)
         if channel is None:
-            # The operation ended while the frame was on its way.
+            # The operation ended before the frame arrived.
             return frame in (_DATA, FRAMES['credit'], FRAMES['cancel'])
         handler = channel.handler
         if frame == _DATA:

@@ -1,4 +1,4 @@
-"""Keeps the sandbox's files within their limit where the storage does not: it watches, and ends what goes on writing."""
+"""Keeps the sandbox's files within their limit where the storage does not: it watches the storage, and ends what continues to write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from root.loop import Loop
     from shared.shapes import Pair
 
-# Between two looks at the storage, which cost next to nothing; the less room there is, the shorter.
+# Seconds between two cheap checks of the storage; shorter when there is less room.
 _SHORTEST, _LONGEST = 0.1, 1.0
 _BYTES_PER_SECOND = 2 << 30
 _INODES_PER_SECOND = 200_000
@@ -28,7 +28,7 @@ _INODES_PER_SECOND = 200_000
 # tenth of the time.
 _AT_LEAST = 10.0
 _REST = 9
-# Growth of the storage below this says too little: it is everybody's.
+# Growth of the storage below this is ignored: other sandboxes use the same storage.
 _LEAST = 8 << 20, 4096
 # What an overfull sandbox may still grow, by directories for one, before its commands are ended again.
 _SLACK = 4 << 20, 1024
@@ -42,9 +42,9 @@ _COUNTED = struct.Struct('=QQ??')
 
 class DiskGuard:
     def __init__(self, loop: Loop, work: Writers, journal: str, users: Sequence[User]) -> None:
-        """`work` is what may write: it has `busy`, and can be held still, let go on and ended."""
+        """`work` is what may write: it has `busy`, and can be stopped, continued and ended."""
         self.limit = 0
-        """Bytes; 0 leaves the sandbox alone."""
+        """Bytes; 0 means no limit."""
         self.is_over = False
         self._loop = loop
         self._work = work
@@ -54,7 +54,7 @@ class DiskGuard:
         self._counted_at: float | None = None
         self._free: Pair | None = None
         self._used: Pair = (0, 0)
-        # By what the storage has grown without the files that were found, while something was seen that may hold others.
+        # Growth of the storage that the counted files do not explain, while something was found that may keep others.
         self._hidden: Pair = (0, 0)
         self._grown: Pair = (0, 0)
         self._allowed: Pair | None = None
@@ -68,7 +68,7 @@ class DiskGuard:
         return self._due if self.limit and self._held is None and (self._stale or self._work.busy) else None
 
     def largest_file(self) -> int | None:
-        """Of a command that begins now, in bytes; None where the container's own limit is enough. Without room it can still make some."""
+        """The largest file of a command that starts now, in bytes; None where the container's own limit is enough. Without room it can still make some."""
         self.refresh()
         return 0 if self.is_over else None
 
@@ -97,7 +97,7 @@ class DiskGuard:
             self._count(now)
 
     def refresh(self) -> None:
-        """Looks at once whether an overfull sandbox still is. Waits for it, since what begins now depends on it."""
+        """Checks at once whether an overfull sandbox still is. Waits for the result, which decides about the command that starts now."""
         if self.is_over and self.limit and self._held is None:
             self._drop_count()
             self._count(self._loop.now())
@@ -129,7 +129,7 @@ class DiskGuard:
         self._began = now
         ours: tuple[int, ...] = ()
         try:
-            # Not at the top: a sandbox is up sooner without. Before the fork, so that its children have it.
+            # Not at the top, because the start of a sandbox would take longer. Before the fork, so that its children have it.
             import as_guest.disk_usage  # noqa: F401
 
             ours = read, write = os.pipe()
@@ -153,7 +153,7 @@ class DiskGuard:
         self._loop.add(read, READ, lambda mask: self._on_counted())
 
     def _count_all(self) -> disk_usage.Count:
-        """Counts again what was disturbed although the guest is held still: by the supervisor itself, or by a call of the kernel that was not over yet."""
+        """Counts again what was disturbed although the guest is held still: by the supervisor itself, or by a system call that had not ended."""
         if self._held is None:
             return self._count_once()
         processes.wait_until_still(self._held, _STOPPING)
@@ -164,7 +164,7 @@ class DiskGuard:
         return count
 
     def _count_once(self) -> disk_usage.Count:
-        """Ends early where that tells enough. How much it is matters only to one that was over before: it may not grow."""
+        """Stops as soon as the limit is exceeded. The exact size matters only when the sandbox was over the limit before: it must not grow."""
         from as_guest import disk_usage
 
         count = disk_usage.Count(None if self.is_over else self._limits(), self._users)
@@ -182,12 +182,12 @@ class DiskGuard:
         self._hold_at = now + now - self._began
         bytes_, inodes, complete, hidden = _COUNTED.unpack(data) if len(data) == _COUNTED.size else (0, 0, False, False)
         unseen = tuple(max(0, grown - max(0, now - before)) for grown, now, before in zip(self._grown, (bytes_, inodes), self._used))
-        # The storage is everybody's, so that only much of it tells something.
+        # Other sandboxes use the same storage, so only large growth means something.
         self._hidden = tuple(before + more for before, more in zip(self._hidden, unseen)) if hidden else (0, 0)
         self._judge((bytes_, inodes), complete)
 
     def _judge(self, used: Pair, complete: bool) -> None:
-        """A count that failed while nothing could disturb it, out of memory for one, counts as over: whoever can break the count has no limit else."""
+        """A count that fails while nothing can disturb it, for example without memory, counts as over the limit: a guest could break the count on purpose."""
         held, self._held = self._held, None
         if not complete and held is None:
             self._held = self._work.hold_still()
@@ -199,7 +199,7 @@ class DiskGuard:
             self._work.end()
         elif held is not None:
             self._work.go_on(held)
-        # What was found first may not be all of it.
+        # More than what was found first may be over the limit.
         self._allowed = tuple(each + slack for each, slack in zip(used, _SLACK)) if exceeds and self.is_over else None
         self.is_over = exceeds and not hides
         self._hidden = (0, 0) if hides else self._hidden

@@ -1,4 +1,4 @@
-"""What commands need to find the way out: proxy variables, and where the certificate of a worker that adds credentials is trusted."""
+"""What commands need for egress: proxy variables, and where the certificate of a worker that adds credentials is trusted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def prepare(port: int, certificate: str | None) -> Environment:
     proxy = b'http://127.0.0.1:%d' % port
     env = dict.fromkeys((b'HTTP_PROXY', b'HTTPS_PROXY', b'http_proxy', b'https_proxy', b'npm_config_proxy', b'npm_config_https_proxy'), proxy)
     env.update({b'NO_PROXY': _LOCAL, b'no_proxy': _LOCAL, b'npm_config_noproxy': _LOCAL})
-    # Node before 24 heeds no proxy variables by itself.
+    # Node before 24 ignores proxy variables by default.
     env.update({b'NODE_USE_ENV_PROXY': b'1', b'NODE_OPTIONS': b'--require=' + os.fsencode(_PRELOAD)})
     if certificate:
         own, bundle = _trust(certificate)
@@ -30,7 +30,7 @@ def prepare(port: int, certificate: str | None) -> Environment:
 
 
 def _trust(certificate: str) -> tuple[bytes, bytes]:
-    """Every worker's certificate that was ever named stays trusted: its connections may go on."""
+    """The certificates of earlier workers stay trusted: their connections may still be open."""
     os.makedirs(_DIRECTORY, mode=0o755, exist_ok=True)
     own, bundle = f'{_DIRECTORY}/worker.pem', f'{_DIRECTORY}/all.pem'
     known = _read(own)

@@ -54,7 +54,7 @@ class FileWork:
             except BlockingIOError:
                 pass
             except OSError:
-                # The child failed early; its result says why.
+                # The child has failed already; its result says why.
                 return
             self._channel.grant(written)
         if written < len(data):
@@ -65,7 +65,7 @@ class FileWork:
         self._listen()
 
     def on_close(self) -> None:
-        """The client let go: the child must not finish a write that nobody waits for."""
+        """The client has closed the channel: the child must not finish a write without a client."""
         if self._pid:
             os.kill(self._pid, signal.SIGTERM)
             self._release()
@@ -170,7 +170,7 @@ def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home
     runner.reset_signals()
     # A file that becomes too large is an error like any other.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    # Ended in the middle, it takes away what it had begun.
+    # When it is ended in the middle, it removes its temporary file.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT, file_content.LOCK), runner.move_up((*theirs, _LOCK_FILE))):
         os.dup2(source, target)
@@ -182,7 +182,7 @@ def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home
     if uid != os.geteuid():
         os.setgroups([])
         os.setresgid(gid, gid, gid)
-        # Rights over files follow the effective id. The real one stays root, so that the guest cannot stop or kill this process.
+        # The effective id decides about access to files. The real one stays root, so that the guest cannot stop or kill this process.
         os.setresuid(0, uid, 0)
     outcome: Fields
     try:

@@ -1,4 +1,4 @@
-"""The guests' connections for calls of tools: frames in, answers out. All that they send is hostile; what is wrong with it is told to that guest alone."""
+"""The guests' connections for calls of tools: frames in, answers out. All input may be hostile; an error is reported only to the guest that caused it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Guest:
         self.open = 0
         """Calls that wait for their answer."""
         self.proven = False
-        """It has made a call with a token that counts."""
+        """It has made a call with a valid token."""
         self.touched = loop.active
         self.overdue: float | None = loop.active + _PATIENCE
-        """Active time until which it has to say all of what it began to say; None between calls."""
+        """Active time by which it has to complete the call that it has begun to send; None between calls."""
         accepted.setblocking(False)
         self._fd = accepted.fileno()
         loop.add(self._fd, READ, self._on_ready)
@@ -57,7 +57,7 @@ class Guest:
     def send(self, body: bytes) -> None:
         if self._closed:
             return
-        # One who does not read what it asked for is not waited for.
+        # A guest that does not read its answers is disconnected.
         if len(self._outgoing) > _UNREAD:
             self._close()
             return
@@ -65,7 +65,7 @@ class Guest:
         self._flush()
 
     def drop(self) -> None:
-        """Makes room for others, or gives up waiting."""
+        """Closes it, to make room for others or because it took too long."""
         self._close()
 
     @property
@@ -111,7 +111,7 @@ class Guest:
         while not self._closed and not self._closing and len(incoming) >= 4:
             (length,) = _LENGTH.unpack_from(incoming)
             if length > _FRAME:
-                # Where the next frame begins is not known any more.
+                # The start of the next frame is not known any more.
                 self._refuse(None, 'TOO_LARGE', f'a call of {length} bytes; at most {_FRAME} are allowed. Pass the path of a file instead')
                 self._closing = True
                 self._flush()

@@ -1,4 +1,4 @@
-"""What is sent whole, at the pace of its reader."""
+"""Sends prepared content at the pace of its reader."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
-# Between two looks at a deadline. A longer silence than this and some slack means that the container was frozen.
+# Seconds between two checks of a deadline. A pause that is clearly longer means that the container was frozen.
 _TICK = 0.5
 _SLOW_TICK = 5.0
 _SLACK = 0.5
-# Most commands are over by then.
+# Most commands have ended by then.
 _LATER = 0.005
 
 
@@ -51,7 +51,7 @@ class Loop:
         self._after.append(callback)
 
     def later(self, callback: Callable[[], object]) -> None:
-        """Calls back once, in some milliseconds: for what would only be in the way of something short."""
+        """Calls back once, in some milliseconds: for work that would delay a short command."""
         if not self._later:
             self._later_due = self.active + _LATER
         self._later.append(callback)
@@ -102,7 +102,7 @@ class Loop:
     def _guard(self, callback: Callable[..., object], mask: int | None = None, fd: int | None = None) -> None:
         try:
             callback() if mask is None else callback(mask)
-        except Exception as error:  # one fault must not end everybody's commands
+        except Exception as error:  # one fault must not end all commands
             self._report(callback, error)
             if fd is not None:
                 self.remove(fd)

@@ -1,5 +1,5 @@
-"""Calls that the guest's code makes of the conversation's tools: taken from the guest, told to the worker again and again until they
-are answered, and answered once. All that the guest sends is hostile; what is wrong with it is told to that guest alone."""
+"""Calls that the guest's code makes of the conversation's tools: received from the guest, sent to each worker until they
+are answered, and answered once. All that the guest sends may be hostile; an error is reported only to the guest that caused it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _FRAME = LIMITS['methodBytes']
 _OPEN = LIMITS['openMethods']
 _CALLS = LIMITS['methodCalls']
 _GUESTS = 128
-# What a worker reads of others; it takes a message with more for a breach of the protocol.
+# What a worker accepts; to a worker, a message with more is a breach of the protocol.
 _NESTED = 500
 _KEYS = 200_000
-# What all calls that wait may take; memory here is taken from the sandbox's.
+# The most memory of all waiting calls; the supervisor uses the memory of the sandbox.
 _HOARD = 32_000_000
 _ENDED = 'the code that was allowed to call tools has ended, and no answer comes for what outlives it'
 
@@ -86,7 +86,7 @@ class Methods:
         self._guests.add(Guest(accepted, self._loop, self, self._guests.discard))
 
     def due(self) -> float | None:
-        """Active time when the first guest has taken too long to say what it wants."""
+        """The active time at which the first guest has taken too long to send its call."""
         return min((guest.overdue for guest in self._guests if guest.overdue is not None), default=None)
 
     def on_time(self, now: float) -> None:
@@ -94,7 +94,7 @@ class Methods:
             guest.drop()
 
     def _make_room(self) -> None:
-        """Drops the connection that will be missed least: one that has never made a call, of the process with the most of them, and the longest silent.
+        """Drops the least important connection: one that has never made a call, of the process with the most of them, and the longest silent.
         Connections that wait for an answer come last."""
         counts: dict[int, int] = {}
         for guest in self._guests:
@@ -108,7 +108,7 @@ class Methods:
 
 
 def _excess_of(arguments: dict[str, Any], line: bytes) -> str | None:
-    """What is too much of arguments, in words; `line` is what is sent of them."""
+    """Which limit the arguments exceed, in words; `line` is their JSON."""
     if line.count(b'{') + line.count(b'[') + line.count(b':') <= _NESTED:
         return None
     level: list[Any] = [arguments]
@@ -135,7 +135,7 @@ class Call:
         self.line = line
         self.held = 0
         self.told = False
-        """A worker has been told of it, and may have acted on it."""
+        """A worker has received it, and may have started it."""
 
     def send(self, body: bytes) -> None:
         self.guest.open -= 1
@@ -143,7 +143,7 @@ class Call:
 
 
 class Desk:
-    """The calls of one exec, numbered in the order in which they came: the n-th stays the n-th, whoever asks, however often."""
+    """The calls of one exec, numbered in the order in which they came: the n-th stays the n-th for every worker."""
 
     def __init__(self, methods: Methods) -> None:
         self.token = os.urandom(24).hex()
@@ -187,7 +187,7 @@ class Desk:
             teller.tell(call)
 
     def hold(self, number: int) -> int:
-        """The call will take its time, which is not the code's. Returns how many of this exec have been so."""
+        """Stops the time limit of the code while the call runs. Returns for how many calls of this exec that was done."""
         call = self._open.get(number)
         if call is None:
             return self._held
@@ -225,7 +225,7 @@ class Desk:
 
 
 class _Teller:
-    """Tells calls to one worker, one line each, at its pace."""
+    """Sends calls to one worker, one line each, at its pace."""
 
     def __init__(self, channel: Channel, on_close: Callable[[_Teller], object]) -> None:
         self._channel = channel
@@ -263,7 +263,7 @@ class _Teller:
 
 
 class Answer:
-    """Gathers the body of one answer from the worker."""
+    """Receives the body of one answer from the worker."""
 
     def __init__(self, channel: Channel, desk: Desk, fields: Fields) -> None:
         self._channel = channel

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 _OWN_NAME = 'user'
 _PATHS = ('path', 'from', 'to', 'cwd', 'pattern')
 
-# How long the ends of killed commands are waited for when the sandbox is stopped.
+# How long to wait for the ends of killed commands when the sandbox is stopped.
 _FAREWELL = 1.0
 
 
 class Supervisor:
     def __init__(self, options: dict[str, str], user: Ids, nursery: Nursery, stream: tuple[int, int] | None) -> None:
-        """`stream`: the descriptors of a connection that is there from the beginning, to read from and to write to; or None."""
+        """`stream`: the descriptors of a connection that exists from the start, for reading and for writing; or None."""
         self._loop = Loop()
         self._listener = _listen(options['--socket'])
         self._path = options['--socket']
@@ -81,7 +81,7 @@ class Supervisor:
             self._connect(*stream)
 
     def serve(self) -> None:
-        """Returns when told to stop, with every command cut off and recorded as lost."""
+        """Returns after a request to stop, when every command is ended and recorded as lost."""
         loop, executions, disk_guard = self._loop, self._executions, self._disk_guard
         # Pages that the collector never touches stay shared with the children that work on files.
         gc.freeze()
@@ -116,7 +116,7 @@ class Supervisor:
         if perform is not None:
             perform(channel, fields)
             return
-        # Not at the top: a sandbox is up sooner without.
+        # Not at the top, because the start of a sandbox would take longer.
         from as_guest.file_operations import TAKING_DATA
         from root.file_work import FileWork
 
@@ -171,7 +171,7 @@ def _earliest(*times: float | None) -> float | None:
 
 
 def _listen(path: str) -> socket.socket:
-    """Only root may come near the socket: its directory is closed to all others."""
+    """Only root can reach the socket: its directory is closed to all others."""
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.chmod(directory, 0o700)
@@ -184,6 +184,6 @@ def _listen(path: str) -> socket.socket:
     listener.bind(new)
     os.umask(0o022)
     listener.listen(64)
-    # Who sees the socket can connect to it.
+    # A user that can see the socket can connect to it.
     os.rename(new, path)
     return listener

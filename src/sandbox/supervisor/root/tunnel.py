@@ -1,4 +1,4 @@
-"""One connection of the guest, carried over a channel: an empty piece of data means that its side has said all."""
+"""One connection of the guest, carried over a channel: an empty piece of data means that its side sends no more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESET = struct.pack('ii', 1, 0)
 class Tunnel:
     def __init__(self, accepted: socket.socket, loop: Loop, deadline: float) -> None:
         self.deadline = deadline
-        """Active time until which it waits to be taken."""
+        """The active time until which it waits for a worker."""
         self._socket = accepted
         self._loop = loop
         self._fd = accepted.fileno()
@@ -41,7 +41,7 @@ class Tunnel:
         """Answers as a proxy does, and closes."""
         head = f'HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {len(text)}\r\n\r\n'
         try:
-            # Closed with something unread, the connection would be reset and the answer lost.
+            # If it were closed with unread data, the connection would be reset and the answer lost.
             self._socket.recv(_CHUNK)
             self._socket.send(head.encode() + text)
         except OSError:
@@ -70,7 +70,7 @@ class Tunnel:
         self._listen()
 
     def on_close(self) -> None:
-        """The worker let go, or is gone: the guest must not take what it has for the whole."""
+        """The worker has closed it or has ended: the guest must not consider its data complete."""
         self._close(reset=True)
 
     def _on_ready(self, mask: int) -> None:
@@ -118,7 +118,7 @@ class Tunnel:
             self._listen()
 
     def _listen(self) -> None:
-        """Without anything to wait for the descriptor is left alone: a hang-up would be reported again and again."""
+        """Without an event to wait for, the descriptor is removed from the loop: a hang-up would be reported repeatedly."""
         if self._fd < 0:
             return
         reads = not self._guest_done and self._channel.writable > 0

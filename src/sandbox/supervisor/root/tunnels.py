@@ -1,4 +1,4 @@
-"""The guest's way out: a listener on the container's loopback whose connections travel, unread, to a worker, which decides what may pass."""
+"""Egress of the guest: a listener on the container's loopback. Its connections are passed, unread, to a worker, which decides what is allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from root.loop import Loop
     from shared.shapes import Environment, Fields
 
-# Connections that may wait for a worker, of which more wait in the kernel's queue; and those that may be open, of which one is dropped for another.
+# Connections that may wait for a worker, of which more wait in the kernel's queue; and those that may be open; beyond that, one is dropped for a new one.
 _WAITING = 64
 _OPEN = 256
 # Active seconds that a connection waits for a worker.
@@ -37,7 +37,7 @@ class Tunnels:
         self._count = 0
 
     def due(self) -> float | None:
-        """Active time when the longest waiting connection has waited enough."""
+        """The active time at which the oldest waiting connection has waited too long."""
         return next(iter(self._waiting.values())).deadline if self._waiting else None
 
     def on_time(self, now: float) -> None:
@@ -70,7 +70,7 @@ class Tunnels:
         self._listen()
 
     def drop(self, server: _Server) -> None:
-        """What it was offered and has not taken is offered to another."""
+        """Connections that it was offered but has not taken are offered to another client."""
         self._servers.remove(server)
         if self._servers:
             for tunnel_id in self._waiting:
@@ -126,7 +126,7 @@ class Tunnels:
 
 
 class _Server:
-    """A client that takes connections: it is told their ids, one to a line."""
+    """A client that accepts connections: it receives their ids, one per line."""
 
     def __init__(self, tunnels: Tunnels, channel: Channel) -> None:
         self._tunnels = tunnels

@@ -1,4 +1,4 @@
-"""JSON exactly as the standard library has it, without loading it: its module brings along regular expressions and enumerations, which take as
+"""JSON exactly as in the standard library, without its module, which also loads regular expressions and enumerations, which take as
 long as all the rest of the supervisor's start. Where the core of that module is not as it is known, the module itself does everything."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _lean() -> _Functions:
             value, end = scan(text, 0)
             if end == len(text):
                 return value
-        except Exception:  # the core reports some errors by way of a module that is not there
+        except Exception:  # the core reports some errors by a module that was not loaded
             pass
         return _loads_fully(data)
 
@@ -67,7 +67,7 @@ def _loads_fully(data: str | bytes) -> Any:
 
 try:
     _functions = _lean()
-except Exception:  # whatever another Python finds wrong with it
+except Exception:  # any error of another version of Python
     _functions = _full()
 
 # `loads` raises `ValueError` or `RecursionError`, also for numbers that JSON does not have. `encode` is as `dumps`, without blanks; `encode_characters`

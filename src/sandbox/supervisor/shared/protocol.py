@@ -24,7 +24,7 @@ _RECORDS = _TABLES['records']
 
 
 class Refused(Exception):
-    """A request that cannot be done; `code` is one of the protocol's failure codes."""
+    """A request that is refused; `code` is one of the protocol's failure codes."""
 
     def __init__(self, code: str, problem: str) -> None:
         super().__init__(problem)
@@ -47,7 +47,7 @@ _REQUESTS = {name: _spread(operation['request']) for name, operation in _TABLES[
 
 
 def to_bytes(text: str) -> bytes:
-    """File names need not be UTF-8: their odd bytes travel as lone surrogates."""
+    """File names need not be UTF-8: bytes that are not are sent as lone surrogates."""
     return text.encode('utf-8', 'surrogateescape')
 
 

@@ -1,6 +1,6 @@
 /**
- * Loaded ahead of a program: makes `tools` a global, and every tool one under its own name. Which names there are is asked for when the program uses one
- * that nothing else has: the engine looks it up in what the global object inherits.
+ * Loaded ahead of a program: defines the global `tools`, and a global for every tool under its own name. The list of names is requested when the program uses
+ * an undefined name: the engine looks it up in the prototype of the global object.
  */
 const { spawnSync } = require('node:child_process');
 const { tools } = require('./longshore.cjs');
@@ -9,7 +9,7 @@ const { ambiguous, bareNames } = require('./names.cjs');
 const MAX_LIST_BYTES = 4_000_000;
 let names;
 
-/** A lookup of a name cannot wait, so that somebody else has to. */
+/** The lookup of a name is synchronous, so another process asks for the list. */
 function listNames() {
   const list =
     'require(process.argv[1]).describeTools().then((specs) => process.stdout.write(JSON.stringify(specs.map(({ id, bare }) => ({ id, bare })))), () => undefined)';
@@ -30,7 +30,7 @@ Object.setPrototypeOf(
   inherited,
   new Proxy(Object.create(Object.getPrototypeOf(inherited)), {
     has: (target, name) => Reflect.has(target, name) || isTool(name),
-    // Reading a property of the global object asks for nothing: much of what others write looks there for what may be missing.
+    // A read of a property of the global object requests nothing: many libraries look there for optional features.
     get: (target, name, receiver) => (names?.has(name) ? names.get(name) : Reflect.get(target, name, receiver)),
   }),
 );

@@ -4,7 +4,7 @@
  *     import { tools } from 'longshore';
  *     await tools.weather.lookup({ city: 'Oslo' });       // plugin and tool; also tools['weather:lookup'], and lookup('Oslo') in order
  *
- * `await describeTools()` gives what there is. A tool that fails rejects with a `ToolError`, whose `code` says how.
+ * `await describeTools()` lists the tools. A tool that fails rejects with a `ToolError`; its `code` says how.
  */
 const { randomBytes } = require('node:crypto');
 const net = require('node:net');
@@ -45,7 +45,7 @@ function connect() {
     if (connection === opened) connection = undefined;
     for (const [id, call] of waiting) {
       if (call.opened !== opened) continue;
-      // Closed while it was idle. The id sees to it that no call is taken twice.
+      // Closed while it was idle. Because of the id, no call is run twice.
       if (call.reused) send(id, call);
       else settle({ id, error: { message: 'the connection to the tools was closed', code: 'CLOSED' } });
     }
@@ -55,7 +55,7 @@ function connect() {
 }
 
 function settle(answer) {
-  // What is said of no call in particular (a frame that was too large to be read) is said of all that wait.
+  // An error without a call (a frame that was too large to be read) is the error of all waiting calls.
   const calls = answer.id === null ? [...waiting.keys()] : [answer.id];
   for (const id of calls) {
     const call = waiting.get(id);
@@ -73,7 +73,7 @@ function call(tool, input) {
     if (problem) throw new ToolError(`${tool}: the arguments are not JSON: ${problem}`, 'TOOL_ARGUMENTS_INVALID');
     const id = randomBytes(16).toString('hex');
     const body = Buffer.from(JSON.stringify({ token: process.env.LONGSHORE_TOOLS_TOKEN ?? '', id, tool, arguments: input }));
-    // Sent, it would take the connection with it, and all calls that wait there.
+    // If it were sent, the connection would be closed, with all calls that wait on it.
     if (body.length > LARGEST)
       throw new ToolError(`a call of ${body.length} bytes; at most ${LARGEST} are allowed. Pass the path of a file instead`, 'TOO_LARGE');
     const length = Buffer.alloc(4);
@@ -90,7 +90,7 @@ function send(id, { resolve, reject, frame }) {
   opened.write(frame);
 }
 
-/** What may be called is asked for once by each piece of code. */
+/** Each piece of code asks once which tools it may call. */
 async function describeTools() {
   const token = process.env.LONGSHORE_TOOLS_TOKEN;
   if (listed?.token === token) return listed.specs;
@@ -118,7 +118,7 @@ function specOf(path, specs) {
   return others.length === 0 ? specs.find((spec) => spec.id === id) : undefined;
 }
 
-/** Names are looked up when they are called, so that reading one costs nothing and `await tools` is no call. */
+/** Names are looked up when they are called, so reading one costs nothing and `await tools` is not a call. */
 function named(path) {
   return new Proxy((...given) => callByPath(path, given), {
     get: (target, name) => (typeof name !== 'string' || path.length === 2 || name === 'then' ? Reflect.get(target, name) : named([...path, name])),

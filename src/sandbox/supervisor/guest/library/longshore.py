@@ -4,7 +4,7 @@
     tools.weather.lookup(city='Oslo')        # plugin and tool; also tools['weather:lookup']
     await tools.aio.weather.lookup(city='Oslo')
 
-`dir(tools)` and `help(tools.weather.lookup)` tell what there is. A tool that fails raises `ToolError`. A call that needs somebody's
+`dir(tools)` and `help(tools.weather.lookup)` show the tools. A tool that fails raises `ToolError`. A call that needs an
 approval waits for it, however long it takes."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ['InvalidArguments', 'ToolDenied', 'ToolError', 'UnknownTool', 'tools']
 
 for _error in (InvalidArguments, ToolDenied, ToolError, UnknownTool):
-    # Tracebacks name them as programs import them.
+    # Tracebacks show the names under which programs import them.
     _error.__module__ = 'longshore'
 
 _LIST = 'longshore:tools'
@@ -77,7 +77,7 @@ class Tools:
 
     @property
     def aio(self) -> Tools:
-        """The same, to be awaited."""
+        """The same tools as coroutines."""
         return _aio
 
     def bare_names(self) -> dict[str, Callable[..., Any]]:
@@ -111,7 +111,7 @@ class Tools:
         return f'<tools {", ".join(sorted(self._ids))}>'
 
     def _load(self) -> None:
-        # What may be called is asked for once by each piece of code.
+        # Each piece of code asks once which tools it may call.
         token = os.environ.get('LONGSHORE_TOOLS_TOKEN')
         if self._token == token and token is not None:
             return

@@ -1,4 +1,4 @@
-"""Says what of a call's arguments cannot be passed on as it is."""
+"""Finds the part of a call's arguments that cannot be passed on unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXACT = 2**53 - 1
 
 
 def problem_of(value: object, path: str = '') -> str | None:
-    """What is wrong with the first part that JSON cannot carry, with the way to it; None where nothing is."""
+    """The problem and path of the first part that JSON cannot carry; None when there is none."""
     try:
         return _problem(value, path)
     except RecursionError:

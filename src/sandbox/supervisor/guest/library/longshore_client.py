@@ -1,4 +1,4 @@
-"""Brings calls of tools out of the sandbox, and their answers back."""
+"""Sends calls of tools out of the sandbox, and receives their answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct('>I')
 _AT_ONCE = 60
-"""Connections of one process: fewer than the calls that are taken at once, and than all connections that are."""
+"""Connections of one process: fewer than the supervisor's limits for calls and for connections at a time."""
 _LARGEST = 1_000_000
 _MANY_DIGITS = re.compile(rb'\d{16}')
 
@@ -33,7 +33,7 @@ class ToolError(Exception):
 
 
 class InvalidArguments(ToolError, ValueError):
-    """The arguments do not fit the tool."""
+    """The arguments do not match the tool's parameters."""
 
 
 class ToolDenied(ToolError, PermissionError):
@@ -119,7 +119,7 @@ def _path() -> str:
 
 
 class _Connections:
-    """Shared by all threads of a process; as many as there are calls under way."""
+    """Shared by all threads of a process; as many as there are running calls."""
 
     def __init__(self, here: tuple[int, str]) -> None:
         self.here = here
@@ -133,7 +133,7 @@ class _Connections:
                 try:
                     return self._exchange_on(connection, frame, call_id)
                 except (ConnectionError, _Unanswered):
-                    # It was closed while it was idle. The id sees to it that no call is taken twice.
+                    # It was closed while it was idle. Because of the id, no call is run twice.
                     continue
             connection = socket.socket(socket.AF_UNIX)
             try:
@@ -147,13 +147,13 @@ class _Connections:
             connection.sendall(frame)
             answer: dict[str, Any] = json.loads(_receive(connection, _LENGTH.unpack(_receive(connection, 4))[0]))
         except BaseException:
-            # Whoever gives up leaves an answer behind, which is for nobody else.
+            # When the caller gives up, the answer is still unread: the connection must not be used again.
             connection.close()
             raise
         if answer['id'] == call_id:
             self._idle.append(connection)
         else:
-            # It could not even read the call, and does not know where the next one would begin.
+            # The supervisor could not read the call, and does not know where the next one begins.
             connection.close()
         return answer
 
@@ -176,7 +176,7 @@ _shared: _Connections | None = None
 
 
 def _shared_connections() -> _Connections:
-    # A process that was forked off begins anew: an answer goes to whoever reads first.
+    # A forked process opens connections of its own: on a shared one, either process could read the answer of the other.
     global _shared
     here = (os.getpid(), _path())
     if _shared is None or _shared.here != here:

@@ -50,7 +50,7 @@ def make_function(spec: dict[str, Any], asynchronous: bool) -> Callable[..., Any
     if len(plain) < len(names) or not properties or schema.get('additionalProperties') not in (None, False):
         parameters.append(inspect.Parameter(rest, inspect.Parameter.VAR_KEYWORD))
     signature = inspect.Signature(parameters, return_annotation=_returned(spec))
-    # What shows None as its default may be given it; the tool itself knows only that it was left out.
+    # A parameter with the default None accepts None; it is then left out of the call.
     omitted = {name for name in properties if name not in required and not _takes_null(properties[name])}
 
     def arguments_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def make_function(spec: dict[str, Any], asynchronous: bool) -> Callable[..., Any
 
 
 def _annotation(schema: dict[str, Any]) -> Any:
-    """The type hint for a schema; empty where anything may be given. Without `typing`, which takes longer to load than all the rest."""
+    """The type hint for a schema; empty when any value is accepted. Does not use `typing`, which takes longer to load than everything else."""
     choices = schema.get('enum')
     if isinstance(choices, list):
         return _union([type(choice) for choice in choices])
@@ -127,7 +127,7 @@ def _takes_null(schema: dict[str, Any]) -> bool:
 
 def _documentation(spec: dict[str, Any], properties: dict[str, Any], required: list[str]) -> str:
     lines = [spec.get('description', ''), '']
-    # A description that tells the arguments itself, as a method's doc comment does, is not told them again.
+    # A description that documents the arguments itself, as a method's doc comment does, gets no second list of them.
     if properties and not any(line.strip() in ('Args:', 'Arguments:', 'Parameters:') for line in lines[0].split('\n')):
         lines.append('Args:')
         for name, schema in properties.items():

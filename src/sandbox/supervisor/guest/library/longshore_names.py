@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def offer_bare_names(tree: ast.AST, scope: dict[str, Any]) -> None:
-    """Makes names that a program uses and does not define itself mean tools, where there are such tools. `tree`: its syntax tree."""
+    """Binds names that a program uses but does not define to the tools of these names. `tree`: its syntax tree."""
     if 'LONGSHORE_TOOLS' not in os.environ:
         return
-    # What was ambiguous for an earlier piece of code of the same context may not be so any more.
+    # A name that was ambiguous for an earlier piece of code of the context may have one meaning now.
     used: set[str] = set()
     made = set(dir(builtins)) | {name for name, value in scope.items() if not _is_ambiguous(value)}
     for node in ast.walk(tree):

@@ -18,7 +18,7 @@ exports.bareNames = (specs) => {
   return new Map([...found, ...preferred]);
 };
 
-/** What is wrong with a name that several tools have. */
+/** The error of a name that several tools have. */
 exports.ambiguity = ambiguity;
 
 /** Stands for such a name. It throws when it is called, not when it is read: `typeof` a name never throws. */

@@ -1,6 +1,6 @@
 /**
- * Runs one call of a plugin's tool, as the guest. What is to be run is a line on stdin: `{ code, call }`. What it says and what comes of it are lines on
- * descriptor 3, which leads to the worker; stdout and stderr are the tool's own.
+ * Runs one call of a plugin's tool, as the guest. The request is a line on stdin: `{ code, call }`. Its messages and its outcome are lines on
+ * descriptor 3, which the worker reads; stdout and stderr belong to the tool.
  */
 const { readSync, writeSync } = require('node:fs');
 const { createRequire } = require('node:module');
@@ -8,11 +8,11 @@ const { compileFunction } = require('node:vm');
 
 const OUT = 3;
 const MAX_LINE = 16_000_000;
-/** For a tool that is told to end and has something to put in order. Milliseconds. */
+/** How long a tool may clean up after it is cancelled. Milliseconds. */
 const FAREWELL = 1_000;
 const A_DAY = 86_400_000;
 
-/** Only for a tool that asks for something: to load it takes longer than a small tool. */
+/** Loaded only for a tool that asks the worker for something: loading it takes longer than a small tool. */
 const speaker = () => require('./longshore.cjs');
 
 function tell(message) {
@@ -20,7 +20,7 @@ function tell(message) {
   for (let written = 0; written < bytes.length;) written += writeSync(OUT, bytes, written);
 }
 
-/** Whoever was cut off while it gave the request gives it again: the first line that is whole counts. */
+/** A worker that was disconnected while it sent the request sends it again: the first complete line counts. */
 function readRequest() {
   const chunk = Buffer.alloc(65_536);
   let pending = [];
@@ -58,14 +58,14 @@ function fail(message) {
 }
 
 async function run({ code, call }) {
-  // A promise that nothing will resolve keeps no process; how long it may wait is for its time limit to say.
+  // Keeps the process alive while the tool waits for a promise; the time limit of the tool decides how long it may wait.
   setInterval(() => undefined, A_DAY);
   const ended = new AbortController();
   process.on('SIGTERM', () => {
     ended.abort();
     setTimeout(() => process.exit(143), FAREWELL);
   });
-  // What was left out is null, as JSON has it.
+  // Undefined arguments become null, as in JSON.
   const question = (what, args) => JSON.parse(JSON.stringify({ what, args }));
   const line = {
     ask: async (what, args) => speaker().call('longshore:context', question(what, args)),
@@ -79,7 +79,7 @@ async function run({ code, call }) {
 
 process.on('uncaughtException', (error) => fail(`an error that nobody waited for: ${error?.message || String(error)}`));
 const request = readRequest();
-// Nobody has asked for anything.
+// There is no request.
 if (!request) process.exit(0);
 run(request).then(
   (outcome) => {

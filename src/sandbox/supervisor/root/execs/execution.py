@@ -53,7 +53,7 @@ class Execution:
         self.may_write = True
         """False when it was started without room for its files."""
         self.due: float | None = None
-        """Active time at which `on_due` has to be called."""
+        """The active time at which `on_due` has to be called."""
         self._journal = journal
         self._loop = loop
         self._on_end = on_end
@@ -113,7 +113,7 @@ class Execution:
         return was_running or found > 0
 
     def cut_off(self) -> None:
-        """Nobody wants its end: the sandbox stops, and it is lost."""
+        """The sandbox stops: the exec is ended without a record of its end, and is lost."""
         if self.exit is None and self._reason is None:
             self._reason = 'lost'
         self._end_tree(True)
@@ -190,7 +190,7 @@ class Execution:
             os.close(self._status_pipe)
             self._status_pipe = -1
             if self._wait_status is None and self.exit is None:
-                # The runner itself was killed (out of memory), so nobody saw how the command ended.
+                # The runner itself was killed (out of memory), so it is not known how the command ended.
                 self._wait_status = signal.SIGKILL
         if self._wait_status is not None and self.exit is None and (self._kill_at is None or self.gone):
             self._finish(self._wait_status)
@@ -211,7 +211,7 @@ class Execution:
     def _finish(self, status: int) -> None:
         self._outputs.drain()
         if self._reason == 'lost' and status != signal.SIGKILL:
-            # It had ended by itself before it could be cut off.
+            # It ended by itself before it could be ended.
             self._reason = None
         record: Fields = {'status': self._reason or 'exited'}
         if os.WIFSIGNALED(status):
@@ -254,13 +254,13 @@ class Execution:
         self._close_outputs()
 
     def _close_outputs(self) -> None:
-        """Readers that have not caught up go on reading after the tree is gone."""
+        """Readers that are behind continue to read after the processes have ended."""
         if self.gone and not self.followers:
             self._outputs.close_files()
 
 
 def _met_file_limit(status: int) -> bool:
-    """Of a command, or as a shell tells it of one."""
+    """The exit status of a command, or of a command that a shell reports."""
     return signal.SIGXFSZ in (os.WTERMSIG(status), os.WEXITSTATUS(status) - 128)
 
 

@@ -1,4 +1,4 @@
-"""All execs of the sandbox, running and journalled; an id is run once for ever."""
+"""All execs of the sandbox, running and journalled; an id is run at most once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Executions:
             b'LANG': b'C.UTF-8',
             **{os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
         }
-        """Of every command; what a command brings itself comes before it."""
+        """The environment of every command; the command's own variables override it."""
         self._memory_kills = MemoryKills()
         self.before_start: Callable[[], int | None] = lambda: None
         """Says how large the files of a command may become, where they may not be what the container lets them be."""
@@ -71,7 +71,7 @@ class Executions:
                 self._loop.attempt(execution.on_due)
 
     def run(self, channel: Channel, fields: Fields) -> None:
-        """Starts and follows in one go."""
+        """Starts and follows in one operation."""
         self._claim_and_start(fields)
         self.attach(channel, fields)
 
@@ -126,7 +126,7 @@ class Executions:
         channel.end({})
 
     def calls(self, channel: Channel, fields: Fields) -> None:
-        """Tells the calls of tools that the exec's code makes, those without an answer first, until the exec ends."""
+        """Sends the calls of tools that the exec's code makes, those without an answer first, until the exec ends."""
         desk = self._desk(fields['execId'])
         if desk is None:
             channel.end({})
@@ -185,7 +185,7 @@ class Executions:
         execution = self._launch(exec_id, fields, spec, user)
         self._live[exec_id] = execution
         try:
-            # Only now, so that the command starts meanwhile; it cannot end unseen, since this loop is busy here.
+            # Only now, while the command starts already; its end cannot be missed, since this loop handles it later.
             execution.keep(*self._journal.create_files(exec_id, spec))
         except OSError:
             execution.keep_no_more()

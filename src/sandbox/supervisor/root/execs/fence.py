@@ -1,4 +1,4 @@
-"""Keeps guests from fallocate where the engine's profile does not: a runtime with a kernel of its own, gVisor for one, takes none."""
+"""Keeps guests from fallocate where the engine's profile does not: a runtime with a kernel of its own, such as gVisor, does not use one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EOPNOTSUPP
 _LOAD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT = 0, 4
-# The architecture as the kernel names it to a filter, and the call's number there.
+# The architecture as a filter sees it, and the number of the system call there.
 _CALLS = {'x86_64': (0xC000003E, 285), 'aarch64': (0xC00000B7, 47), 'riscv64': (0xC00000F3, 47)}
 
 _libc: Any = None
@@ -23,7 +23,7 @@ _program: tuple[Any, int] | None = None
 
 
 def prepare() -> None:
-    """Finds out whether there is anything to do, in a process that guests come from."""
+    """Finds out whether the filter is needed, in a process from which guests are forked."""
     global _libc, _program
     _libc = ctypes.CDLL(None, use_errno=True)
     call = _CALLS.get(os.uname().machine)
@@ -42,7 +42,7 @@ def prepare() -> None:
 
 
 def enter() -> None:
-    """What is executed from now on, and all its children, has no fallocate."""
+    """Forbids fallocate for this process, for what it executes, and for all children."""
     if _program is None:
         return
     steps, count = _program

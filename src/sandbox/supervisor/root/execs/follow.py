@@ -60,7 +60,7 @@ class Follower:
         self._source.unfollow(self)
 
     def _send_output(self) -> bool:
-        """True when all there is has been sent."""
+        """True when everything has been sent."""
         for index, frame in enumerate(_FRAMES):
             available = self._source.kept[index]
             if self._source.exit is not None:

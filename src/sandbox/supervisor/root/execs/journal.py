@@ -31,7 +31,7 @@ class Journal:
         return f'{self.root}/{exec_id}/{name}'
 
     def claim(self, exec_id: str) -> bool:
-        """Makes the id ours; False when somebody had it before."""
+        """Claims the id; False when it was claimed before."""
         try:
             os.mkdir(f'{self.root}/{exec_id}', 0o755)
         except FileExistsError:
@@ -41,13 +41,13 @@ class Journal:
         return True
 
     def begin_life(self) -> None:
-        """Notes at its first exec when this supervisor began; one that had none has cut off nothing, and the life before it stays the last."""
+        """Notes at its first exec when this supervisor began; a supervisor without an exec has lost none, and the one before it still counts as the last."""
         if self._new_life is None:
             return
         try:
             _write_and_close(os.open(self._life, _WRITE | os.O_TRUNC, 0o600), self._new_life.encode())
         except OSError:
-            # A full volume; the next exec tries again.
+            # The volume is full; the next exec tries again.
             return
         self._new_life = None
 
@@ -67,7 +67,7 @@ class Journal:
             return outputs, -1
 
     def create_exit(self, exec_id: str) -> int:
-        """The room for the record is taken up now: its command may fill the volume."""
+        """Space for the record is reserved now: its command may fill the volume."""
         fd = os.open(self.path(exec_id, 'exit.json'), _WRITE, 0o644)
         os.write(fd, b' ' * _EXIT_SIZE)
         return fd
@@ -85,7 +85,7 @@ class Journal:
             os.close(fd)
 
     def open_outputs(self, exec_id: str) -> list[int]:
-        """The same for reading; -1 for one that was never made."""
+        """The same for reading; -1 for a file that was never created."""
         return [self._open(exec_id, name) for name in _STREAMS]
 
     def read_spec(self, exec_id: str) -> Fields | None:
@@ -103,7 +103,7 @@ class Journal:
         return sorted(os.listdir(self.root))
 
     def remove(self, exec_id: str) -> None:
-        """`exit.json` goes last, so that a removal cut short never looks like an exec that was lost."""
+        """`exit.json` is removed last, so that an interrupted removal never looks like a lost exec."""
         for name in ('stdout', 'stderr', 'spec.json', 'exit.json'):
             try:
                 os.unlink(self.path(exec_id, name))

@@ -19,7 +19,7 @@ class MemoryKills:
                 continue
 
     def count(self) -> int:
-        """Always 0 where the container is not told."""
+        """Always 0 when the container cannot read it."""
         if self._fd < 0:
             return 0
         for line in os.pread(self._fd, 4096, 0).split(b'\n'):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _DESCRIPTORS = struct.Struct('=5i')
 _PID = struct.Struct('=i')
 _ONE_MORE = b'+'
-# Commands that follow each other at once each find one made, and do not wait for the one that their predecessor's end has set off.
+# With two, commands in quick succession find a runner ready, and do not wait for the one that is made after the end of the previous command.
 _AHEAD = 2
 
 
@@ -69,7 +69,7 @@ class Nursery:
         return spawned
 
     def warm_up(self, ahead: int = _AHEAD) -> None:
-        """Asks for the next runners, to be there when they are needed."""
+        """Asks for the next runners, so that they are ready when they are needed."""
         while self._asked < ahead:
             self._ask()
 
@@ -89,7 +89,7 @@ class Nursery:
         self._asked += 1
 
     def _take(self) -> Spawned:
-        # Where there was no room when they were made ahead there may be by now.
+        # There may be room now, although there was none when they were made ahead.
         for _ in range(self._asked + 1):
             number, descriptors = self._answer()
             if descriptors:
@@ -143,7 +143,7 @@ class Nursery:
 def _serve(asked: socket.socket, user: Ids, contained: bool) -> None:
     os.setsid()
     runner.reset_signals()
-    # Nobody here waits for the runners; the supervisor sees their end by their status pipe.
+    # This process does not wait for the runners; the supervisor sees their end by their status pipe.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     kept = runner.move_up([asked.fileno()])[0]
     asked.close()

@@ -18,7 +18,7 @@ _DRAIN_READS = 32
 
 
 class Outputs:
-    """Of each list, the first item is for stdout and the second for stderr."""
+    """In each list, the first item is for stdout and the second for stderr."""
 
     def __init__(self, pipes: tuple[int, int], limit: int, loop: Loop, on_data: Callable[[], None]) -> None:
         self.files = [-1, -1]
@@ -37,14 +37,14 @@ class Outputs:
         self._limit = 0
 
     def drain(self) -> None:
-        """Reads what is in the pipes, and not what is written to them meanwhile without end."""
+        """Reads what is in the pipes now; data that is written meanwhile may have no end."""
         for index in (0, 1):
             for _ in range(_DRAIN_READS):
                 if not self._read(index):
                     break
 
     def close_pipes(self) -> None:
-        """Nobody is left who could write to them."""
+        """No process is left that could write to them."""
         for index, fd in enumerate(self._pipes):
             if fd >= 0:
                 while self._read(index):

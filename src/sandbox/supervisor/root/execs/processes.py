@@ -8,13 +8,13 @@ import time
 from shared.lean_modules import signal
 
 _LOOKS = 10
-# Seconds between two looks at processes that are stopping.
+# Seconds between two checks of processes that are stopping.
 _GLANCE = 0.002
 
 
 def signal_tree(root: int, number: int) -> int:
     """Signals every living descendant of `root` and returns how many there were at first. For SIGKILL it looks again until none is
-    left, since a process may fork between being seen and being killed, but not for ever: the caller comes back later."""
+    left, since a process may fork before it is killed. It gives up after a time: the caller tries again later."""
     found = descendants(root)
     for pid in found:
         _signal(pid, number)
@@ -45,7 +45,7 @@ def hold_still(root: int) -> list[int]:
 
 
 def wait_until_still(held: list[int], seconds: float) -> bool:
-    """A process in the middle of a system call finishes that first. Returns whether all of them stand still."""
+    """A process in the middle of a system call finishes that first. Returns whether all of them have stopped."""
     until = time.monotonic() + seconds
     while any(_state_and_parent(pid)[0] not in b'ZXTt' for pid in held):
         if time.monotonic() > until:
@@ -60,7 +60,7 @@ def go_on(held: list[int]) -> None:
 
 
 def descendants(root: int, leave_out: bytes = b'ZX') -> list[int]:
-    """Pids below `root`, but for those in these states: zombies, if nothing else is said."""
+    """Pids below `root`, except those in these states: zombies by default."""
     children: dict[int, list[tuple[int, bytes]]] = {}
     for name in os.listdir('/proc'):
         if name.isdigit():

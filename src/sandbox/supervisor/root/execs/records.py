@@ -17,7 +17,7 @@ class Records:
         self._journal = journal
         self._live = live
         self._unsaved: dict[str, Fields] = {}
-        """Ended ones whose end did not fit on the volume."""
+        """Ended execs whose record did not fit on the volume."""
 
     def require(self, exec_id: str) -> None:
         if exec_id not in self._live and not self._journal.exists(exec_id):

@@ -88,7 +88,7 @@ def _read_order() -> Any:
     while len(data) < 4 or len(data) < 4 + struct.unpack_from('>I', data)[0]:
         more = os.read(_ORDER, _READ_SIZE)
         if not more:
-            # The supervisor is gone, or nobody needed this runner.
+            # The supervisor has ended, or this runner was not needed.
             os._exit(0)
         data += more
     os.close(_ORDER)
@@ -105,7 +105,7 @@ def _obey(user: Ids) -> NoReturn:
         _rehearse()
         argv, cwd, env, open_stdin, other, most = _read_order()
         if not open_stdin:
-            # Not the empty pipe: some programs, ripgrep for one, read a pipe where they would otherwise look at files.
+            # Not the empty pipe: some programs, such as ripgrep, read a pipe instead of files.
             os.dup2(os.open('/dev/null', os.O_RDONLY), _STDIN)
         become(other or user)
         if most is not None:
@@ -122,7 +122,7 @@ def _obey(user: Ids) -> NoReturn:
 
 
 def _rehearse() -> None:
-    """Does what an order will need, in vain: every page that it touches is copied from the parent now, and not when somebody waits."""
+    """A rehearsal of an order, without effect: the pages that it touches are copied from the parent now, and not while a caller waits."""
     argv, cwd, env, *_ = marshal.loads(_REHEARSAL)
     os.close(os.open('/dev/null', os.O_RDONLY))
     os.chdir(cwd)
@@ -181,7 +181,7 @@ def offer_to_out_of_memory_killer() -> None:
 
 
 def become(user: Ids) -> None:
-    """Gives up root for good; `user` is (uid, gid). Outside a container it may be who we are already."""
+    """Gives up root for good; `user` is (uid, gid). Outside a container it may be the current user already."""
     uid, gid = user
     if uid == os.geteuid():
         return

@@ -24,7 +24,7 @@ class Stdin:
         self._accepted: dict[str, int] = {}
 
     def add(self, channel: Channel, fields: Fields) -> None:
-        """Takes one input. The same `inputId` again (its client lost the connection) goes on where the first was cut."""
+        """Receives one input. The same `inputId` again (after a lost connection) continues where the first was cut."""
         for earlier in tuple(self._waiting):
             if earlier.id == fields['inputId']:
                 earlier.on_close()
@@ -35,7 +35,7 @@ class Stdin:
         self.advance()
 
     def advance(self) -> None:
-        """Writes what the pipe takes now."""
+        """Writes as much as the pipe accepts now."""
         while self._waiting:
             entry = self._waiting[0]
             if self._fd >= 0 and entry.buffer and not self._write(entry):
@@ -54,7 +54,7 @@ class Stdin:
             self.advance()
 
     def close(self) -> None:
-        """The command has ended: nobody reads any more, and what waits is answered."""
+        """The command has ended: no process reads any more, and waiting inputs are answered."""
         self._close_pipe()
         self.advance()
 

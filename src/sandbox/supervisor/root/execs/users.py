@@ -1,4 +1,4 @@
-"""Whom commands may run as: the sandbox's own user, and those that its image declares with a home below /home."""
+"""The users that commands may run as: the sandbox's own user, and those that its image declares with a home below /home."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shared.shapes import Environment, Ids
 
 _PASSWD = '/etc/passwd'
-# Below are the system's accounts, above are nobody and its kin.
+# System accounts have lower ids; `nobody` and similar accounts have higher ones.
 _UIDS = range(1000, 60_000)
 
 
@@ -69,5 +69,5 @@ def _make_home(user: User) -> None:
         os.mkdir(user.home, 0o755)
         os.chown(user.home, *user.ids)
     except OSError:
-        # It is there. Or there is no room, and commands are told that they cannot enter it.
+        # It exists already. Or there is no space left, and commands get an error that they cannot enter it.
         pass
