@@ -211,7 +211,7 @@ print('over', flush=True)
   const log = () => readFileSync(join(supervisor.home, 'later.log'), 'utf8');
   await until(() => log().includes('over'));
   expect(log().split('\n')).toEqual([
-    'waits NOT_ALLOWED the code that was allowed to call tools has ended, and no answer comes for what outlives it',
+    'waits NOT_ALLOWED the code that was allowed to call tools has ended; processes that it left behind get no answers',
     'comes later NOT_ALLOWED this token is not known; the code that it was given to has ended, or it was made up',
     'over',
     '',

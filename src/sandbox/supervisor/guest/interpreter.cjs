@@ -122,7 +122,7 @@ function serve(name) {
 
 async function serveOne(client, request) {
   if (client.destroyed) return;
-  const gone = () => interrupted(namedError('Interrupted', 'whoever had asked for the code is gone'));
+  const gone = () => interrupted(namedError('Interrupted', 'the client of the code has disconnected'));
   client.on('close', gone);
   await run(request, (line) => client.write(`${line}\n`));
   client.off('close', gone);

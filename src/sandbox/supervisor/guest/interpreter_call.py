@@ -36,7 +36,7 @@ _PASSED_ON = ('LONGSHORE_TOOLS', 'LONGSHORE_TOOLS_TOKEN', 'LONGSHORE_GUEST')
 
 def main(context: str) -> None:
     request = _with_tools(json.loads(sys.stdin.buffer.readline()))
-    connection = guest_socket.connect(context) or sys.exit('the context did not come up')
+    connection = guest_socket.connect(context) or sys.exit('the context did not start in time')
     state: _State = {'pid': 0, 'deadline': None}
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         # If it has just ended, the first read shows it.

@@ -20,7 +20,7 @@ def main(server: str) -> None:
         return
     connection = guest_socket.connect(f'mcp-{server}')
     if connection is None:
-        _tell('failed', 'it did not come up')
+        _tell('failed', 'it did not start in time')
         return
     made = ended = False
     rest = b''
@@ -39,7 +39,7 @@ def main(server: str) -> None:
         pass
     if not ended:
         guest_socket.await_end(guest_socket.peer_of(connection))
-        _tell('gone' if made else 'failed', 'its keeper was ended')
+        _tell('gone' if made else 'failed', 'the program that runs it was ended')
 
 
 def _is_whole(line: bytes) -> bool:

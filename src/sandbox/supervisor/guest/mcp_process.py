@@ -74,9 +74,9 @@ class ServerProcess:
         if line is None or line['type'] == 'made':
             raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
         if line['type'] != 'answer':
-            raise RuntimeError(line.get('why') or line.get('message') or 'it did not take the greeting')
+            raise RuntimeError(line.get('why') or line.get('message') or 'it did not accept the initialize request')
         if not isinstance(line['result'], dict):
-            raise RuntimeError('its answer to the greeting is no object')
+            raise RuntimeError('its answer to initialize is not an object')
         known = line['result'].get('serverInfo')
         self.about = known if isinstance(known, dict) else {}
         self._send({'method': 'notifications/initialized'})
@@ -87,7 +87,7 @@ class ServerProcess:
                 request.tell('failed', why=self.why)
                 return
             if request.id in self._open:
-                request.tell('failed', why=f'a request {request.id} is under way already')
+                request.tell('failed', why=f'a request {request.id} is running already')
                 return
             self._open[request.id] = request
         request.tell('made')

@@ -33,7 +33,7 @@ _NESTED = 500
 _KEYS = 200_000
 # The most memory of all waiting calls; the supervisor uses the memory of the sandbox.
 _HOARD = 32_000_000
-_ENDED = 'the code that was allowed to call tools has ended, and no answer comes for what outlives it'
+_ENDED = 'the code that was allowed to call tools has ended; processes that it left behind get no answers'
 
 
 class Methods:
@@ -162,7 +162,7 @@ class Desk:
         if call_id in self._ids:
             raise Refused('REPLAYED', f'the id {call_id!a} was used before')
         if len(self._ids) >= _CALLS:
-            raise Refused('TOO_MANY', f'this code has made {_CALLS} calls of tools; more are not taken')
+            raise Refused('TOO_MANY', f'this code has made {_CALLS} calls of tools; more are refused')
         number = len(self._ids) + 1
         try:
             line = encode_characters({'number': number, 'tool': tool, 'arguments': arguments}).encode()

@@ -79,7 +79,7 @@ class Tunnels:
     def _open_port(self, port: int) -> None:
         if self._listener is not None:
             if port != self._port:
-                raise Refused('INVALID_ARGUMENT', f'the way out is at port {self._port} already')
+                raise Refused('INVALID_ARGUMENT', f'the egress of the sandbox already uses port {self._port}')
             return
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:

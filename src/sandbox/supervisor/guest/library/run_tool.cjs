@@ -77,7 +77,7 @@ async function run({ code, call }) {
   return { type: 'failed', id: 0, message: `its result has ${size} characters as JSON; at most ${MAX_LINE} are allowed` };
 }
 
-process.on('uncaughtException', (error) => fail(`an error that nobody waited for: ${error?.message || String(error)}`));
+process.on('uncaughtException', (error) => fail(`an unhandled error: ${error?.message || String(error)}`));
 const request = readRequest();
 // There is no request.
 if (!request) process.exit(0);
