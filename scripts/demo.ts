@@ -6,7 +6,7 @@ import { connect, type Chat } from '../src/client.ts';
 import type { Agent } from '../src/contracts/agent.ts';
 import { isFailure } from '../src/contracts/errors.ts';
 import { createLogger } from '../src/platform/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { Director } from './demo/director.ts';

@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { readProgram } from '../src/platform/read-program.ts';
 import { runCommand } from '../src/platform/run-command.ts';
 import { createLogger } from '../src/platform/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { startTemporaryStack } from './temporary-stack.ts';

@@ -11,7 +11,7 @@ import { isFailure } from '../src/contracts/errors.ts';
 import { ensureGvisorScript } from '../src/setup/gvisor-script.ts';
 import { readProgram } from '../src/platform/read-program.ts';
 import { createLogger } from '../src/platform/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { SandboxHandle, Sandboxes } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { createOwnEngine, type OwnEngine } from './own-engine.ts';

@@ -4,7 +4,7 @@
  *   LONGSHORE_COPY_CHECKPOINTS=yes npx tsx scripts/move-between-engines.ts unix:///run/a.sock unix:///run/b.sock
  */
 import { createLogger } from '../src/platform/log.ts';
-import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../src/sandbox/api/sandbox.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { startTemporaryStack } from './temporary-stack.ts';

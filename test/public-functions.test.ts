@@ -5,7 +5,7 @@ import { definePlugin, defineTool } from '../src/plugins/api/define-plugin.ts';
 import { openPlugin } from '../src/plugins/testing/testing.ts';
 import { registerSandboxBackend, sandboxes } from '../src/sandbox.ts';
 import { defineTemplate } from '../src/definitions/templates/define-template.ts';
-import { createDockerSandboxes } from '../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import { createWorker } from '../src/worker.ts';
 import { checkWorkerOptions } from '../src/worker/worker-options.ts';
 import { HOSTILE, SANDBOX_SHAPE } from './support/hostile-values.ts';

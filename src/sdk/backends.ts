@@ -4,7 +4,7 @@ import type { Config } from '../platform/config.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Store } from '../store/store.ts';
-import { createDockerSandboxes } from '../sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes } from '../sandbox/lifecycle/docker-sandboxes.ts';
 import { createLocalSandboxes } from '../sandbox/lifecycle/local-sandboxes.ts';
 import { parseArgument } from '../sandbox/options/parse.ts';
 import { callback, text } from '../sandbox/options/values.ts';

@@ -9,7 +9,7 @@ export type When = 'before' | 'after';
 
 /** Calls that change something: of these the answer may be lost as well. */
 const CHANGES =
-  /\.(create|createAttached|createHelper|start|pause|unpause|createVolume|copy|unpack|checkpoint|ensure|change|insert|finish|claim|remove|removeVolume|removeContainer)$/;
+  /\.(create|createAttached|createHelper|start|pause|unpause|createVolume|copy|unpack|make|ensure|change|insert|finish|claim|remove|removeVolume|removeContainer)$/;
 
 /** Real engine and database, of which one call fails. */
 export class Faults {
@@ -43,9 +43,10 @@ export class Faults {
     return new Proxy(target, {
       get: (_target, property) => {
         const part = Reflect.get(target, property) as unknown;
+        if (typeof part === 'object' && part !== null) return this.#wrap(realm, String(property), part);
         if (typeof part !== 'function') return part;
         const name = `${label}.${String(property)}`;
-        if (name === 'engine.copyJobs') return (...given: unknown[]) => this.#wrap(realm, 'jobs', Reflect.apply(part, target, given) as object);
+        if (name === 'copies.jobs') return (...given: unknown[]) => this.#wrap(realm, 'jobs', Reflect.apply(part, target, given) as object);
         return name === 'jobs.pack' ? part.bind(target) : (...given: unknown[]) => this.#call(realm, name, () => Reflect.apply(part, target, given));
       },
     });

@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/platform/config.ts';
 import { createLogger } from '../../src/platform/log.ts';
 import { openSandbox, registerSandboxBackend, type OpenSandboxOptions } from '../../src/sandbox.ts';
 import { createEngine } from '../../src/sandbox/engine/docker/engine.ts';
-import { createDockerSandboxes } from '../../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes } from '../../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -49,8 +49,16 @@ export interface OwnedThing {
   createdAtMs: number;
 }
 
-/** What Longshore needs from a container engine. All methods are idempotent: a state that exists already is success. Errors are those of the table. */
+/**
+ * What Longshore needs from a container engine: what every engine can do, and what only some can, in parts that are absent otherwise. All methods are
+ * idempotent: a state that exists already is success. Errors are those of the table.
+ */
 export interface Engine {
+  /** The name of the backend that uses it, for errors. */
+  backend: string;
+  gvisor?: Gvisor;
+  checkpoints?: Checkpoints;
+  copies?: Copies;
   /** Makes the container, or finds the one that an earlier attempt made. Returns its id. */
   create(spec: ContainerSpec): Promise<string>;
   /**
@@ -58,8 +66,6 @@ export interface Engine {
    * the container gets the stream, because two callers cannot share it.
    */
   createAttached(spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }>;
-  /** The same for a container that is not a sandbox. */
-  createHelper(spec: HelperSpec): Promise<string>;
   inspect(container: string): Promise<ContainerState | undefined>;
   /** Returns false when the container does not exist. So do `pause` and `unpause`, which also return false when the container does not run. */
   start(container: string): Promise<boolean>;
@@ -68,24 +74,6 @@ export interface Engine {
   /** Sends TERM, then KILL after two seconds. Succeeds when the container has ended or does not exist. */
   stop(container: string): Promise<void>;
   removeContainer(container: string): Promise<void>;
-  /** Removes a container that does not run; false when it runs. */
-  removeEnded(container: string): Promise<boolean>;
-  rename(container: string, name: string): Promise<void>;
-  /** Writes a running or paused container to disk. Then it ends (the default) or continues. Takes seconds when it has much memory. */
-  checkpoint(container: string, name: string, then?: 'end' | 'go-on'): Promise<void>;
-  /** Starts an ended container from a checkpoint. The checkpoint is not removed. */
-  restore(container: string, name: string): Promise<void>;
-  /** Names of Longshore's checkpoints, the newest first. */
-  checkpointsOf(container: string): Promise<string[]>;
-  removeCheckpoint(container: string, name: string): Promise<void>;
-  /** Removes memory pages that belong to no checkpoint of the container any more. */
-  removeLoosePages(container: string): Promise<void>;
-  /** Copies volumes and checkpoints in containers of an installation. */
-  copyJobs(installation: string, image: string): CopyJobs;
-  /** Ends all bridges to the container's supervisor, also those of other workers. */
-  endBridges(container: string): Promise<void>;
-  /** Succeeds when the volume exists. */
-  createVolume(volume: string, labels: Record<string, string>, limitMb?: number): Promise<void>;
   /** Whether the storage can limit the size of volumes. */
   hasQuotas(): Promise<boolean>;
   volumeExists(volume: string): Promise<boolean>;
@@ -101,12 +89,44 @@ export interface Engine {
   newestTemplateImage(template: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
-  /** Undefined when the engine has no runtime `runsc`, or does not report its program. */
-  gvisorProgram(): Promise<GvisorProgram | undefined>;
   /** Undefined when the container does not run, or the engine cannot measure it. */
   usage(container: string): Promise<ContainerUsage | undefined>;
   /** Bytes by name of volume, without volumes whose size is not known. */
   volumeSizes(installation: string): Promise<Map<string, number>>;
+}
+
+/** Containers in gVisor. An engine that has this part may still lack the runtime `runsc`. */
+export interface Gvisor {
+  /** Makes a container that is not a sandbox, such as one whose network namespace sandboxes join. Or finds it. Returns its id. */
+  createHelper(spec: HelperSpec): Promise<string>;
+  /** Undefined when the engine has no runtime `runsc`, or does not report its program. */
+  program(): Promise<GvisorProgram | undefined>;
+}
+
+/** Containers that are written to disk with their processes, and continue later. */
+export interface Checkpoints {
+  /** Writes a running or paused container to disk. Then it ends (the default) or continues. Takes seconds when it has much memory. */
+  make(container: string, name: string, then?: 'end' | 'go-on'): Promise<void>;
+  /** Starts an ended container from a checkpoint. The checkpoint is not removed. */
+  restore(container: string, name: string): Promise<void>;
+  /** Names of Longshore's checkpoints, the newest first. */
+  list(container: string): Promise<string[]>;
+  remove(container: string, name: string): Promise<void>;
+  /** Removes memory pages that belong to no checkpoint of the container any more. */
+  removeLoosePages(container: string): Promise<void>;
+  /** Ends all bridges to the container's supervisor, also those of other workers. They prevent a checkpoint. */
+  endBridges(container: string): Promise<void>;
+  /** Removes a container that does not run, so that another can take its place; false when it runs. */
+  removeEnded(container: string): Promise<boolean>;
+  rename(container: string, name: string): Promise<void>;
+}
+
+/** Copies of volumes and checkpoints. */
+export interface Copies {
+  /** Succeeds when the volume exists. */
+  createVolume(volume: string, labels: Record<string, string>, limitMb?: number): Promise<void>;
+  /** They run in containers of an installation. */
+  jobs(installation: string, image: string): CopyJobs;
 }
 
 export interface EngineFacts {

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { readEnvironment, type Config } from '../../platform/config.ts';
 import { failure } from '../../contracts/errors.ts';
-import { createDockerSandboxes, type DockerSandboxesOptions } from './sandboxes.ts';
+import { createSandboxesOf, type SandboxesOptions } from './sandboxes.ts';
 import type { Sandboxes } from '../api/sandbox.ts';
 import { createLocalEngine } from '../engine/local/engine.ts';
 
-export interface LocalSandboxesOptions extends Omit<DockerSandboxesOptions, 'config' | 'engine' | 'terms'> {
-  config: DockerSandboxesOptions['config'] & Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_LOCAL_IN_PRODUCTION' | 'NODE_ENV'>;
+export interface LocalSandboxesOptions extends Omit<SandboxesOptions, 'config' | 'terms'> {
+  config: SandboxesOptions['config'] & Pick<Config, 'LONGSHORE_HOME' | 'LONGSHORE_LOCAL_IN_PRODUCTION' | 'NODE_ENV'>;
 }
 
 export const LOCAL_WARNING =
@@ -25,10 +25,9 @@ export function createLocalSandboxes({ config, log, ...options }: LocalSandboxes
   }
   const root = join(config.LONGSHORE_HOME, 'local', config.LONGSHORE_INSTALLATION);
   log.warn({ root }, LOCAL_WARNING);
-  return createDockerSandboxes({
+  return createSandboxesOf(createLocalEngine({ root, searchPath: readEnvironment('PATH') ?? DEFAULT_PATH }), {
     ...options,
     log,
-    engine: createLocalEngine({ root, searchPath: readEnvironment('PATH') ?? DEFAULT_PATH }),
     terms: { watchDisk: false },
     // Rows identify a host by its id. The Docker engine of the same host must not treat local sandboxes as its own, nor the reverse.
     config: { ...config, LONGSHORE_HOST_ID: localHostId(config.LONGSHORE_HOST_ID) },

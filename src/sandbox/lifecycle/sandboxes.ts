@@ -18,7 +18,6 @@ import { createConnections } from './base/connections.ts';
 import { untilSettled, type DockerContext } from './base/context.ts';
 import { destroy } from './remove/destroy.ts';
 import type { Engine } from '../engine/engine.ts';
-import { createEngine } from '../engine/docker/engine.ts';
 import { fork } from './copies/fork.ts';
 import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
 import { freeze } from './rest/freeze.ts';
@@ -41,10 +40,9 @@ import { undo } from './remove/undo.ts';
 import { withdraw, withdrawUnseen } from './remove/withdraw.ts';
 import { createWork } from './rest/create-work.ts';
 
-export interface DockerSandboxesOptions {
+export interface SandboxesOptions {
   config: Pick<
     Config,
-    | 'DOCKER_HOST'
     | 'LONGSHORE_INSTALLATION'
     | 'LONGSHORE_HOST_ID'
     | 'LONGSHORE_SANDBOX_IMAGE'
@@ -58,8 +56,6 @@ export interface DockerSandboxesOptions {
   log: Logger;
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
-  /** Default: the engine of `DOCKER_HOST`. */
-  engine?: Engine;
   role?: TermsOfOptions['role'];
   terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
 }
@@ -68,10 +64,9 @@ const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** The sandboxes of a Docker engine. Does not call the engine before a method is called. Dispose it to close its connections. */
-export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxes {
+/** The sandboxes of an engine. Does not call the engine before a method is called. Dispose it to close its connections. */
+export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
   const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {} } = options;
-  const engine = options.engine ?? createEngine(config.DOCKER_HOST);
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
   const inTurn = createTurnsByKey();
@@ -82,7 +77,6 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): Sandboxe
     pools: createKeptPools(),
     snapshots: store.snapshots,
     blobs: store.blobs,
-    jobs: engine.copyJobs(installation, standardImage),
     connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     work: createWork(() => context),
     openers: createOpeners(),

@@ -36,7 +36,7 @@ describeWithGvisorScript('the pages of a checkpoint', () => {
     const { sandboxId, handle } = await hibernated();
     const { id, checkpoint } = (await engine.inspect(parts.containerName(sandboxId)))!;
     expect(await listed(sandboxId)).toEqual([checkpoint, `${checkpoint}.pages`]);
-    const packed = await buffer(engine.copyJobs(parts.installation, IMAGE).pack({ container: id, checkpoint: checkpoint! }));
+    const packed = await buffer(engine.copies!.jobs(parts.installation, IMAGE).pack({ container: id, checkpoint: checkpoint! }));
     // A supervisor in its interpreter has more memory than that.
     expect(gunzipSync(packed).length).toBeGreaterThan(4 * 1024 * 1024);
     expect(await output(handle, 'cat /tmp/memory')).toBe('kept');

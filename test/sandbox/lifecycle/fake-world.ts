@@ -4,7 +4,7 @@ import { failure } from '../../../src/contracts/errors.ts';
 import { createLogger } from '../../../src/platform/log.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import type { ContainerSpec, ContainerState, Engine } from '../../../src/sandbox/engine/engine.ts';
-import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
 import { Meter } from '../../../src/store/blobs/blob-store.ts';
 import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
@@ -48,6 +48,7 @@ export class FakeWorld {
       new Proxy(target, {
         get: (object, name) => {
           const value: unknown = Reflect.get(object, name);
+          if (typeof value === 'object' && value !== null) return slowly(value);
           if (typeof value !== 'function' || PLAIN.has(String(name))) return value;
           return async (...args: unknown[]) => {
             await this.#pass(() => isDead);
@@ -108,9 +109,51 @@ export class FakeWorld {
       return id;
     };
     const engine = {
+      backend: 'fake',
+      gvisor: { createHelper: async (spec: Container['spec']) => create(spec), program: async () => undefined },
+      checkpoints: {
+        removeEnded: async (name: string) => {
+          const found = this.container(name);
+          if (found !== undefined && up(name) === undefined) this.containers.delete(found.id);
+          return up(name) === undefined;
+        },
+        rename: async (name: string, to: string) => {
+          const found = this.container(name);
+          if (found !== undefined) found.spec = { ...found.spec, name: to };
+        },
+        make: async (name: string, checkpoint: string) => {
+          const found = up(name);
+          if (found === undefined) throw failure('DOCKER_FAILED', { action: `checkpoint ${name}`, problem: 'it does not run' });
+          found.checkpoints.unshift(checkpoint);
+          // Its processes are in the checkpoint: they neither end nor go on.
+          found.supervisor?.sleep();
+          found.status = 'ended';
+        },
+        restore: async (name: string, checkpoint: string) => {
+          const found = this.container(name);
+          if (found === undefined || up(name) !== undefined || !found.checkpoints.includes(checkpoint))
+            throw failure('DOCKER_FAILED', { action: `restore ${name}`, problem: 'it runs, or has no such checkpoint' });
+          found.status = 'running';
+          found.supervisor?.wakeUp();
+        },
+        list: async (name: string) => [...(this.container(name)?.checkpoints ?? [])],
+        remove: async (name: string, checkpoint: string) => {
+          const found = this.container(name);
+          if (found !== undefined) found.checkpoints = found.checkpoints.filter((one) => one !== checkpoint);
+        },
+        removeLoosePages: async () => undefined,
+        endBridges: async () => undefined,
+      },
+      copies: {
+        createVolume: async (name: string) => void this.volumes.set(name, this.volumes.get(name) ?? new FakeVolume()),
+        jobs: () => ({
+          copy: async () => undefined,
+          pack: () => Readable.from([Buffer.from('packed')]),
+          unpack: (content: Readable) => finished(content.resume()),
+        }),
+      },
       create: async (spec: ContainerSpec) => create(spec),
       createAttached: async (spec: ContainerSpec) => ({ id: create(spec) }),
-      createHelper: async (spec: Container['spec']) => create(spec),
       inspect: async (name: string) => {
         const found = this.container(name);
         if (found === undefined) return undefined;
@@ -146,43 +189,6 @@ export class FakeWorld {
         finish(found);
         this.containers.delete(found.id);
       },
-      removeEnded: async (name: string) => {
-        const found = this.container(name);
-        if (found !== undefined && up(name) === undefined) this.containers.delete(found.id);
-        return up(name) === undefined;
-      },
-      rename: async (name: string, to: string) => {
-        const found = this.container(name);
-        if (found !== undefined) found.spec = { ...found.spec, name: to };
-      },
-      checkpoint: async (name: string, checkpoint: string) => {
-        const found = up(name);
-        if (found === undefined) throw failure('DOCKER_FAILED', { action: `checkpoint ${name}`, problem: 'it does not run' });
-        found.checkpoints.unshift(checkpoint);
-        // Its processes are in the checkpoint: they neither end nor go on.
-        found.supervisor?.sleep();
-        found.status = 'ended';
-      },
-      restore: async (name: string, checkpoint: string) => {
-        const found = this.container(name);
-        if (found === undefined || up(name) !== undefined || !found.checkpoints.includes(checkpoint))
-          throw failure('DOCKER_FAILED', { action: `restore ${name}`, problem: 'it runs, or has no such checkpoint' });
-        found.status = 'running';
-        found.supervisor?.wakeUp();
-      },
-      checkpointsOf: async (name: string) => [...(this.container(name)?.checkpoints ?? [])],
-      removeCheckpoint: async (name: string, checkpoint: string) => {
-        const found = this.container(name);
-        if (found !== undefined) found.checkpoints = found.checkpoints.filter((one) => one !== checkpoint);
-      },
-      removeLoosePages: async () => undefined,
-      copyJobs: () => ({
-        copy: async () => undefined,
-        pack: () => Readable.from([Buffer.from('packed')]),
-        unpack: (content: Readable) => finished(content.resume()),
-      }),
-      endBridges: async () => undefined,
-      createVolume: async (name: string) => void this.volumes.set(name, this.volumes.get(name) ?? new FakeVolume()),
       hasQuotas: async () => false,
       volumeExists: async (name: string) => this.volumes.has(name),
       removeVolume: async (name: string) => {
@@ -198,7 +204,6 @@ export class FakeWorld {
       newestTemplateImage: async () => undefined,
       processorCount: async () => 2,
       facts: async () => ({ id: 'fake', runtimes: ['runsc'], dataDirectory: '/' }),
-      gvisorProgram: async () => undefined,
     };
     return engine as unknown as Engine;
   }
@@ -246,4 +251,4 @@ export class FakeWorld {
 }
 
 /** What answers at once and not by a promise. */
-const PLAIN: ReadonlySet<string> = new Set(['copyJobs']);
+const PLAIN: ReadonlySet<string> = new Set(['jobs']);

@@ -3,7 +3,7 @@ import { loadConfig, type Config } from '../../../src/platform/config.ts';
 import type { RunOptions } from '../../../src/sandbox/api/commands.ts';
 import type { SandboxHandle, SandboxOwner, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
 import { createLogger } from '../../../src/platform/log.ts';
-import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/sandboxes.ts';
+import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/docker-sandboxes.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createTestDatabase, testInstallation } from '../../support/databases.ts';

@@ -37,30 +37,38 @@ export function createEngine(host: string | undefined): Engine {
   const streams = new Docker(address(host));
 
   return {
+    backend: 'docker',
+    gvisor: {
+      createHelper: async (spec) => (await create(calls, spec, helperOptions(spec))).id,
+      program: () => gvisorProgram(calls, host),
+    },
+    checkpoints: {
+      make: (container, name, then = 'end') => checkpoint(slow, container, name, then),
+      restore: (container, name) => restore(slow, container, name),
+      list: (container) => checkpointsOf(calls, container),
+      remove: (container, name) => removeCheckpoint(calls, container, name),
+      removeLoosePages: (container) => removeLoosePages(calls, container),
+      endBridges: (container) => runInside(calls, container, END_BRIDGES),
+      removeEnded: (container) => removeEnded(calls, container),
+      rename: (container, name) => mapped(`rename container ${container}`, () => calls.getContainer(container).rename({ name })),
+    },
+    copies: {
+      createVolume: (volume, labels, limitMb) => createVolume(calls, volume, labels, limitMb),
+      jobs: (installation, image) =>
+        createCopyJobs({ docker: streams, installation, image, dataDirectory: async () => (await engineFacts(calls)).dataDirectory }),
+    },
     create: async (spec) => (await create(calls, spec, containerOptions(spec))).id,
     async createAttached(spec) {
       const { id, isNew } = await create(calls, spec, containerOptions(spec));
       const stream = isNew && spec.runtime.name === 'runc' ? await attach(streams, id) : undefined;
       return { id, ...(stream && { stream }) };
     },
-    createHelper: async (spec) => (await create(calls, spec, helperOptions(spec))).id,
     inspect: (container) => inspect(calls, container),
     start: (container) => move(calls, container, 'start', ['running', 'paused']),
     pause: (container) => move(calls, container, 'pause', ['paused']),
     unpause: (container) => move(calls, container, 'unpause', ['running']),
     stop: (container) => stop(calls, container),
-    removeEnded: (container) => removeEnded(calls, container),
-    rename: (container, name) => mapped(`rename container ${container}`, () => calls.getContainer(container).rename({ name })),
-    checkpoint: (container, name, then = 'end') => checkpoint(slow, container, name, then),
-    restore: (container, name) => restore(slow, container, name),
-    checkpointsOf: (container) => checkpointsOf(calls, container),
-    removeCheckpoint: (container, name) => removeCheckpoint(calls, container, name),
-    removeLoosePages: (container) => removeLoosePages(calls, container),
-    copyJobs: (installation, image) =>
-      createCopyJobs({ docker: streams, installation, image, dataDirectory: async () => (await engineFacts(calls)).dataDirectory }),
-    endBridges: (container) => runInside(calls, container, END_BRIDGES),
     removeContainer: (container) => removeContainer(calls, container),
-    createVolume: (volume, labels, limitMb) => createVolume(calls, volume, labels, limitMb),
     hasQuotas: once(() => hasQuotas(calls)),
     volumeExists: (volume) => volumeExists(calls, volume),
     removeVolume: (volume) => removeVolume(calls, volume),
@@ -71,7 +79,6 @@ export function createEngine(host: string | undefined): Engine {
     newestTemplateImage: (template) => newestTemplateImage(calls, template),
     processorCount: once(() => mapped('report its number of processors', async () => Number((await calls.info()).NCPU))),
     facts: () => engineFacts(calls),
-    gvisorProgram: () => gvisorProgram(calls, host),
     usage: (container) => usageOf(calls, container),
     volumeSizes: (installation) => volumeSizes(calls, installation),
   };

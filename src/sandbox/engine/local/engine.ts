@@ -1,6 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { Readable } from 'node:stream';
-import { failure } from '../../../contracts/errors.ts';
 import type { Engine, OwnedThing } from '../engine.ts';
 import { LABEL } from '../labels.ts';
 import { createDirectories } from './directories.ts';
@@ -10,13 +8,13 @@ import { openStream } from './supervisor.ts';
 
 /**
  * Does what a Docker engine does for the lifecycle of sandboxes, with processes of this machine. A container is a supervisor with all processes that
- * it started; a volume is a directory. Nothing is isolated. Calls that need containers are refused.
+ * it started; a volume is a directory. Nothing is isolated. It has no gVisor, and makes no checkpoints or copies.
  * @param root directory of all state
  */
 export function createLocalEngine({ root, searchPath }: { root: string; searchPath: string }): Engine {
   const directories = createDirectories(root);
   return {
-    ...withoutContainers(),
+    backend: 'local',
     ...createMoves({ directories, root, searchPath }),
     inspect: (container) => inspectPlace(directories, container),
     create: async (spec) => (await directories.makePlace(spec)).id,
@@ -42,7 +40,6 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     // There is no cgroup for the processes of a sandbox, so their use is not measured.
     usage: async () => undefined,
     volumeSizes: async () => new Map(),
-    gvisorProgram: async () => undefined,
     facts: async () => ({ id: 'local', runtimes: [], dataDirectory: root, seccomp: false }),
   };
 }
@@ -55,32 +52,4 @@ function isOf(installation: string): (thing: Labelled) => boolean {
 
 function toOwned({ name, labels, createdAtMs }: Labelled): OwnedThing {
   return { name, sandboxId: labels[LABEL.sandbox] ?? '', createdAtMs };
-}
-
-/** Calls that need containers. A caller reaches `refuse` only with `runtime: runsc`, because a local sandbox never has a checkpoint. */
-function withoutContainers() {
-  const refuse = async (): Promise<never> => {
-    throw failure('INVALID_ARGUMENT', {
-      what: 'sandbox.runtime',
-      problem: 'the backend "local" has no gVisor',
-      fix: 'Leave it out, or use the backend "docker"',
-    });
-  };
-  const refuseCopy = async (): Promise<never> => {
-    throw failure('INVALID_ARGUMENT', { what: 'sandbox', problem: 'the backend "local" makes no copies of sandboxes', fix: 'Use the backend "docker"' });
-  };
-  const refuseStream = (): Readable => Readable.from([refuseCopy()]);
-  return {
-    createHelper: refuse,
-    removeEnded: refuse,
-    rename: refuse,
-    checkpoint: refuse,
-    restore: refuse,
-    checkpointsOf: async () => [],
-    removeCheckpoint: async () => undefined,
-    removeLoosePages: async () => undefined,
-    createVolume: refuseCopy,
-    copyJobs: () => ({ copy: refuseCopy, pack: refuseStream, unpack: refuseCopy }),
-    endBridges: async () => undefined,
-  };
 }

@@ -6,7 +6,7 @@ import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { SandboxCapabilities } from '../../../contracts/host-facts.ts';
 import type { Connections } from './connections.ts';
-import type { CopyJobs, Engine } from '../../engine/engine.ts';
+import type { Engine } from '../../engine/engine.ts';
 import type { Openers } from './openers.ts';
 import type { KeptPools } from './kept-pools.ts';
 import type { Work } from './work.ts';
@@ -20,7 +20,6 @@ export interface DockerContext {
   pools: KeptPools;
   snapshots: Store['snapshots'];
   blobs: BlobStore;
-  jobs: CopyJobs;
   connections: Connections;
   /** This process's operations in progress. */
   work: Work;

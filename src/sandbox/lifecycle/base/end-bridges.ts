@@ -11,7 +11,7 @@ export async function endBridges({ engine, connections }: DockerContext, sandbox
   for (let count = 0; count < BRIDGE_ATTEMPTS; count += 1) {
     if (((await engine.inspect(container))?.execs ?? 0) === 0) return;
     // Bridges of this process end by themselves; those of other workers are killed.
-    if (count % 5 === 4) await engine.endBridges(container);
+    if (count % 5 === 4) await engine.checkpoints?.endBridges(container);
     else await pause(BRIDGE_PAUSE_MS);
   }
 }

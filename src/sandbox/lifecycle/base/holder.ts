@@ -1,5 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { DockerContext } from './context.ts';
+import { gvisorOf } from './engine-parts.ts';
 import { LABEL } from '../../engine/labels.ts';
 
 export const HOLDER_ROLE = 'network-holder';
@@ -13,7 +14,7 @@ export async function ensureHolder({ engine, installation, standardImage }: Pick
   const found = await engine.inspect(name);
   if (found?.status === 'running') return found.id;
   const labels = { [LABEL.installation]: installation, [LABEL.role]: HOLDER_ROLE };
-  const id = await engine.createHelper({ name, image: standardImage, labels, runtime: { name: 'runc' } });
+  const id = await gvisorOf(engine).createHelper({ name, image: standardImage, labels, runtime: { name: 'runc' } });
   if (found?.status === 'paused') await engine.unpause(id);
   else if (!(await engine.start(id))) throw failure('DOCKER_FAILED', { action: `start container ${name}`, problem: 'another process has just removed it' });
   return id;

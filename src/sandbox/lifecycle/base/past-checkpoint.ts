@@ -18,8 +18,8 @@ export async function pastCheckpoint(
 ): Promise<ContainerState | undefined> {
   for (let count = 0; ; count += 1) {
     const container = await engine.inspect(row.containerName);
-    if (container?.status !== 'running' || container.runtime !== 'runsc' || count === ATTEMPTS) return container;
-    if (!(await engine.checkpointsOf(container.id)).includes(checkpointName(row.generation))) return container;
+    if (engine.checkpoints === undefined || container?.status !== 'running' || container.runtime !== 'runsc' || count === ATTEMPTS) return container;
+    if (!(await engine.checkpoints.list(container.id)).includes(checkpointName(row.generation))) return container;
     await pause(Math.min(POLL_MS.first * 2 ** count, POLL_MS.longest));
   }
 }

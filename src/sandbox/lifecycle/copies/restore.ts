@@ -5,6 +5,7 @@ import type { SandboxOwner } from '../../api/sandbox.ts';
 import { specOf } from '../make/new-container.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { DockerContext } from '../base/context.ts';
+import { jobsOf } from '../base/engine-parts.ts';
 import type { Place } from '../../engine/engine.ts';
 import { containerNameOf } from '../../engine/labels.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
@@ -16,7 +17,7 @@ type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volum
  * caller opens an incomplete sandbox.
  */
 export async function restore(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
-  const { rows, jobs, hostId, installation, log } = context;
+  const { rows, hostId, installation, log } = context;
   const { sandboxId, tenantId, conversationId, ttlMs } = owner;
   const { snapshotId, volumeName, memoryVolume, options } = snapshot;
   if (snapshot.tenantId !== tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
@@ -34,8 +35,8 @@ export async function restore(context: DockerContext, snapshot: SnapshotRow, own
   const specFor = (volume: string) => specOf(context, { ...row, volumeName: volume }, 'runsc');
   const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
   const laidOut = await layOut(context, row, {
-    files: (to) => jobs.copy({ volume: volumeName }, to),
-    ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: Place) => jobs.copy({ volume: memoryVolume }, to) } }),
+    files: (to) => jobsOf(context).copy({ volume: volumeName }, to),
+    ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: Place) => jobsOf(context).copy({ volume: memoryVolume }, to) } }),
   });
   try {
     await addRow(context, row, laidOut);

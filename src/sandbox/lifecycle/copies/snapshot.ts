@@ -6,6 +6,7 @@ import type { SnapshotInfo } from '../../api/snapshots.ts';
 import { bringUp } from '../rest/bring-up.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
 import { ownRow, type DockerContext } from '../base/context.ts';
+import { copiesOf, jobsOf } from '../base/engine-parts.ts';
 import { holdStill, isStill, type Still } from './hold-still.ts';
 import { LABEL, memoryVolumeOf, snapshotVolumeOf } from '../../engine/labels.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
@@ -79,9 +80,9 @@ async function copySandbox(context: DockerContext, sandboxId: string, snapshotId
     const still = await holdStill(context, sandboxId);
     if (still === undefined) continue;
     await engine.removeVolume(volume);
-    await engine.createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
+    await copiesOf(engine).createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
     const memoryVolume = await copyMemory(context, still, snapshotId);
-    await context.jobs.copy({ volume: still.row.volumeName }, { volume });
+    await jobsOf(context).copy({ volume: still.row.volumeName }, { volume });
     if (await isStill(context, still)) return memoryVolume;
   }
   throw failure('SANDBOX_CONFLICT', { sandboxId });
@@ -89,16 +90,17 @@ async function copySandbox(context: DockerContext, sandboxId: string, snapshotId
 
 /** Copies the checkpoint of a hibernated sandbox; for a frozen one, makes a checkpoint first. If that fails, the snapshot contains only the files. */
 async function copyMemory(context: DockerContext, { row, container, hasMemory }: Still, snapshotId: string): Promise<string | undefined> {
-  const { engine, installation, jobs, log } = context;
-  if (!hasMemory || container === undefined) return undefined;
+  const { engine, installation, log } = context;
+  const { checkpoints } = engine;
+  if (!hasMemory || container === undefined || checkpoints === undefined) return undefined;
   const volume = memoryVolumeOf(installation, snapshotId);
   // A name that does not count as a hibernated container, in case a crash leaves the checkpoint here.
   const own = container.checkpoint === undefined ? `copy-${snapshotId}` : undefined;
   try {
     await engine.removeVolume(volume);
-    await engine.createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
-    if (own !== undefined) await engine.checkpoint(container.id, own, 'go-on');
-    await jobs.copy({ container: container.id, checkpoint: container.checkpoint ?? `copy-${snapshotId}` }, { volume });
+    await copiesOf(engine).createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
+    if (own !== undefined) await checkpoints.make(container.id, own, 'go-on');
+    await jobsOf(context).copy({ container: container.id, checkpoint: container.checkpoint ?? `copy-${snapshotId}` }, { volume });
     return volume;
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
@@ -106,7 +108,7 @@ async function copyMemory(context: DockerContext, { row, container, hasMemory }:
     await engine.removeVolume(volume);
     return undefined;
   } finally {
-    if (own !== undefined) await engine.removeCheckpoint(container.id, own).catch(() => undefined);
+    if (own !== undefined) await checkpoints.remove(container.id, own).catch(() => undefined);
   }
 }
 

@@ -4,6 +4,7 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { checkpointName } from '../../engine/labels.ts';
 import type { ContainerSpec, Place } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/context.ts';
+import { copiesOf } from '../base/engine-parts.ts';
 import { volumeLimit } from '../../engine/disk-limit.ts';
 import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/labels.ts';
 
@@ -37,7 +38,7 @@ export async function layOut(
   const laidOut: LaidOut = { volumeName };
   try {
     const labels = { ...sandboxLabels(installation, row.sandboxId, row.conversationId), [LABEL.role]: 'copy' };
-    await engine.createVolume(volumeName, labels, await volumeLimit(engine, row.options));
+    await copiesOf(engine).createVolume(volumeName, labels, await volumeLimit(engine, row.options));
     await files({ volume: volumeName });
     if (memory === undefined) return laidOut;
     const spec = await memory.specOf(volumeName);

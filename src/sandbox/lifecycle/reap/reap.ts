@@ -65,10 +65,11 @@ async function removeOrphans(context: DockerContext, things: OwnedThing[], remov
 }
 
 /** Removes memory pages that gVisor sandboxes do not need: a worker died while it removed a checkpoint, or a checkpoint failed. */
-async function removePages({ engine, log }: DockerContext, containers: OwnedThing[]): Promise<void> {
+async function removePages({ engine: { checkpoints }, log }: DockerContext, containers: OwnedThing[]): Promise<void> {
+  if (checkpoints === undefined) return;
   for (const { name } of containers) {
     try {
-      await engine.removeLoosePages(name);
+      await checkpoints.removeLoosePages(name);
     } catch (error) {
       if (!isFailure(error, 'DOCKER_FAILED')) throw error;
       log.warn({ name, err: error }, 'unused checkpoints could not be removed');

@@ -3,6 +3,7 @@ import { failure } from '../../../contracts/errors.ts';
 import type { SandboxArchive, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import { jobsOf } from '../base/engine-parts.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { hibernate } from './hibernate.ts';
 import { spareNameOf } from '../../engine/labels.ts';
@@ -77,7 +78,8 @@ async function toArchived(
 }
 
 async function putParts(context: DockerContext, { state, volumeName }: SandboxRow, container: ContainerState | undefined): Promise<SandboxArchive> {
-  const { blobs, jobs } = context;
+  const { blobs } = context;
+  const jobs = jobsOf(context);
   const files = await blobs.put(jobs.pack({ volume: volumeName }));
   if (state !== 'hibernated' || container?.checkpoint === undefined) return { files };
   try {

@@ -4,6 +4,7 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { applyRow } from '../base/apply-row.ts';
 import { checkpointName } from '../../engine/labels.ts';
 import { ownRow, untilSettled, type DockerContext } from '../base/context.ts';
+import { removeCheckpoints } from '../base/engine-parts.ts';
 import { destroy } from '../remove/destroy.ts';
 import { describeDeath } from '../base/describe-loss.ts';
 import type { ContainerState } from '../../engine/engine.ts';
@@ -89,8 +90,7 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
   if (await makeRun(context, container)) {
     // It was never written to disk, or the worker that woke it died before it changed the row.
     // A checkpoint with the row's own generation is being written: its worker then finds the row changed, and wakes the sandbox from the checkpoint.
-    const older = (await engine.checkpointsOf(row.containerName)).filter((name) => name !== checkpointName(row.generation));
-    for (const name of older) await engine.removeCheckpoint(row.containerName, name);
+    await removeCheckpoints(engine, row.containerName, checkpointName(row.generation));
     return settleAwake(context, row);
   }
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
@@ -128,7 +128,7 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   const { engine } = context;
   const before = await engine.inspect(row.containerName);
   if (before === undefined || !(await canStart(context, before))) return replace(context, row, before, cause);
-  for (const name of before.status === 'hibernated' ? await engine.checkpointsOf(before.id) : []) await engine.removeCheckpoint(before.id, name);
+  if (before.status === 'hibernated') await removeCheckpoints(engine, before.id);
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
   if (!isUp) return undefined;

@@ -6,7 +6,7 @@ import { checkpointName } from '../../engine/labels.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
 import { describeDeath } from '../base/describe-loss.ts';
 import { endBridges } from '../base/end-bridges.ts';
-import type { ContainerState } from '../../engine/engine.ts';
+import type { Checkpoints, ContainerState } from '../../engine/engine.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { stop } from './stop.ts';
 
@@ -35,19 +35,26 @@ async function attempt(context: DockerContext, sandboxId: string): Promise<Sandb
     await rows.change(sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
     return undefined;
   }
-  if (!(await canHibernate(context, sandboxId, container))) return 'cannot';
+  const checkpoints = await checkpointsFor(context, sandboxId, container);
+  if (checkpoints === undefined) return 'cannot';
   const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated' });
-  return resting && putToDisk(context, resting, container);
+  return resting && putToDisk(context, resting, { container, checkpoints });
 }
 
-async function canHibernate({ capabilities, log }: DockerContext, sandboxId: string, { runtime }: ContainerState): Promise<boolean> {
-  if (runtime !== 'runsc') return false;
+/** Undefined when this container cannot be hibernated here. */
+async function checkpointsFor({ engine, capabilities, log }: DockerContext, sandboxId: string, { runtime }: ContainerState): Promise<Checkpoints | undefined> {
+  if (runtime !== 'runsc') return undefined;
   const { checkpoint, problem } = await capabilities();
   if (!checkpoint) log.info({ sandboxId, problem }, 'this host cannot hibernate a sandbox');
-  return checkpoint;
+  return checkpoint ? engine.checkpoints : undefined;
 }
 
-async function putToDisk(context: DockerContext, row: SandboxRow, container: ContainerState): Promise<SandboxTier | 'cannot' | undefined> {
+interface Hibernating {
+  container: ContainerState;
+  checkpoints: Checkpoints;
+}
+
+async function putToDisk(context: DockerContext, row: SandboxRow, { container, checkpoints }: Hibernating): Promise<SandboxTier | 'cannot' | undefined> {
   const { engine, rows, log } = context;
   const { sandboxId } = row;
   const name = checkpointName(row.generation);
@@ -57,7 +64,7 @@ async function putToDisk(context: DockerContext, row: SandboxRow, container: Con
       await engine.unpause(container.id);
       await endBridges(context, sandboxId, container.id);
       if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
-      await engine.checkpoint(container.id, name);
+      await checkpoints.make(container.id, name);
       break;
     } catch (error) {
       if (!isFailure(error, 'DOCKER_FAILED')) throw error;
@@ -67,16 +74,16 @@ async function putToDisk(context: DockerContext, row: SandboxRow, container: Con
       if (now?.status === 'ended' || now === undefined || count === CHECKPOINT_ATTEMPTS) return giveUp(context, row, now);
     }
   }
-  return settle(context, row, container);
+  return settle(context, row, { container, checkpoints });
 }
 
 /** Removes older checkpoints. Wakes the sandbox when another caller has woken it during the checkpoint: that caller found the container running. */
-async function settle(context: DockerContext, { sandboxId, generation }: SandboxRow, container: ContainerState): Promise<SandboxTier> {
-  const { engine, rows, log } = context;
+async function settle(context: DockerContext, { sandboxId, generation }: SandboxRow, { container, checkpoints }: Hibernating): Promise<SandboxTier> {
+  const { rows, log } = context;
   // The engine notices the end a moment later; only then the memory of the sandbox is released.
   await pastCheckpoint(context, { containerName: container.id, generation });
-  const [, ...older] = await engine.checkpointsOf(container.id);
-  for (const name of older) await engine.removeCheckpoint(container.id, name);
+  const [, ...older] = await checkpoints.list(container.id);
+  for (const name of older) await checkpoints.remove(container.id, name);
   const now = await rows.get(sandboxId);
   if (now?.generation !== generation && (now?.state === 'running' || now?.state === 'frozen')) return (await bringUp(context, sandboxId, 'wake')).tier;
   log.info({ sandboxId }, 'sandbox hibernated');

@@ -1,6 +1,7 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import { removeCheckpoints } from '../base/engine-parts.ts';
 
 /**
  * Ends a sandbox's processes and keeps its files. The row is set first: other workers treat a container that has ended while its row is `running`
@@ -20,7 +21,7 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
     connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was stopped' }));
     await engine.stop(row.containerName);
     hasStopped = true;
-    for (const name of await checkpointsIn(context, row.containerName)) await engine.removeCheckpoint(row.containerName, name);
+    await removeMemory(context, row.containerName);
     // A caller that woke it meanwhile may have found the container still running.
     if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
     log.info({ sandboxId }, 'sandbox stopped');
@@ -28,6 +29,6 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
   });
 }
 
-async function checkpointsIn({ engine }: DockerContext, container: string): Promise<string[]> {
-  return (await engine.inspect(container))?.status === 'hibernated' ? engine.checkpointsOf(container) : [];
+async function removeMemory({ engine }: DockerContext, container: string): Promise<void> {
+  if ((await engine.inspect(container))?.status === 'hibernated') await removeCheckpoints(engine, container);
 }

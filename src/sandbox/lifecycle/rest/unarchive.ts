@@ -5,6 +5,7 @@ import type { SandboxChange, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { ContainerSpec, Place } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/context.ts';
+import { jobsOf } from '../base/engine-parts.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';
 
@@ -56,12 +57,13 @@ async function removeLeftover({ engine, rows }: DockerContext, { sandboxId, cont
   await engine.removeContainer(leftover.id);
 }
 
-async function bringBack({ blobs, jobs }: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: Place): Promise<void> {
+async function bringBack(context: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: Place): Promise<void> {
+  const { blobs } = context;
   const meter = new Meter();
   const damaged = (problem: string) => failure('ARCHIVE_DAMAGED', { sandboxId, problem, blobId });
   const content = Readable.from(meter.through(blobs.get(blobId)), { objectMode: false });
   try {
-    await jobs.unpack(content, to);
+    await jobsOf(context).unpack(content, to);
   } catch (error) {
     if (isFailure(error, 'BLOB_NOT_FOUND')) throw damaged('it is not in the blob store');
     // A damaged archive may also fail to unpack; its digest tells the reason better.

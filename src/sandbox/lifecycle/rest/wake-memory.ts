@@ -4,7 +4,8 @@ import { connectSupervisor } from '../../protocol/connect-supervisor.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { Connections } from '../base/connections.ts';
 import type { DockerContext } from '../base/context.ts';
-import type { ContainerState, ContainerSpec } from '../../engine/engine.ts';
+import type { Checkpoints, ContainerState, ContainerSpec } from '../../engine/engine.ts';
+import { jobsOf } from '../base/engine-parts.ts';
 import { ensureHolder } from '../base/holder.ts';
 import { spareNameOf } from '../../engine/labels.ts';
 import type { Target } from '../base/open-stream.ts';
@@ -12,6 +13,7 @@ import { retried } from '../../../platform/retried.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 
 type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'> & { connections: Pick<Connections, 'greet'> };
+type Waking = Needed & { checkpoints: Checkpoints };
 
 /** `awake`: its processes continue in the container with that id. `failed`: the sandbox could not be woken; its checkpoint still exists. */
 export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'failed'; problem: string };
@@ -21,18 +23,20 @@ export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'fail
  * is removed only after the woken supervisor has answered. Several callers may do this at the same time.
  * @param specOf makes the definition of the new container
  */
-export async function wakeMemory(context: Needed, row: Target, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
-  const { log } = context;
+export async function wakeMemory(needed: Needed, row: Target, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
+  const { engine, log } = needed;
   const { sandboxId, containerName } = row;
-  if (container.checkpoint === undefined) return { outcome: 'failed', problem: 'it has no checkpoint' };
+  const { checkpoints } = engine;
+  if (container.checkpoint === undefined || checkpoints === undefined) return { outcome: 'failed', problem: 'it has no checkpoint' };
   const name = container.checkpoint;
+  const context = { ...needed, checkpoints };
   try {
     await ensureHolder(context);
     await retried(() => startFrom(context, container.id, name), { log, what: `waking ${sandboxId}` });
     return await confirmed(context, row, container.id, name);
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
-    if (!context.copyCheckpoints) return { outcome: 'failed', problem: String(error.values['problem']) };
+    if (!context.copyCheckpoints || engine.copies === undefined) return { outcome: 'failed', problem: String(error.values['problem']) };
     log.warn({ sandboxId, problem: error.message }, 'a sandbox does not wake in its container, trying a fresh one');
   }
   try {
@@ -46,9 +50,9 @@ export async function wakeMemory(context: Needed, row: Target, container: Contai
 }
 
 /** An error is ignored when the container runs: another caller may have started it and even removed the checkpoint. */
-async function startFrom({ engine }: Needed, container: string, name: string): Promise<void> {
+async function startFrom({ engine, checkpoints }: Waking, container: string, name: string): Promise<void> {
   try {
-    await engine.restore(container, name);
+    await checkpoints.restore(container, name);
   } catch (error) {
     if (!isUp(await engine.inspect(container))) throw error;
   }
@@ -64,21 +68,22 @@ interface Move {
  * Moves a checkpoint to a new container, which replaces the old one. The old container is removed before the new one is started, and only while it does not
  * run, so that both never run at the same time. Returns the id of the container to wake: the old one, if another caller has woken it meanwhile.
  */
-async function moveToFresh({ engine, installation, standardImage }: Needed, before: ContainerState, { name, containerName, spec }: Move): Promise<string> {
+async function moveToFresh(context: Waking, before: ContainerState, { name, containerName, spec }: Move): Promise<string> {
+  const { engine, checkpoints } = context;
   const spare = spareNameOf(containerName);
   await engine.removeContainer(spare);
   const fresh = await engine.create({ ...spec, name: spare });
   try {
-    await engine.copyJobs(installation, standardImage).copy({ container: before.id, checkpoint: name }, { container: fresh, checkpoint: name });
+    await jobsOf(context).copy({ container: before.id, checkpoint: name }, { container: fresh, checkpoint: name });
   } catch (error) {
     await engine.removeContainer(fresh);
     throw error;
   }
-  if (!(await engine.removeEnded(before.id))) {
+  if (!(await checkpoints.removeEnded(before.id))) {
     await engine.removeContainer(spare);
     return before.id;
   }
-  await engine.rename(fresh, containerName);
+  await checkpoints.rename(fresh, containerName);
   return fresh;
 }
 
@@ -90,11 +95,12 @@ export async function finishMove(
   { engine }: Pick<DockerContext, 'engine'>,
   { containerName, containerId }: Pick<SandboxRow, 'containerName' | 'containerId'>,
 ): Promise<boolean> {
-  if ((await engine.inspect(containerName)) !== undefined) return false;
+  const { checkpoints } = engine;
+  if (checkpoints === undefined || (await engine.inspect(containerName)) !== undefined) return false;
   const spare = (await engine.inspect(spareNameOf(containerName))) ?? (containerId === undefined ? undefined : await engine.inspect(containerId));
   if (spare === undefined) return false;
   try {
-    await engine.rename(spare.id, containerName);
+    await checkpoints.rename(spare.id, containerName);
   } catch (error) {
     // Another caller may have done the same.
     if ((await engine.inspect(containerName)) === undefined) throw error;
@@ -103,7 +109,7 @@ export async function finishMove(
 }
 
 /** Removes the checkpoint after the first answer: processes that have continued must not be restored from it again, because their work would be done twice. */
-async function confirmed(context: Needed, target: Target, containerId: string, name: string): Promise<Woken> {
+async function confirmed(context: Waking, target: Target, containerId: string, name: string): Promise<Woken> {
   try {
     await confirm(context, target, containerId, name);
     return { outcome: 'awake', containerId };
@@ -114,7 +120,7 @@ async function confirmed(context: Needed, target: Target, containerId: string, n
 }
 
 /** Waits for the first answer of the supervisor, then removes the checkpoint. */
-async function confirm({ engine, connections, log }: Needed, target: Target, container: string, name: string): Promise<void> {
+async function confirm({ engine, checkpoints, connections, log }: Waking, target: Target, container: string, name: string): Promise<void> {
   const open = async () => {
     const stream = await engine.openBridge(container);
     if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });
@@ -122,7 +128,7 @@ async function confirm({ engine, connections, log }: Needed, target: Target, con
   };
   const answer = () => connections.greet(target, open) ?? askAlone(target.sandboxId, open, log);
   await retried(() => answered(answer()), { log, what: `the first answer of ${target.sandboxId}` });
-  await engine.removeCheckpoint(container, name);
+  await checkpoints.remove(container, name);
 }
 
 async function askAlone(sandboxId: string, openStream: () => Promise<Duplex>, log: Logger): Promise<void> {

@@ -165,6 +165,20 @@ describe('the local backend', () => {
     await expect(worker().open(newOwner(), { runtime: 'runsc' })).rejects.toThrow('sandbox.runtime: the backend "local" has no gVisor');
     expect(await worker().capabilities()).toMatchObject({ gvisor: false, checkpoint: false });
   });
+
+  test('makes no copies, and says so; the sandbox stays usable', async () => {
+    const owner = newOwner();
+    const { sandboxId } = owner;
+    const sandboxes = worker();
+    const { handle } = await sandboxes.open(owner, {});
+    await handle.writeFile('kept', 'yes');
+    const refused = { code: 'INVALID_ARGUMENT', message: expect.stringContaining('sandbox: the backend "local" makes no copies of sandboxes') };
+    await expect(sandboxes.snapshot(sandboxId)).rejects.toMatchObject(refused);
+    await expect(sandboxes.fork(sandboxId, 1)).rejects.toMatchObject(refused);
+    await expect(sandboxes.archive(sandboxId)).rejects.toMatchObject(refused);
+    expect(await sandboxes.snapshots()).toEqual([]);
+    expect(await output((await sandboxes.open(owner, {})).handle, 'cat kept')).toBe('yes');
+  });
 });
 
 describe('a backend of your own', () => {

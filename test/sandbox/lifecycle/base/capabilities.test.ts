@@ -7,26 +7,25 @@ import { failure } from '../../../../src/contracts/errors.ts';
 import { runtimeFor } from '../../../../src/sandbox/lifecycle/make/new-container.ts';
 import { createCapabilities } from '../../../../src/sandbox/lifecycle/base/capabilities.ts';
 import type { DockerContext } from '../../../../src/sandbox/lifecycle/base/context.ts';
-import type { ContainerState, Engine, GvisorProgram } from '../../../../src/sandbox/engine/engine.ts';
+import type { Checkpoints, ContainerState, Engine, Gvisor, GvisorProgram } from '../../../../src/sandbox/engine/engine.ts';
 import { askGvisorProgram } from '../../../../src/sandbox/engine/docker/gvisor-program.ts';
 
+type Answers = Partial<Omit<Engine, 'gvisor' | 'checkpoints'>> & { gvisor?: Partial<Gvisor>; checkpoints?: Partial<Checkpoints> };
+
 /** An engine of which only the answers matter that a host's first try asks for. */
-function engineThat(answers: Partial<Engine>): Engine {
+function engineThat({ gvisor, checkpoints, ...answers }: Answers): Engine {
   const resting: ContainerState = { id: 'c', status: 'hibernated', checkpoint: 'rest-0', outOfMemory: false, labels: {}, runtime: 'runsc', execs: 0 };
   const able = {
     facts: async () => ({ id: 'engine', runtimes: ['runc', 'runsc'] }),
-    createHelper: async () => 'c',
+    gvisor: { createHelper: async () => 'c', program: async () => undefined, ...gvisor },
+    checkpoints: { make: async () => undefined, list: async () => ['rest-0'], restore: async () => undefined, ...checkpoints },
     start: async () => true,
-    checkpoint: async () => undefined,
-    checkpointsOf: async () => ['rest-0'],
     inspect: async () => resting,
-    restore: async () => undefined,
     removeContainer: async () => undefined,
-    gvisorProgram: async () => undefined,
   };
   return { ...able, ...answers } as unknown as Engine;
 }
-const capabilitiesOf = (answers: Partial<Engine>) =>
+const capabilitiesOf = (answers: Answers) =>
   createCapabilities({ engine: engineThat(answers), installation: 'test', standardImage: 'image', log: pino({ level: 'silent' }) })();
 const refuse = (action: string) => async () => Promise.reject(failure('DOCKER_FAILED', { action, problem: 'too old' }));
 
@@ -41,7 +40,7 @@ test('what a host can do is tried, and told with the reason where it cannot', as
     checkpoint: false,
     problem: 'the engine refused to start it: too old',
   });
-  expect(await capabilitiesOf({ checkpoint: refuse('checkpoint it') })).toEqual({
+  expect(await capabilitiesOf({ checkpoints: { make: refuse('checkpoint it') } })).toEqual({
     gvisor: true,
     checkpoint: false,
     problem: 'the engine refused to checkpoint it: too old',
@@ -50,21 +49,21 @@ test('what a host can do is tried, and told with the reason where it cannot', as
 
 test('a gVisor that cannot hibernate is named, with the way to one that can; ours is only named', async () => {
   const debians = { path: '/usr/bin/runsc', version: '0.0~20221219.0', isOurs: false };
-  const createHelper: Engine['createHelper'] = async ({ runtime }) => (runtime.name === 'runc' ? 'holder' : 'c');
-  const problemWith = async (program: GvisorProgram, answers: Partial<Engine>) =>
-    (await capabilitiesOf({ gvisorProgram: async () => program, ...answers })).problem;
-  expect(await problemWith(debians, { createHelper, start: async (id) => (id === 'holder' ? true : refuse('start it')()) })).toBe(
+  const createHelper: Gvisor['createHelper'] = async ({ runtime }) => (runtime.name === 'runc' ? 'holder' : 'c');
+  const problemWith = async (program: GvisorProgram, { gvisor, ...answers }: Answers) =>
+    (await capabilitiesOf({ gvisor: { program: async () => program, ...gvisor }, ...answers })).problem;
+  expect(await problemWith(debians, { gvisor: { createHelper }, start: async (id) => (id === 'holder' ? true : refuse('start it')()) })).toBe(
     'runsc 0.0~20221219.0 at /usr/bin/runsc cannot run a container (the engine refused to start it: too old); `longshore setup --gvisor` installs one that can',
   );
   expect(await problemWith({ path: '/opt/runsc', isOurs: false }, {})).toBe(
     'runsc at /opt/runsc cannot checkpoint a container and restore it (a container that was restored from its checkpoint ended at once); ' +
       '`longshore setup --gvisor` installs one that can',
   );
-  expect(await problemWith({ path: '/home/longshore-runsc', isOurs: true }, { checkpoint: refuse('checkpoint it') })).toBe(
+  expect(await problemWith({ path: '/home/longshore-runsc', isOurs: true }, { checkpoints: { make: refuse('checkpoint it') } })).toBe(
     'runsc at /home/longshore-runsc cannot checkpoint a container and restore it (the engine refused to checkpoint it: too old)',
   );
   // Not gVisor's fault.
-  expect(await problemWith(debians, { createHelper: refuse('create the holder') })).toBe('the engine refused to create the holder: too old');
+  expect(await problemWith(debians, { gvisor: { createHelper: refuse('create the holder') } })).toBe('the engine refused to create the holder: too old');
 });
 
 test('a gVisor is asked for its version where it runs on this machine, and need not know it', async () => {

@@ -1,4 +1,4 @@
-import type { Engine } from '../../../../src/sandbox/engine/engine.ts';
+import type { Checkpoints, Engine } from '../../../../src/sandbox/engine/engine.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import { createTestSandboxes, describeWithGvisor, output, until, type TestSandboxes } from '../support.ts';
 
@@ -38,11 +38,12 @@ describeWithGvisor('hibernating', () => {
   test('the capabilities are found out by trying', async () => {
     const engine = createEngine(process.env['DOCKER_HOST']);
     const before: unknown[] = [];
-    const restore: Engine['restore'] = async (container, name) => {
+    const checkpoints = engine.checkpoints!;
+    const restore: Checkpoints['restore'] = async (container, name) => {
       before.push((await engine.inspect(container))?.status);
-      await engine.restore(container, name);
+      await checkpoints.restore(container, name);
     };
-    expect(await parts.another({ engine: { ...engine, restore } }).capabilities()).toEqual({ gvisor: true, checkpoint: true });
+    expect(await parts.another({ engine: { ...engine, checkpoints: { ...checkpoints, restore } } }).capabilities()).toEqual({ gvisor: true, checkpoint: true });
     // Told to restore one that it takes for running, an engine does nothing and says that it is done.
     expect(before.at(-1)).toBe('hibernated');
   });

@@ -1,6 +1,6 @@
 import { failure } from '../../../../src/contracts/errors.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
-import type { ContainerSpec, Engine } from '../../../../src/sandbox/engine/engine.ts';
+import type { Checkpoints, ContainerSpec, Engine } from '../../../../src/sandbox/engine/engine.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import { wakeMemory } from '../../../../src/sandbox/lifecycle/rest/wake-memory.ts';
 import { createTestSandboxes, describeWithGvisor, output, type TestSandboxes } from '../support.ts';
@@ -30,12 +30,13 @@ async function hibernated() {
 /** An engine that refuses to restore one container. */
 function refusing(container: string): { engine: Engine; tries: () => number } {
   let tries = 0;
-  const restore: Engine['restore'] = async (id, name) => {
-    if (id !== container) return engine.restore(id, name);
+  const checkpoints = engine.checkpoints!;
+  const restore: Checkpoints['restore'] = async (id, name) => {
+    if (id !== container) return checkpoints.restore(id, name);
     tries += 1;
     throw failure('DOCKER_FAILED', { action: 'restore', problem: 'id already in use' });
   };
-  return { engine: { ...engine, restore }, tries: () => tries };
+  return { engine: { ...engine, checkpoints: { ...checkpoints, restore } }, tries: () => tries };
 }
 
 describeWithGvisor('waking a sandbox whose container the engine refuses to start', () => {
