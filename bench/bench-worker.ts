@@ -9,7 +9,7 @@ import { createWorker } from '../src/worker/create-worker.ts';
 import { connect, type Longshore } from '../src/client.ts';
 import { AGENTS, type BenchParts } from './parts.ts';
 
-/** A worker in this process, as in production but for its agents, with a client and the connection it uses. */
+/** A worker in this process, as in production except its agents, with a client and the connection it uses. */
 export interface BenchWorker extends AsyncDisposable {
   longshore: Longshore;
   connection: NativeConnection;

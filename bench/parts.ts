@@ -13,7 +13,7 @@ export interface BenchParts extends AsyncDisposable {
   log: Logger;
   store: Store;
   sandboxes: Sandboxes;
-  /** The engine as anybody would use it; for baselines. */
+  /** The engine without Longshore; for baselines. */
   docker: Docker;
 }
 

@@ -17,7 +17,7 @@ import { textOf } from './demo/text-of.ts';
 
 const DEMO = join(import.meta.dirname, '../examples/demo');
 const TASK =
-  'The tests in ~/project fail. Find the fault, mend it and run the tests; then run the long check (python3 soak.py, up to a minute) once, and commit the change.';
+  'The tests in ~/project fail. Find the fault, repair it and run the tests; then run the long check (python3 soak.py, up to a minute) once, and commit the change.';
 const USAGE = `Usage: npm run demo -- [--interactive] [--model provider/name]
 
   --interactive   answer the approval yourself

@@ -47,7 +47,7 @@ function follow(handle: SandboxHandle, execId: string): Followed {
 
 async function until(what: string, holds: () => boolean): Promise<void> {
   for (const end = performance.now() + OUTCOME_TIMEOUT_MS; !holds(); await sleep(20)) {
-    if (performance.now() > end) throw new Error(`waited in vain: ${what}`);
+    if (performance.now() > end) throw new Error(`timed out: ${what}`);
   }
 }
 

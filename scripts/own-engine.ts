@@ -115,8 +115,8 @@ async function untilReady(host: string, child: ChildProcess, { directory }: Plac
 }
 
 /**
- * A containerd that was left, and the note of its process: the next engine believes the note while a process of that number can be signalled, and waits
- * for it in vain, even where it is dying or nobody has noticed its death. The containers' shims are not its children, and stay.
+ * A containerd that was left, and the file with its process id: the next engine trusts the file while a process with that id can be signalled, and waits
+ * for it until it fails, even if the process is ending or has not been reaped. The shims of the containers are not its children, and stay.
  */
 async function endContainerd({ directory }: Place): Promise<void> {
   const note = join(directory, 'exec/containerd/containerd.pid');

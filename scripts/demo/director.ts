@@ -93,7 +93,7 @@ export class Director {
     const victim = this.#worker;
     await victim?.kill();
     this.kills += 1;
-    this.#narrator.tell(`kill -9 worker ${victim?.pid}, in mid-command; the command has nobody who watches it now`, 'red');
+    this.#narrator.tell(`kill -9 worker ${victim?.pid}, while a command runs; no worker follows the command now`, 'red');
     await this.startWorker();
   }
 

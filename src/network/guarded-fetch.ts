@@ -56,7 +56,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
         if (location === null || init.redirect === 'manual') return await readAll(response, hop.url, maxBytes, redirects > 0);
         await response.body?.cancel();
-        if (init.redirect === 'error') throw refused(hop.url.href, `it redirects to ${location.slice(0, 200)}, and the caller wants no redirects`);
+        if (init.redirect === 'error') throw refused(hop.url.href, `it redirects to ${location.slice(0, 200)}, and the caller does not allow redirects`);
         if (redirects >= MAX_REDIRECTS) throw refused(hop.url.href, `more than ${MAX_REDIRECTS} redirects`);
         hop = nextHop(hop, response.status, location);
       }

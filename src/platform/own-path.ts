@@ -58,7 +58,7 @@ export async function readOwnSecret(path: string, setting: Setting = 'LONGSHORE_
       throw invalid(
         setting,
         `other users can read the secret "${path}" (mode ${octal(facts.mode)})`,
-        `Run: chmod 600 ${shellWord(path)}, or if somebody may have read it, rm ${shellWord(path)}: a new one is made`,
+        `Run: chmod 600 ${shellWord(path)}, or if another user may have read it, rm ${shellWord(path)}: a new one is made`,
       );
     return await file.readFile('utf8');
   } finally {

@@ -104,7 +104,7 @@ function truth(name: string, error: unknown, { sandboxId, closed }: UntilClosedO
 
 export function closedError(name: string, how: Closed, { sandboxId }: Pick<UntilClosedOptions, 'sandboxId'>): Error {
   const fixes: Record<Closed, string> = {
-    released: `The sandbox itself goes on: openSandbox({ sandboxId: "${sandboxId}" })`,
+    released: `The sandbox itself still exists: openSandbox({ sandboxId: "${sandboxId}" })`,
     destroyed: 'Open a new one: openSandbox()',
   };
   return failure('SANDBOX_CLOSED', { sandboxId, method: name, how, fix: fixes[how] });

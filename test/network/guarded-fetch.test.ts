@@ -218,7 +218,7 @@ describe('requests', () => {
     expect(Object.keys(seen[1]!.headers)).not.toEqual(expect.arrayContaining(['cookie']));
     await expect(fetch(`http://good.example:${port}/round`)).rejects.toThrow('more than 5 redirects');
     expect((await fetch(`http://good.example:${port}/round`, { redirect: 'manual' })).status).toBe(302);
-    await expect(fetch(`http://good.example:${port}/round`, { redirect: 'error' })).rejects.toThrow('wants no redirects');
+    await expect(fetch(`http://good.example:${port}/round`, { redirect: 'error' })).rejects.toThrow('does not allow redirects');
   });
 
   test('a body that is too long, also one that only unpacks to it, and an answer that does not end are cut', async () => {

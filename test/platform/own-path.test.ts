@@ -32,7 +32,7 @@ test.each([0o644, 0o640, 0o604, 0o620, 0o602])('a key with the mode %o is refuse
   const made = await authority();
   await chmod(key, mode);
   await expect(authority()).rejects.toMatchObject({
-    message: `LONGSHORE_HOME: other users can read the secret "${key}" (mode ${mode.toString(8)}). Run: chmod 600 ${key}, or if somebody may have read it, rm ${key}: a new one is made`,
+    message: `LONGSHORE_HOME: other users can read the secret "${key}" (mode ${mode.toString(8)}). Run: chmod 600 ${key}, or if another user may have read it, rm ${key}: a new one is made`,
   });
   await chmod(key, 0o600);
   expect(await authority()).toBe(made);

@@ -30,7 +30,7 @@ describe('a handle that was closed', () => {
     await sandbox[Symbol.asyncDispose]();
     await expect(running).rejects.toMatchObject({ code: 'DETACHED' });
     await expect(ended(changes)).resolves.toBe('over');
-    await expect(sandbox.execs()).rejects.toThrow(`The sandbox itself goes on: openSandbox({ sandboxId: "${sandboxId}" })`);
+    await expect(sandbox.execs()).rejects.toThrow(`The sandbox itself still exists: openSandbox({ sandboxId: "${sandboxId}" })`);
     await expect(sandbox.destroy()).rejects.toMatchObject(closed);
     await using again = await open({ sandboxId });
     expect((await again.execs()).filter(({ state }) => state === 'running')).toHaveLength(1);

@@ -21,7 +21,7 @@ export async function configurePlugin(cli: Cli, longshore: Longshore, id: string
   for (const assignment of set) assign(config, assignment);
   const configVersion = await longshore.plugins.configure(id, config, versionFor(state, options));
   if (json) return printJson(cli, { config, configVersion });
-  const next = `A refusal shows in: longshore plugins show ${id}`;
+  const next = `If a worker rejects it, the reason is in: longshore plugins show ${id}`;
   printFact(cli, `${id} has version ${configVersion} of its configuration; ${whoFollows(state)}. ${next}`);
 }
 

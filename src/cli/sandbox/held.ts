@@ -55,5 +55,9 @@ export async function checkRemoval(desk: Desk, row: SandboxRow, force: boolean):
 /** A warm sandbox belongs to a pool, and in another state no conversation could claim it. */
 function refuseWarm({ sandboxId, state }: SandboxRow): void {
   if (state !== 'warm') return;
-  throw failure('INVALID_ARGUMENT', { what: sandboxId, problem: 'it is kept ready for a conversation', fix: 'Wait until one has taken it over' });
+  throw failure('INVALID_ARGUMENT', {
+    what: sandboxId,
+    problem: 'it is kept ready for a conversation',
+    fix: 'Use another sandbox, or wait until a conversation has taken it over',
+  });
 }

@@ -9,5 +9,5 @@ const MISSING: [said: RegExp, power: string, permission: string][] = [
 /** Returns the message of an error, with the name of a permission that would have prevented it. */
 export function explain(message: string): string {
   const [, power, permission] = MISSING.find(([said]) => said.test(message)) ?? [];
-  return permission === undefined ? message : `${message}; ${power} is there only while a tool with permissions.${permission} runs`;
+  return permission === undefined ? message : `${message}; ${power} is available only while a tool with permissions.${permission} runs`;
 }

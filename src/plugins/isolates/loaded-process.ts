@@ -110,8 +110,8 @@ function createServant(process: PluginProcess, calls: Calls): (question: Extract
     try {
       const caller = calls.callerOf(call);
       if (!caller) throw new Error(`${what.slice(0, 40)} was used by a call that is not running`);
-      if (asks > MAX_ASKS) throw new Error(`more than ${MAX_ASKS} questions at a time`);
-      if (asked > MAX_ASKED) throw new Error(`more than ${MAX_ASKED} characters of questions at a time`);
+      if (asks > MAX_ASKS) throw new Error(`more than ${MAX_ASKS} requests to the worker at a time`);
+      if (asked > MAX_ASKED) throw new Error(`more than ${MAX_ASKED} characters of requests to the worker at a time`);
       process.send({ type: 'answer', id, value: await useCapability(what, args, caller) });
     } catch (error) {
       process.send({ type: 'refuse', id, message: (error as Partial<Error> | undefined)?.message ?? String(error) });

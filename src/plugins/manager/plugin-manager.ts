@@ -84,7 +84,7 @@ class Manager implements PluginManager, Household {
     this.started = true;
     await this.report();
     this.unfollow = this.options.isolates?.follow(() => void this.inTurn(() => this.report())) ?? this.unfollow;
-    this.following = this.followSettings().catch((error: unknown) => log.error({ err: error }, 'the settings of plugins are not followed any more'));
+    this.following = this.followSettings().catch((error: unknown) => log.error({ err: error }, 'changes of plugin settings are no longer noticed'));
   }
 
   configOf(pluginId: string): JsonObject {
@@ -188,7 +188,7 @@ class Manager implements PluginManager, Household {
     if (isRegranted) for (const managed of named) await this.withdraw(managed, now.pluginId);
     const isReload = (before?.reloads ?? 0) !== now.reloads;
     if (isReload || (before?.enabled ?? true) !== now.enabled) {
-      this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed as its settings say');
+      this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed because its settings have changed');
       // At once, even where the plugin cannot be loaded.
       this.publish();
       this.tellServer(now, isReload);
@@ -259,7 +259,7 @@ class Manager implements PluginManager, Household {
     for await (const _ of this.options.store.follow(this.closing.signal)) {
       await this.follow()
         .then(() => this.tellOfUs())
-        .catch((error: unknown) => this.options.log.warn({ err: error }, 'the settings of plugins could not be followed'));
+        .catch((error: unknown) => this.options.log.warn({ err: error }, 'the settings of plugins could not be read'));
     }
   }
 

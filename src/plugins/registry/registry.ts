@@ -142,7 +142,7 @@ function refuseNotAtWork({ id, plugins, mcp = {} }: Pick<Agent, 'id' | 'plugins'
   const mayBeAny = !known && !Object.hasOwn(mcp, plugin);
   const cause = notAtWork.find(({ source, ids }) => plugins.includes(source) && (ids.includes(plugin) || (mayBeAny && ids.length === 0)));
   if (!cause) return;
-  const problem = `"${pattern}" matches no tool, since a plugin of the agent is not at work`;
+  const problem = `"${pattern}" matches no tool, since a plugin of the agent is not available`;
   throw failure('AGENT_INVALID', { file: `agent "${id}"`, path: 'tools', problem, fix: cause.problem });
 }
 

@@ -27,7 +27,7 @@ export function createListener(options: { url: string; log: Logger }): Listener 
       const connected = await listenOnce(options.url, closing.signal, wakeAll, (id) => wakers.get(id)?.forEach((wake) => wake()));
       if (closing.signal.aborted) return;
       if (connected) retryMs = FIRST_RETRY_MS;
-      options.log.warn({ retryMs }, 'the Postgres connection that announces events is down');
+      options.log.warn({ retryMs }, 'the Postgres connection that announces events was lost; readers poll until it is back');
       await delay(retryMs, closing.signal);
     }
   };

@@ -276,7 +276,7 @@ test('modules of Node are for tools in the sandbox: others of the plugin are tol
   const plugin = await bench.load('mixed', mixed);
   expect(plugin.tools.map(({ id, isolation }) => `${id} ${isolation}`)).toEqual(['outside compartment', 'inside container']);
   expect(await run(plugin, 'inside')).toEqual(['string', true, true]);
-  expect(await problemOf(run(plugin, 'outside'))).toBe('"node:os" is there only while a tool with isolation container runs');
+  expect(await problemOf(run(plugin, 'outside'))).toBe('"node:os" is available only while a tool with isolation container runs');
   const without = bench.load('without', mixed.replace("isolation: 'container'", "isolation: 'compartment'"));
   expect(await problemOf(without)).toBe(
     'Plugin "without": index.ts:4: "node:os" does not exist in a compartment; use context.env with permissions.env. Correct it, give the tools that need it isolation container, or ask the operator to load this plugin with isolation host',

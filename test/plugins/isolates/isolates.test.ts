@@ -121,10 +121,12 @@ describe('the five permissions', () => {
     const plugin = await bench.load('denied', sourceOf('denied', USES));
     expect(await problemOf(run(plugin, 'time'))).toMatch(/secure mode/i);
     expect(await problemOf(run(plugin, 'random'))).toMatch(/secure mode/i);
-    expect(await problemOf(run(plugin, 'network'))).toMatch(/^fetch is not (defined|a function); the network is there only while /);
+    expect(await problemOf(run(plugin, 'network'))).toMatch(/^fetch is not (defined|a function); the network is available only while /);
     expect(await problemOf(run(plugin, 'ownFetch'))).toBe('Request to "https://api.example/" refused: this tool has no permission for the network');
     expect(await run(plugin, 'env')).toEqual({});
-    expect(await problemOf(run(plugin, 'fs', { path: '/etc/hostname' }))).toMatch(/^readFile is not (defined|a function); reading files is there only while /);
+    expect(await problemOf(run(plugin, 'fs', { path: '/etc/hostname' }))).toMatch(
+      /^readFile is not (defined|a function); reading files is available only while /,
+    );
     expect(await run(plugin, 'later')).toEqual(['1970-01-01T00:00:00.000Z', 2, 'number', expect.not.stringContaining('1970-01-01T01')]);
     await expect(bench.load('early', sourceOf('early', {}, { top: 'const at = Date.now();' }))).rejects.toThrow(/secure mode/i);
   });

@@ -142,18 +142,18 @@ async function run(what: keyof Cell, isolation: string, toolId: string): Promise
 
 /** What the functions of isolated tools may do: what the tool was granted. */
 const FENCED: Record<Permission, Cell> = {
-  time: { granted: 'number', denied: 'secure mode Calling %SharedDate%.now() throws; the clock is there only while a tool with permissions.time runs' },
-  network: { granted: 'hello from open.test', denied: 'fetch is not a function; the network is there only while a tool with permissions.network runs' },
+  time: { granted: 'number', denied: 'secure mode Calling %SharedDate%.now() throws; the clock is available only while a tool with permissions.time runs' },
+  network: { granted: 'hello from open.test', denied: 'fetch is not a function; the network is available only while a tool with permissions.network runs' },
   env: { granted: VALUE, denied: 'nothing' },
-  fs: { granted: 'readable', denied: 'readFile is not a function; reading files is there only while a tool with permissions.fs runs' },
-  random: { granted: 'number', denied: 'secure mode %SharedMath%.random() throws; chance is there only while a tool with permissions.random runs' },
+  fs: { granted: 'readable', denied: 'readFile is not a function; reading files is available only while a tool with permissions.fs runs' },
+  random: { granted: 'number', denied: 'secure mode %SharedMath%.random() throws; chance is available only while a tool with permissions.random runs' },
 };
 /** What the functions of tools in the sandbox may do: as commands there, and what the tool was granted they have through their context. */
 const SANDBOXED: Record<Permission, Cell> = {
   time: { granted: 'number', denied: 'number' },
   network: { granted: 'hello from open.test', denied: 'fetch failed' },
   env: { granted: '*'.repeat(VALUE.length), denied: 'nothing' },
-  fs: { granted: 'readable', denied: 'readFile is not defined; reading files is there only while a tool with permissions.fs runs' },
+  fs: { granted: 'readable', denied: 'readFile is not defined; reading files is available only while a tool with permissions.fs runs' },
   random: { granted: 'number', denied: 'number' },
 };
 /**

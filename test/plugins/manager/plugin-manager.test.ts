@@ -186,8 +186,8 @@ test('a plugin without a variable that it requires is not loaded, and an agent t
   const problem = 'Plugin "p": it needs the variable TOKEN, which is not set. Set it for the worker';
   expect(reportOf('./p')?.error).toBe(problem);
   const tools = (plugins: string[]) => () => registry.forAgent({ id: 'a', plugins, tools: ['p:run'] });
-  expect(tools(['./p'])).toThrow(`"p:run" matches no tool, since a plugin of the agent is not at work. ${problem}`);
-  expect(tools(['./gone'])).toThrow('is not at work. Plugin "./gone": there is no directory');
+  expect(tools(['./p'])).toThrow(`"p:run" matches no tool, since a plugin of the agent is not available. ${problem}`);
+  expect(tools(['./gone'])).toThrow('is not available. Plugin "./gone": there is no directory');
 });
 
 test('of a pinned plugin one flipped byte is refused, and another version of a package', async () => {

@@ -30,8 +30,8 @@ test('a tool that is missed since its plugin does not work says why, and no othe
   ];
   const partial = createRegistry([files], { notAtWork: () => broken });
   const missing = (pattern: string, plugins: string[]) => () => partial.forAgent({ id: 'fixer', plugins, tools: [pattern] });
-  expect(missing('notes:*', ['./notes'])).toThrow(`agent "fixer": tools: "notes:*" matches no tool, since a plugin of the agent is not at work. ${problem}`);
-  expect(missing('other:run', ['./notes', './other'])).toThrow('is not at work. Plugin "./other": no');
+  expect(missing('notes:*', ['./notes'])).toThrow(`agent "fixer": tools: "notes:*" matches no tool, since a plugin of the agent is not available. ${problem}`);
+  expect(missing('other:run', ['./notes', './other'])).toThrow('is not available. Plugin "./other": no');
   for (const plugins of [[], ['./notes'], ['./other']])
     expect(missing('files:reed', plugins)).toThrow('"files:reed" matches no tool. Known: files:read, files:write.');
 });

@@ -8,7 +8,7 @@ export function standIn(name: string): object {
     evaluated = true;
   });
   const use = (): object => {
-    if (evaluated) throw new Error(`"${name}" is there only while a tool with isolation container runs`);
+    if (evaluated) throw new Error(`"${name}" is available only while a tool with isolation container runs`);
     return anything;
   };
   const anything: object = new Proxy(function stand() {}, {

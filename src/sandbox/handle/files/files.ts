@@ -70,7 +70,7 @@ async function readSettled(connection: WorkingConnection, path: string, maxBytes
     const read = await connection.readFile(path, maxBytes);
     // Supervisors of earlier images show a change only by the size.
     if (read.version !== '' && read.bytes.length === Math.min(read.size, maxBytes)) return read;
-    if (attempt === READ_ATTEMPTS) throw failure('FILE_CHANGED', { path, problem: `it was being written each of the ${READ_ATTEMPTS} times that it was read` });
+    if (attempt === READ_ATTEMPTS) throw failure('FILE_CHANGED', { path, problem: `it changed during each of the ${READ_ATTEMPTS} attempts to read it` });
     await new Promise((resolve) => setTimeout(resolve, attempt));
   }
 }

@@ -41,6 +41,6 @@ export async function claimWarm(context: DockerContext, owner: SandboxOwner, opt
 async function handOut({ connections, rows, log }: DockerContext, claimed: SandboxRow): Promise<SandboxRow | undefined> {
   if (!connections.isOpen(claimed.sandboxId) || !(await answers({ connections, log }, claimed, ANSWER_MS))) return undefined;
   const running = await rows.change(claimed.sandboxId, claimed.generation, { state: 'running' });
-  if (running) log.info({ sandboxId: running.sandboxId, conversationId: running.conversationId }, 'warm sandbox given away');
+  if (running) log.info({ sandboxId: running.sandboxId, conversationId: running.conversationId }, 'warm sandbox claimed');
   return running;
 }

@@ -41,10 +41,10 @@ const USES = {
   sees: 'return env',
 };
 const NOTHING = {
-  time: /^secure mode .*; the clock is there only while a tool with permissions\.time runs$/i,
-  random: /^secure mode .*; chance is there only while a tool with permissions\.random runs$/i,
-  fetches: /^fetch is not (defined|a function); the network is there only while a tool with permissions\.network runs$/,
-  reads: /readFile.* is not a function; reading files is there only while a tool with permissions\.fs runs$/,
+  time: /^secure mode .*; the clock is available only while a tool with permissions\.time runs$/i,
+  random: /^secure mode .*; chance is available only while a tool with permissions\.random runs$/i,
+  fetches: /^fetch is not (defined|a function); the network is available only while a tool with permissions\.network runs$/,
+  reads: /readFile.* is not a function; reading files is available only while a tool with permissions\.fs runs$/,
 };
 /** What each of the tools gives or throws. */
 const outcomes = async (permissions: Record<string, unknown>) => {

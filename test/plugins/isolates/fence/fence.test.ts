@@ -137,7 +137,7 @@ test('questions of more than 64 MB at a time are refused: they would all lie in 
     onMessage((m) => { if (m.type === 'refuse') write({ type: 'done', id: call, value: [m.id, m.message] }); else { call = m.id; ask(1); } });`);
   const caller = { context: contextOf('conv-1', { message: () => new Promise(() => undefined) }), permissions: {} };
   const request = { name: 'hostile:tool', target: { tool: 'tool' }, conversation: 'conv-1', grants: GRANTS, args: [], timeoutMs: 10_000, caller };
-  expect(await loaded.call(request)).toEqual([5, 'more than 67108864 characters of questions at a time']);
+  expect(await loaded.call(request)).toEqual([5, 'more than 67108864 characters of requests to the worker at a time']);
 });
 
 test.each([
