@@ -1,6 +1,6 @@
 import type { ConversationEvent, EventType } from '../contracts/events.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import { isDuplicate } from './database/failures.ts';
+import { isDuplicate } from './database/database-failures.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { NewEvent } from './store.ts';
 

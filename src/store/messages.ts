@@ -1,6 +1,6 @@
 import { failure } from '../contracts/errors.ts';
 import type { Database } from './database/database.ts';
-import { lacksConversation } from './database/failures.ts';
+import { lacksConversation } from './database/database-failures.ts';
 import type { Store } from './store.ts';
 
 const PUT = 'insert into messages (conversation_id, message_id, text) values ($1, $2, $3) on conflict do nothing';

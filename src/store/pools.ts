@@ -1,6 +1,6 @@
 import { toJsonText } from './database/json-text.ts';
 import type { Database } from './database/database.ts';
-import { isDuplicate } from './database/failures.ts';
+import { isDuplicate } from './database/database-failures.ts';
 import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
 import type { Store } from './store.ts';
 

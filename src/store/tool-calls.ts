@@ -4,7 +4,7 @@ import type { ContentPart } from '../contracts/transcript.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
 import { eventsText } from './event-sql.ts';
-import { lacksConversation } from './database/failures.ts';
+import { lacksConversation } from './database/database-failures.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { CallResult, ClaimResult, NewEvent, NewMethodCall, Store, ToolCallRow, ToolCallState } from './store.ts';
 import { CLAIM, CLAIM_METHOD, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';

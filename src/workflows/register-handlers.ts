@@ -8,7 +8,7 @@ import { statusOf } from './state/conversation-status.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';
-import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate.ts';
+import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate-updates.ts';
 
 /** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {

@@ -91,7 +91,7 @@ const ALLOWED: Record<string, string> = {
   'plugins/dialects/mcp/list-in-sandbox.ts': 'a file of its own',
   'plugins/dialects/mcp/program-transport.ts': 'measured before',
   'plugins/testing/testing.ts': 'a copy, in tests of plugins',
-  'sandbox/protocol/validate.ts': 'measured before',
+  'sandbox/protocol/validate-messages.ts': 'measured before',
   'sandbox/engine/local/directories.ts': 'a file of its own',
   'workflows/state/conversation-state.ts': 'a copy',
 };

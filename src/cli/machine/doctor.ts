@@ -9,7 +9,7 @@ import { SEARCH_ATTRIBUTES } from '../../setup/search-attributes.ts';
 import { findTemporalCli } from '../../setup/temporal-cli.ts';
 import { createLogger } from '../../platform/log.ts';
 import { describeFence, probeFence } from '../../plugins/isolates/fence/fence.ts';
-import { createCapabilities } from '../../sandbox/lifecycle/base/capabilities.ts';
+import { createCapabilities } from '../../sandbox/lifecycle/base/sandbox-capabilities.ts';
 import { createEngine } from '../../sandbox/engine/docker/engine.ts';
 import { LOCAL_WARNING } from '../../sandbox/lifecycle/local-sandboxes.ts';
 import { createBlobStore } from '../../store/blobs/create-blob-store.ts';

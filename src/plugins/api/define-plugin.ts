@@ -1,6 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import { detailsOf, problemOfDetails, UNVERSIONED, type PluginDetails } from './plugin-details.ts';
-import { misspeltOf, readable, shownId } from './read-definition.ts';
+import { misspeltOf, readable, shownId } from './read-plugin-definition.ts';
 import { problemOfTools } from './tool-problems.ts';
 import type { Tool } from './tool.ts';
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import { misspeltOf, readable, shownId } from './read-definition.ts';
+import { misspeltOf, readable, shownId } from './read-plugin-definition.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;

@@ -1,5 +1,5 @@
 import { NATIVE_DIALECT, VARIABLE } from './plugin-details.ts';
-import { shownId } from './read-definition.ts';
+import { shownId } from './read-plugin-definition.ts';
 import type { Permissions, Tool, ToolKind } from './tool.ts';
 
 const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { definePlugin, defineTool } from '../api/define-plugin.ts';
 import { describeCode } from './code-result.ts';
 import { describeResult } from './command-result.ts';
-import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './limits.ts';
+import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './command-limits.ts';
 
 const MAX_CODE_LENGTH = 100_000;
 const COMMON_JS = /\brequire\s*\(|\bmodule\.exports\b|\bexports\./;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { definePlugin, defineTool, type Tool } from '../api/define-plugin.ts';
 import { describeResult } from './command-result.ts';
-import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './limits.ts';
+import { COMMAND_CALL_TIMEOUT_MS, timeoutSeconds, workingDirectory } from './command-limits.ts';
 import { shellLogs } from './shell-logs.ts';
 
 /** Somewhat less than the longest argument that the kernel accepts (128 KiB). */

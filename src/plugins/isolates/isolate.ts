@@ -3,7 +3,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { IsolateHealth } from './isolate-health.ts';
 import type { CallRequest } from './loaded-process.ts';
-import type { Description } from './protocol.ts';
+import type { Description } from './guest-protocol.ts';
 import { createTenantProcess, type Beginning, type TenantProcess, type TenantProcessOptions } from './tenant-process.ts';
 
 /**

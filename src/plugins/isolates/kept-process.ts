@@ -2,7 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { LoadedProcess } from './loaded-process.ts';
 import type { Place, Places, Waiting } from './places.ts';
 import type { PluginProcess } from './plugin-process.ts';
-import type { Description } from './protocol.ts';
+import type { Description } from './guest-protocol.ts';
 import { createUse } from './use.ts';
 
 export interface AtWork {

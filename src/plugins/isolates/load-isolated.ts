@@ -12,8 +12,8 @@ import { createIsolate, type Isolate } from './isolate.ts';
 import type { IsolatesHealth } from './isolate-health.ts';
 import type { Limits } from './loaded-process.ts';
 import { createPlaces } from './places.ts';
-import { openProcesses } from './processes.ts';
-import type { Grants } from './protocol.ts';
+import { openProcesses } from './plugin-processes.ts';
+import type { Grants } from './guest-protocol.ts';
 import { runInSandbox } from './run-in-sandbox.ts';
 
 /** Runs plugins in processes behind a fence. */

@@ -8,7 +8,7 @@ import { useCapability, type Caller } from './capabilities.ts';
 import { createIdleWatch } from './idle-watch.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import { createPromptAnswers } from './prompt-answers.ts';
-import { MAX_TOLD, type CallFacts, type CallTarget, type FromGuest, type Grants, type ToGuest } from './protocol.ts';
+import { MAX_TOLD, type CallFacts, type CallTarget, type FromGuest, type Grants, type ToGuest } from './guest-protocol.ts';
 
 export interface CallRequest {
   /** Full id, for messages. */

@@ -4,7 +4,7 @@ import { createAllowance } from './allowance.ts';
 import { createLineReader } from '../../common/line-reader.ts';
 import type { Fence, FencedProcess } from './fence/fence.ts';
 import type { GuestScript } from './guest-script.ts';
-import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type ToGuest } from './protocol.ts';
+import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type ToGuest } from './guest-protocol.ts';
 import { readSteadily } from './read-steadily.ts';
 
 export interface PluginProcess {

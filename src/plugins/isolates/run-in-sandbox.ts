@@ -5,7 +5,7 @@ import type { SandboxedQuestion } from '../api/tool-context.ts';
 import { useCapability, type Caller } from './capabilities.ts';
 import { createLineReader } from '../../common/line-reader.ts';
 import { errorOf, factsOf } from './loaded-process.ts';
-import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type SandboxedCall } from './protocol.ts';
+import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type SandboxedCall } from './guest-protocol.ts';
 
 export interface SandboxedTool extends Pick<SandboxedCall, 'tool' | 'host' | 'files'> {
   /** Full id, for messages. */

@@ -8,8 +8,8 @@ import { KeptProcess, type AtWork, type Wanting } from './kept-process.ts';
 import { speakWith, type CallRequest, type Limits } from './loaded-process.ts';
 import type { Places } from './places.ts';
 import type { PluginProcess } from './plugin-process.ts';
-import type { Processes } from './processes.ts';
-import type { Description, Grants } from './protocol.ts';
+import type { Processes } from './plugin-processes.ts';
+import type { Description, Grants } from './guest-protocol.ts';
 
 /** The process of a plugin for one tenant, or for none yet. There is one at a time, with a breaker of its own. */
 export interface TenantProcess {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry/registry.ts';
-import { bringUp, type Household, type ManagedSource } from './bring-up.ts';
+import { bringUp, type Household, type ManagedSource } from './bring-up-plugins.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';

@@ -2,7 +2,7 @@ import { compileSchema, type JsonError } from 'json-schema-library';
 import { remotes as documents } from 'json-schema-library/remotes';
 import type { JsonObject } from '../../contracts/json.ts';
 import { typeName, type Evaluate } from './compile-with-ajv.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from './schema-draft.ts';
 import { preview, previewList } from './preview.ts';
 
 const IDS: Record<Dialect, string> = {

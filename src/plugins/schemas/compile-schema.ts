@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import { compileExactly } from './compile-exactly.ts';
 import { compileWithAjv, createJudge, type Evaluate } from './compile-with-ajv.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from './schema-draft.ts';
 import { weigh } from './estimate.ts';
 
 export const MOST_PROBLEMS = 8;

@@ -3,7 +3,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from './schema-draft.ts';
 import { preview, previewList } from './preview.ts';
 
 /** Gives the problems of a value, each with its path; none if the value is valid. */

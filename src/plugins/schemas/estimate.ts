@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import { isTuple } from './dialect.ts';
+import { isTuple } from './schema-draft.ts';
 import { degreeOf } from './pattern-degree.ts';
 
 /** What the evaluation of a schema can cost. A part counts as often as references lead to it. */

@@ -2,7 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import { firstOf } from './compile-schema.ts';
 import { compileWithAjv, createJudge, type Evaluate } from './compile-with-ajv.ts';
-import { dialectOf, type Dialect } from './dialect.ts';
+import { dialectOf, type Dialect } from './schema-draft.ts';
 import { estimate, weigh, type Estimate } from './estimate.ts';
 import type { Ending, Task } from './lane.ts';
 import { createLoopBudget } from './loop-budget.ts';

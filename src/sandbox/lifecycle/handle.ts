@@ -3,7 +3,7 @@ import { createHandle } from '../handle/create-handle.ts';
 import type { SupervisorConnection, WorkingConnection } from '../protocol/supervisor-connection.ts';
 import { withSecrets } from '../handle/with-secrets.ts';
 import type { WorkerHandle } from '../api/sandbox.ts';
-import type { DockerContext } from './base/context.ts';
+import type { DockerContext } from './base/docker-context.ts';
 
 /** The shortest interval at which use of the sandbox is noted in its row, and its egress rules are read again. Milliseconds. */
 const TOUCH_MS = 5000;

@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import { ownRow, type DockerContext } from './base/context.ts';
+import { ownRow, type DockerContext } from './base/docker-context.ts';
 
 /** Replaces the egress rules in the sandbox's row, and in the connection of this process if there is one. */
 export async function setEgress(context: DockerContext, sandboxId: string, rules: NonNullable<SandboxOptions['egress']>): Promise<void> {

@@ -6,7 +6,7 @@ import type { AnyCall, Call, OpenCall } from './call.ts';
 import { PROTOCOL_VERSION } from './frames.ts';
 import { openLink, type Link, type LinkEnd } from './link.ts';
 import type { EndOf, Operation } from './protocol-types.ts';
-import { parseMessage } from './validate.ts';
+import { parseMessage } from './validate-messages.ts';
 
 export interface CallerOptions {
   /**

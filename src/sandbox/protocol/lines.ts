@@ -2,7 +2,7 @@ import type { Caller } from './caller.ts';
 import { LIMITS } from './frames.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
 import type { EndOf, LineOf, LineOperation, RequestOf } from './protocol-types.ts';
-import { parseMessage } from './validate.ts';
+import { parseMessage } from './validate-messages.ts';
 
 /** Makes a call whose data are lines of JSON, each checked against the operation's `lines`. */
 export async function parseLines<O extends LineOperation>(caller: Caller, operation: O, fields: RequestOf<O>): Promise<{ lines: LineOf<O>[]; end: EndOf<O> }> {

@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream';
 import { encodeFrame, encodeHeader, FrameReader, FRAMES, LIMITS, type Frame } from './frames.ts';
-import { findProblem, parseFailure, parseMessage } from './validate.ts';
+import { findProblem, parseFailure, parseMessage } from './validate-messages.ts';
 import type { OpenCall, StreamName } from './call.ts';
 import { failure } from '../../contracts/errors.ts';
-import { translateFailure } from './failures.ts';
+import { translateFailure } from './protocol-failures.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
 import { Feed } from './feed.ts';
 

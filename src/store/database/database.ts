@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Pool, type ClientConfig } from 'pg';
 import type { Logger } from '../../platform/log.ts';
-import { isConflict, postgresFailure } from './failures.ts';
+import { isConflict, postgresFailure } from './database-failures.ts';
 import { toPlainText } from './json-text.ts';
 
 export type SqlValue = string | number | boolean | null | string[] | Buffer;

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import type { Database } from './database.ts';
-import { postgresFailure } from './failures.ts';
+import { postgresFailure } from './database-failures.ts';
 
 const TABLE = 'longshore_migrations';
 /** Old names of migrations, from before the numbers were unique. Development databases have run some of them, in either order. */

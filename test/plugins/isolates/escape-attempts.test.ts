@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { probeFence, probeSiblings, type Fence } from '../../../src/plugins/isolates/fence/fence.ts';
-import { PROBE } from '../../../src/plugins/isolates/fence/measure.ts';
+import { PROBE } from '../../../src/plugins/isolates/fence/measure-fence.ts';
 import { siblings } from '../../../src/plugins/isolates/fence/sibling.ts';
 import { writeGuestScript, type GuestScript } from '../../../src/plugins/isolates/guest-script.ts';
 import { startPluginProcess, type PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';

@@ -2,7 +2,7 @@
 import '../../../src/plugins/isolates/guest/lockdown.ts';
 import { types } from 'node:util';
 import { createCompartments, type Realm } from '../../../src/plugins/isolates/guest/compartments.ts';
-import { createContext, fetchThrough } from '../../../src/plugins/isolates/guest/context.ts';
+import { createContext, fetchThrough } from '../../../src/plugins/isolates/guest/call-context.ts';
 import { GuestAbortController } from '../../../src/plugins/isolates/guest/web/abort.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 

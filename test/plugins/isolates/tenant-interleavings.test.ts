@@ -4,8 +4,8 @@ import type { Logger } from '../../../src/platform/log.ts';
 import { createIsolate, type Isolate } from '../../../src/plugins/isolates/isolate.ts';
 import { createPlaces, type Places } from '../../../src/plugins/isolates/places.ts';
 import type { PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
-import type { Processes } from '../../../src/plugins/isolates/processes.ts';
-import type { FromGuest, ToGuest } from '../../../src/plugins/isolates/protocol.ts';
+import type { Processes } from '../../../src/plugins/isolates/plugin-processes.ts';
+import type { FromGuest, ToGuest } from '../../../src/plugins/isolates/guest-protocol.ts';
 import { contextOf } from './support.ts';
 
 const { jest: jester } = import.meta as unknown as { jest: typeof jest };

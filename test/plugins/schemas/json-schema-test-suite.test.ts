@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Json, JsonObject } from '../../../src/contracts/json.ts';
 import { createAnyCompiler } from '../../../src/plugins/schemas/compile-schema.ts';
-import type { Dialect } from '../../../src/plugins/schemas/dialect.ts';
+import type { Dialect } from '../../../src/plugins/schemas/schema-draft.ts';
 import { createCompiler, type Check } from '../../../src/plugins/schemas/validate-arguments.ts';
 
 interface Group {

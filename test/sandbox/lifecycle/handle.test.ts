@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { DockerContext } from '../../../src/sandbox/lifecycle/base/context.ts';
+import type { DockerContext } from '../../../src/sandbox/lifecycle/base/docker-context.ts';
 import { createWakingHandle } from '../../../src/sandbox/lifecycle/handle.ts';
 import type { Work } from '../../../src/sandbox/lifecycle/base/work.ts';
 import { createWork } from '../../../src/sandbox/lifecycle/rest/create-work.ts';

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import { PROTOCOL, type Field, type Fields, type OperationFields } from '../../../src/sandbox/protocol/protocol.ts';
 import type { EndOf, Operation, RecordOf } from '../../../src/sandbox/protocol/protocol-types.ts';
-import { findProblem } from '../../../src/sandbox/protocol/validate.ts';
+import { findProblem } from '../../../src/sandbox/protocol/validate-messages.ts';
 
 const SUPERVISOR = fileURLToPath(new URL('../../../src/sandbox/supervisor', import.meta.url));
 const OPERATIONS: Record<string, OperationFields> = PROTOCOL.operations;

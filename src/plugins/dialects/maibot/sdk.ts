@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../../contracts/json.ts';
 import { AS_PLUGIN } from '../../api/plugin-of-exports.ts';
 import type { Variable } from '../../api/plugin-details.ts';
-import type { MaiBotContext } from './context.ts';
+import type { MaiBotContext } from './maibot-context.ts';
 import { toPlugin } from './to-plugin.ts';
 
 export { action, tool, workflowStep, type ActionOptions, type ToolMetadata, type ToolOptions } from './declarations.ts';
 export { ToolParameterInfo, ToolParamType, type ToolParameterFields, type ToolParameters } from './parameters.ts';
-export type { MaiBotContext } from './context.ts';
+export type { MaiBotContext } from './maibot-context.ts';
 
 /**
  * A plugin in the style of MaiBot: its methods are its tools. Its module exports `createPlugin()`, which makes one. A new one is made for each

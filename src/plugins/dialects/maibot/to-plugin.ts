@@ -3,7 +3,7 @@ import type { Tool } from '../../api/define-plugin.ts';
 import { identityFieldsOf, identityOf } from '../../api/identity-fields.ts';
 import type { PluginConversation, PluginDetails } from '../../api/plugin-details.ts';
 import type { ToolContext } from '../../api/tool-context.ts';
-import { createContext, type PluginState } from './context.ts';
+import { createContext, type PluginState } from './maibot-context.ts';
 import { declarationsOf, type Declaration, type ToolOptions } from './declarations.ts';
 import type { MaiBotPlugin } from './sdk.ts';
 import { describeParameters, schemaOf, withDefaults } from './parameters.ts';

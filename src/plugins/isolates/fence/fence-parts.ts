@@ -1,5 +1,5 @@
-import { BOUNDS } from './limits.ts';
-import type { Measured } from './measure.ts';
+import { BOUNDS } from './fence-limits.ts';
+import type { Measured } from './measure-fence.ts';
 import { OWN_USER } from './own-user.ts';
 
 /**

@@ -5,9 +5,9 @@ import { readEnvironment } from '../../../platform/config.ts';
 import { judge, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
 import { findControlGroups } from './control-groups.ts';
 import { launchings, type Launching } from './launcher.ts';
-import { measure, measureStarted, probeWords, type Obstacle } from './measure.ts';
+import { measure, measureStarted, probeWords, type Obstacle } from './measure-fence.ts';
 import { siblings, type Sibling } from './sibling.ts';
-import { BOUNDS, MEMORY_BYTES, PROCESSES } from './limits.ts';
+import { BOUNDS, MEMORY_BYTES, PROCESSES } from './fence-limits.ts';
 import { OWN_USER } from './own-user.ts';
 import { weakParts } from './weak-fence.ts';
 

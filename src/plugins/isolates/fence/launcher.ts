@@ -1,6 +1,6 @@
 import { arch } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { limitNumbers } from './limits.ts';
+import { limitNumbers } from './fence-limits.ts';
 import { userRanges } from './own-user.ts';
 import type { ControlGroups } from './control-groups.ts';
 import { PROCESSORS, seccompFilter, type Processor } from './seccomp-filter.ts';

@@ -3,10 +3,10 @@ import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { PluginContainers, PluginContainerSpec } from '../../../sandbox/engine/docker/plugin-containers.ts';
 import type { FencedProcess } from './fence.ts';
-import { MEMORY_BYTES, PROCESSES, limitNumbers } from './limits.ts';
+import { MEMORY_BYTES, PROCESSES, limitNumbers } from './fence-limits.ts';
 import { SIBLING_USERS, type UserRange } from './own-user.ts';
 import { filesOfNode, LAUNCHER, processor } from './launcher.ts';
-import { PROBE } from './measure.ts';
+import { PROBE } from './measure-fence.ts';
 import { seccompFilter } from './seccomp-filter.ts';
 import { modulesOf, sharedObjectsOf } from './shared-objects.ts';
 

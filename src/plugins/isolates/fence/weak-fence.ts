@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { NETWORK } from './fence-parts.ts';
-import { limits } from './limits.ts';
+import { limits } from './fence-limits.ts';
 import { ownUser, sameUser, type Prefix } from './own-user.ts';
 
 const PROBE_TIMEOUT_MS = 5_000;

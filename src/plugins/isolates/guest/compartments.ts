@@ -1,5 +1,5 @@
 import { pluginOfExports } from '../../api/plugin-of-exports.ts';
-import type { Grants } from '../protocol.ts';
+import type { Grants } from '../guest-protocol.ts';
 import { createGlobals, type Outside } from './globals.ts';
 
 /** One evaluation of the plugin's code, with globals and module state of its own. */

@@ -1,5 +1,5 @@
-import type { FromGuest } from '../protocol.ts';
-import { textOf } from './text-of.ts';
+import type { FromGuest } from '../guest-protocol.ts';
+import { textOf } from './log-text-of.ts';
 
 /** The message about a call that threw; accepts any thrown value. */
 export function failureOf(id: number, error: unknown): Extract<FromGuest, { type: 'failed' }> {

@@ -1,5 +1,5 @@
-import type { Grants } from '../protocol.ts';
-import { textOf } from './text-of.ts';
+import type { Grants } from '../guest-protocol.ts';
+import { textOf } from './log-text-of.ts';
 import { GuestAbortController, GuestAbortSignal } from './web/abort.ts';
 import { base64OfText, textOfBase64 } from './web/base64.ts';
 import { GuestBlob, GuestFile } from './web/blob.ts';

@@ -4,13 +4,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { excessOf } from '../../../contracts/foreign-json.ts';
 import { createLineReader } from '../../../common/line-reader.ts';
-import { MAX_LINE_BYTES, MAX_TOLD, type CallTarget, type Description, type FromGuest, type ToGuest } from '../protocol.ts';
+import { MAX_LINE_BYTES, MAX_TOLD, type CallTarget, type Description, type FromGuest, type ToGuest } from '../guest-protocol.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
-import { createContext, fetchThrough, type Line } from './context.ts';
+import { createContext, fetchThrough, type Line } from './call-context.ts';
 import { failureOf } from './failure-of.ts';
 import type { Outside } from './globals.ts';
 import { readPipe, writePipe } from './pipes.ts';
-import { textOf } from './text-of.ts';
+import { textOf } from './log-text-of.ts';
 import { abortSignal, GuestAbortController } from './web/abort.ts';
 
 /** The program of a plugin's process. The fence isolates it from the machine; the program keeps conversations apart. */

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { pluginOfExports } from '../../api/plugin-of-exports.ts';
-import type { FromGuest, SandboxedCall } from '../protocol.ts';
-import { createContext, type Line, type SentRequest } from './context.ts';
+import type { FromGuest, SandboxedCall } from '../guest-protocol.ts';
+import { createContext, type Line, type SentRequest } from './call-context.ts';
 import { failureOf } from './failure-of.ts';
-import { textOf } from './text-of.ts';
+import { textOf } from './log-text-of.ts';
 
 /**
  * Runs one call of a tool in the conversation's sandbox, where it shares nothing with other calls and has all of Node. It is bundled with the plugin, and

@@ -1,5 +1,5 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from './context.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from './docker-context.ts';
 import { describeDeath } from './describe-loss.ts';
 
 const TIERS = { running: 'running', paused: 'frozen', hibernated: 'hibernated', created: 'as the row says', ended: undefined } as const;

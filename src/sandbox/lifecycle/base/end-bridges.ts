@@ -1,4 +1,4 @@
-import type { DockerContext } from './context.ts';
+import type { DockerContext } from './docker-context.ts';
 import { pause } from '../../../common/pause.ts';
 
 /** Pause between checks, in which bridges end by themselves and the engine notices that. Milliseconds. */

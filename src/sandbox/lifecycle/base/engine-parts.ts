@@ -1,6 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { Copies, CopyJobs, Engine, Gvisor } from '../../engine/engine.ts';
-import type { DockerContext } from './context.ts';
+import type { DockerContext } from './docker-context.ts';
 
 /** @throws INVALID_ARGUMENT when the engine has no gVisor */
 export function gvisorOf({ gvisor, backend }: Pick<Engine, 'gvisor' | 'backend'>): Gvisor {

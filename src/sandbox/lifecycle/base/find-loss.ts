@@ -1,6 +1,6 @@
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { DockerContext } from './context.ts';
+import type { DockerContext } from './docker-context.ts';
 import { describeLoss, type LostExec } from './describe-loss.ts';
 import { pause } from '../../../common/pause.ts';
 

@@ -1,5 +1,5 @@
 import { failure } from '../../../contracts/errors.ts';
-import type { DockerContext } from './context.ts';
+import type { DockerContext } from './docker-context.ts';
 import { gvisorOf } from './engine-parts.ts';
 import { LABEL } from '../../engine/labels.ts';
 

@@ -1,6 +1,6 @@
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import type { DockerContext } from './context.ts';
+import type { DockerContext } from './docker-context.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { pause } from '../../../common/pause.ts';
 

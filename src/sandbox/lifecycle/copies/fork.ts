@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { failure } from '../../../contracts/errors.ts';
 import { makeId } from '../../../contracts/ids.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
 import { restore } from './restore.ts';
 import { takeSnapshot } from './snapshot.ts';

@@ -1,8 +1,8 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import { bringUp } from '../rest/bring-up.ts';
+import { bringUp } from '../rest/bring-up-sandbox.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
-import { ownRow, type DockerContext } from '../base/context.ts';
+import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { endBridges } from '../base/end-bridges.ts';
 import { freeze } from '../rest/freeze.ts';

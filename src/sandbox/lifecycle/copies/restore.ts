@@ -4,7 +4,7 @@ import type { Store } from '../../../store/store.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import { specOf } from '../make/new-container.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import type { Place } from '../../engine/engine.ts';
 import { containerNameOf } from '../../engine/labels.ts';

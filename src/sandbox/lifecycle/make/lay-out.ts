@@ -3,7 +3,7 @@ import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { checkpointName } from '../../engine/labels.ts';
 import type { ContainerSpec, Place } from '../../engine/engine.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { copiesOf } from '../base/engine-parts.ts';
 import { volumeLimit } from '../../engine/disk-limit.ts';
 import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/labels.ts';

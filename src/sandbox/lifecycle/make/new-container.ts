@@ -3,7 +3,7 @@ import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { ContainerSpec } from '../../engine/engine.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { diskLimit, volumeLimit } from '../../engine/disk-limit.ts';
 import { ensureHolder } from '../base/holder.ts';
 import { sandboxLabels, templateLabels } from '../../engine/labels.ts';

@@ -1,5 +1,5 @@
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { layOut, type LaidOut } from './lay-out.ts';
 

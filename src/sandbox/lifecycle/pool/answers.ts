@@ -1,6 +1,6 @@
 import { inTimeOr } from '../../../common/in-time.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 
 /** Whether the supervisor answers within `withinMs` milliseconds. */
 export async function answers({ connections, log }: Pick<DockerContext, 'connections' | 'log'>, row: SandboxRow, withinMs: number): Promise<boolean> {

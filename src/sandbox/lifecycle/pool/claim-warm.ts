@@ -1,7 +1,7 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { answers } from './answers.ts';
 import { keyOf } from './key-of.ts';
 

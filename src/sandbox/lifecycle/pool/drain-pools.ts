@@ -1,5 +1,5 @@
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { destroy } from '../remove/destroy.ts';
 
 /** Removes the warm sandboxes of this host that no worker keeps any more: their workers have ended, or their template has changed. */

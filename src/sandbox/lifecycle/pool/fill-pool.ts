@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { WarmPool } from '../../../contracts/host-facts.ts';
 import { startNew } from '../make/new-container.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { destroy } from '../remove/destroy.ts';
 import { containerNameOf, volumeNameOf } from '../../engine/labels.ts';
 import { answers } from './answers.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { WarmPool } from '../../../contracts/host-facts.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { drainPools } from './drain-pools.ts';
 import { fillPool } from './fill-pool.ts';
 import { keyOf } from './key-of.ts';

@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { runtimeFor } from '../make/new-container.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { poolKeyOf } from '../base/kept-pools.ts';
 
 /** Key of the pool, of any worker, whose sandboxes match these options; undefined when their image is not on this machine. */

@@ -1,5 +1,5 @@
 import { isFailure } from '../../../contracts/errors.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 
 /** An archive may take this long until its row names it, in multiples of the grace: a day by default. */
 const BLOB_GRACES = 1440;

@@ -1,4 +1,4 @@
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
 
 /** Removes this host's snapshots that were never finished, and snapshots without a name that are too old or whose sandbox does not exist any more. */

@@ -1,7 +1,7 @@
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { checkTier } from '../base/check-tier.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import type { OwnedThing } from '../../engine/engine.ts';
 import { HOLDER_ROLE } from '../base/holder.ts';
 import { drainPools } from '../pool/drain-pools.ts';

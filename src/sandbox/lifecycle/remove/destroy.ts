@@ -1,7 +1,7 @@
 import { containerNameOf, volumeNameOf } from '../../engine/labels.ts';
 import { removeBlobs } from './remove-blobs.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
-import { ownRow, untilSettled, type DockerContext } from '../base/context.ts';
+import { ownRow, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { removeContents } from './remove-contents.ts';

@@ -1,6 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { LABEL, spareNameOf } from '../../engine/labels.ts';
 import { pause } from '../../../common/pause.ts';
 import { retried } from '../../../platform/retried.ts';

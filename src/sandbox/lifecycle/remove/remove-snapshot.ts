@@ -1,5 +1,5 @@
 import { failure } from '../../../contracts/errors.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { memoryVolumeOf, snapshotVolumeOf } from '../../engine/labels.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { cleanUp } from '../../../platform/clean-up.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { destroy } from './destroy.ts';
 
 /** Removes a sandbox that the current call has made, and its row. */

@@ -1,6 +1,6 @@
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { destroy } from './destroy.ts';
 import { removeIdleHolder } from '../base/holder.ts';
 import { removeContents } from './remove-contents.ts';

@@ -2,7 +2,7 @@ import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { SandboxArchive, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { hibernate } from './hibernate.ts';

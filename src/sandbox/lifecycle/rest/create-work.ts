@@ -1,7 +1,7 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { Operation, Work } from '../base/work.ts';
-import { bringUp } from './bring-up.ts';
-import type { DockerContext } from '../base/context.ts';
+import { bringUp } from './bring-up-sandbox.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import type { Target } from '../base/open-stream.ts';
 
 /** When an operation gets no answer within this time, the sandbox may be frozen. Milliseconds. */

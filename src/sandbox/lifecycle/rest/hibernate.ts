@@ -1,9 +1,9 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
-import { bringUp } from './bring-up.ts';
+import { bringUp } from './bring-up-sandbox.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { describeDeath } from '../base/describe-loss.ts';
 import { endBridges } from '../base/end-bridges.ts';
 import type { Checkpoints, ContainerState } from '../../engine/engine.ts';

@@ -1,6 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/context.ts';
+import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
 
 /**

@@ -4,7 +4,7 @@ import { Meter, type StoredBlob } from '../../../store/blobs/blob-store.ts';
 import type { SandboxChange, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { ContainerSpec, Place } from '../../engine/engine.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';

@@ -3,7 +3,7 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import { connectSupervisor } from '../../protocol/connect-supervisor.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { Connections } from '../base/connections.ts';
-import type { DockerContext } from '../base/context.ts';
+import type { DockerContext } from '../base/docker-context.ts';
 import type { Checkpoints, ContainerState, ContainerSpec } from '../../engine/engine.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { ensureHolder } from '../base/holder.ts';

@@ -7,7 +7,7 @@ import { createBreaker } from '../../../../src/plugins/isolates/breaker.ts';
 import { probeFence, type Fence } from '../../../../src/plugins/isolates/fence/fence.ts';
 import { speakWith } from '../../../../src/plugins/isolates/loaded-process.ts';
 import { startPluginProcess, type PluginProcess } from '../../../../src/plugins/isolates/plugin-process.ts';
-import { readFromGuest } from '../../../../src/plugins/isolates/protocol.ts';
+import { readFromGuest } from '../../../../src/plugins/isolates/guest-protocol.ts';
 import { contextOf, problemOf } from '../support.ts';
 
 /** What a plugin could do that had broken out of its compartment: programs run in place of ours, behind the same fence. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxCapabilities } from '../../../contracts/host-facts.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import type { DockerContext } from './context.ts';
+import type { DockerContext } from './docker-context.ts';
 import type { Checkpoints, Gvisor } from '../../engine/engine.ts';
 import { LABEL } from '../../engine/labels.ts';
 import { pastCheckpoint } from './past-checkpoint.ts';

@@ -1,4 +1,4 @@
-import { openProcesses } from '../../../src/plugins/isolates/processes.ts';
+import { openProcesses } from '../../../src/plugins/isolates/plugin-processes.ts';
 import { until } from '../../e2e/support.ts';
 import { childrenOf, openWorkbench, problemOf } from './support.ts';
 

@@ -5,8 +5,8 @@ import { pino } from 'pino';
 import type { SandboxOptions } from '../../../../src/contracts/agent.ts';
 import { failure } from '../../../../src/contracts/errors.ts';
 import { runtimeFor } from '../../../../src/sandbox/lifecycle/make/new-container.ts';
-import { createCapabilities } from '../../../../src/sandbox/lifecycle/base/capabilities.ts';
-import type { DockerContext } from '../../../../src/sandbox/lifecycle/base/context.ts';
+import { createCapabilities } from '../../../../src/sandbox/lifecycle/base/sandbox-capabilities.ts';
+import type { DockerContext } from '../../../../src/sandbox/lifecycle/base/docker-context.ts';
 import type { Checkpoints, ContainerState, Engine, Gvisor, GvisorProgram } from '../../../../src/sandbox/engine/engine.ts';
 import { askGvisorProgram } from '../../../../src/sandbox/engine/docker/gvisor-program.ts';
 

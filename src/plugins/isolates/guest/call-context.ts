@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import type { CallFacts } from '../protocol.ts';
-import { textOf } from './text-of.ts';
+import type { CallFacts } from '../guest-protocol.ts';
+import { textOf } from './log-text-of.ts';
 import type { GuestAbortSignal } from './web/abort.ts';
 import { fromBase64, toBase64 } from './web/base64.ts';
 import { GuestRequest, requestContent } from './web/request.ts';

@@ -1,4 +1,4 @@
-import { createContext } from '../../../../src/plugins/dialects/maibot/context.ts';
+import { createContext } from '../../../../src/plugins/dialects/maibot/maibot-context.ts';
 import { contextOf } from '../../isolates/support.ts';
 
 test('what is sent is answered with true, as plugins of the original expect', async () => {

@@ -3,7 +3,7 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { applyRow } from '../base/apply-row.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import { ownRow, untilSettled, type DockerContext } from '../base/context.ts';
+import { ownRow, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
 import { destroy } from '../remove/destroy.ts';
 import { describeDeath } from '../base/describe-loss.ts';

@@ -1,7 +1,7 @@
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { SandboxSample } from '../../contracts/host-facts.ts';
 import { checkpointSize } from '../engine/checkpoint-size.ts';
-import type { DockerContext } from './base/context.ts';
+import type { DockerContext } from './base/docker-context.ts';
 
 /** How many sandboxes of a host are measured at the same time; the limit keeps the engine free for other calls. */
 const AT_ONCE = 8;
