@@ -37,7 +37,7 @@ export function createSandboxLifecycle({ store, sandboxes, opened }: { store: St
       const row = await store.sandboxes.ofConversation(conversationId);
       if (!row) return { sandboxTier: 'none' };
       if (row.state === 'destroyed') return { sandboxTier: 'destroyed' };
-      return { sandboxTier: await change(row.sandboxId, conversationId).catch(tierOf) };
+      return { sandboxTier: await change(row.sandboxId, conversationId).catch(tierAfterFailure) };
     };
   }
 }
@@ -53,7 +53,7 @@ async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** A sandbox that is gone is an expected outcome of these actions; the next tool call decides how to handle it. */
-function tierOf(error: unknown): SandboxTier {
+function tierAfterFailure(error: unknown): SandboxTier {
   if (isFailure(error, 'SANDBOX_LOST')) return 'lost';
   if (isFailure(error, 'SANDBOX_DESTROYED')) return 'destroyed';
   if (isFailure(error, 'SANDBOX_NOT_FOUND')) return 'none';

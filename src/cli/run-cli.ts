@@ -13,7 +13,7 @@ import { listCommand } from './conversations/list.ts';
 import { pauseCommand } from './conversations/pause.ts';
 import { pluginsCommand } from './plugins/plugins.ts';
 import { resumeCommand } from './conversations/resume.ts';
-import { runCommand } from './conversations/run.ts';
+import { runConversationCommand } from './conversations/run.ts';
 import { sandboxCommand } from './sandbox/sandbox.ts';
 import { scheduleCommand } from './schedule/schedule.ts';
 import { setupCommand } from './machine/setup.ts';
@@ -56,7 +56,7 @@ function createProgram(cli: Cli): Command {
     sandboxCommand,
     pluginsCommand,
     chatCommand,
-    runCommand,
+    runConversationCommand,
     scheduleCommand,
     listCommand,
     showCommand,

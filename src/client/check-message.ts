@@ -4,7 +4,7 @@ import { unstorable } from '../contracts/storable-text.ts';
 import { showValue } from '../common/show-value.ts';
 
 /** Refuses a message that is not a valid text for an agent, before anything is stored. */
-export function checkMessage(text: unknown): asserts text is string {
+export function checkMessageText(text: unknown): asserts text is string {
   if (typeof text !== 'string') throw failure('MESSAGE_INVALID', { problem: `it is ${showValue(text)}, and not a text`, fix: 'Give a string' });
   if (text.length > MAX_MESSAGE_LENGTH) {
     const problem = `it has ${text.length} characters, and ${MAX_MESSAGE_LENGTH} are allowed`;

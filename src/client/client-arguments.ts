@@ -3,19 +3,19 @@ import { permissionBound } from '../definitions/agents/agent-schema.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
-import { count, id, jsonObject, name, read, readOptions, signal, textOf } from '../common/arguments.ts';
+import { count, id, jsonObject, name, read, readOptions, signal, textSchema } from '../common/arguments.ts';
 import { showValue } from '../common/show-value.ts';
 import type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
 import type { CreateScheduleOptions } from './schedule-types.ts';
 
 const STATES = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] as const satisfies readonly ConversationState[];
 const MAX_LISTED = 10_000;
-const reason = textOf(10_000, { min: 0 });
+const reason = textSchema(10_000, { min: 0 });
 
 const start = z.strictObject({
   agent: name,
   user: id,
-  // `checkMessage` validates it and throws an error of its own.
+  // `checkMessageText` validates it and throws an error of its own.
   message: z.unknown().optional(),
   tenant: id.optional(),
   unattended: z.boolean().optional(),
@@ -27,10 +27,10 @@ const events = z.strictObject({ afterSeq: count.optional(), signal: signal.optio
 const approve = z.strictObject({
   callId: name,
   answer: z.enum(['allow', 'allow-once', 'deny']),
-  hash: textOf(200, { min: 0 }).optional(),
+  hash: textSchema(200, { min: 0 }).optional(),
   editedArguments: jsonObject.optional(),
   reason: reason.optional(),
-  by: textOf(200, { min: 0 }).optional(),
+  by: textSchema(200, { min: 0 }).optional(),
 });
 const pause = z.strictObject({ mode: z.enum(['step', 'now']).optional(), note: reason.optional() });
 const resume = z.strictObject({
@@ -46,7 +46,7 @@ const list = z.strictObject({
   tenant: name.optional(),
   limit: z.int().min(1, `give 1 to ${MAX_LISTED}`).max(MAX_LISTED, `give 1 to ${MAX_LISTED}`).optional(),
 });
-const address = textOf(2000, { oneLine: true });
+const address = textSchema(2000, { oneLine: true });
 const agent = z.custom(
   (value) => ['id', 'model', 'tools', 'budget'].every((key) => (value as Record<string, unknown> | null | undefined)?.[key] !== undefined),
   {
@@ -70,7 +70,7 @@ const connect = z.strictObject({
   lazy: z.boolean().optional(),
   log: log.optional(),
 });
-const duration = z.union([textOf(50), z.number()], { error: 'give milliseconds, or a text such as 30m, 24h or 7d' });
+const duration = z.union([textSchema(50), z.number()], { error: 'give milliseconds, or a text such as 30m, 24h or 7d' });
 const schedule = z.strictObject({
   id: name,
   agent: name,
@@ -80,10 +80,10 @@ const schedule = z.strictObject({
   keepOpen: z.boolean().optional(),
   catchUp: duration.optional(),
   maxRuns: z.int().min(1, 'give a whole number above 0').optional(),
-  cron: textOf(1000).optional(),
-  timeZone: textOf(100).optional(),
+  cron: textSchema(1000).optional(),
+  timeZone: textSchema(100).optional(),
   every: duration.optional(),
-  at: z.union([textOf(100), z.instanceof(Date)], { error: 'give a Date, or a text such as 2027-01-31T09:00:00Z' }).optional(),
+  at: z.union([textSchema(100), z.instanceof(Date)], { error: 'give a Date, or a text such as 2027-01-31T09:00:00Z' }).optional(),
 });
 
 export const startOptions = (given: unknown) => readOptions('options of start', start, given) as StartOptions;

@@ -3,7 +3,7 @@ import type { PauseArgs, ResolveApprovalArgs, ResolveApprovalResult, ResumeArgs,
 import { failure, isFailure } from '../contracts/errors.ts';
 import { makeId } from '../contracts/ids.ts';
 import type { Store } from '../store/store.ts';
-import { checkMessage } from './check-message.ts';
+import { checkMessageText } from './check-message.ts';
 import { temporalFailure } from './temporal-failures.ts';
 import type { TemporalLink } from './temporal.ts';
 import type { ApproveOptions, SendOptions, SentMessage } from './types.ts';
@@ -49,7 +49,7 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
     translated,
     signal,
     async send(conversationId, text, { messageId = makeId('msg', Date.now(), Math.random), whenBusy } = {}) {
-      checkMessage(text);
+      checkMessageText(text);
       await store.messages.put(conversationId, messageId, text);
       // The workflow detects duplicates by the message id. Each update has its own id: for a repeated update id, the server would return its old answer.
       const args: SendMessageArgs = { messageId, ...(whenBusy && { whenBusy }) };

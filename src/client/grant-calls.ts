@@ -1,7 +1,7 @@
 import type { PermissionBound } from '../contracts/agent.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import { fromGrantRows, keyOf, toGrantRows } from '../store/plugin-grants.ts';
+import { fromGrantRows, grantKeyOf, toGrantRows } from '../store/plugin-grants.ts';
 import type { Store } from '../store/store.ts';
 import { grantsOf } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types.ts';
@@ -22,8 +22,8 @@ export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['ge
       const state = await get(id);
       const granted = toGrantRows(state.granted);
       const permissions = wanted ?? state.granted;
-      const held = new Set(granted.map(keyOf));
-      const missing = toGrantRows(permissions).filter((row) => !held.has(keyOf(row)));
+      const held = new Set(granted.map(grantKeyOf));
+      const missing = toGrantRows(permissions).filter((row) => !held.has(grantKeyOf(row)));
       if (missing.length > 0 || granted.length === 0) throw notGranted(state, missing.length > 0 ? fromGrantRows(missing) : undefined);
       await store.plugins.revoke(state.id, permissions);
       return permissions;

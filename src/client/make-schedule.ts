@@ -3,8 +3,8 @@ import { failure } from '../contracts/errors.ts';
 import { isObject } from '../contracts/json.ts';
 import { summaryLine } from '../contracts/markdown.ts';
 import { MAX_SCHEDULED_MESSAGE_LENGTH, SCHEDULED_WORKFLOW, type ScheduledConversation } from '../contracts/schedule.ts';
-import { checkMessage } from './check-message.ts';
-import { atLeastAMinute, specOf, timingOf } from './schedule-timing.ts';
+import { checkMessageText } from './check-message.ts';
+import { atLeastAMinute, scheduleSpecOf, timingOf } from './schedule-timing.ts';
 import type { CreateScheduleOptions, Schedule } from './schedule-types.ts';
 import { findAgent, type StartParts } from './start-conversation.ts';
 
@@ -16,7 +16,7 @@ export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agen
   if (!ID.test(id)) throw bad('schedule id', `"${id}" cannot be used`, 'Write 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or digit');
   const input = inputOf(options);
   await findAgent(agents, input.agent);
-  const spec = specOf(options, Date.now());
+  const spec = scheduleSpecOf(options, Date.now());
   const catchUpMs = atLeastAMinute('catchUp', catchUp);
   const create = client.schedule.create({
     scheduleId: id,
@@ -45,7 +45,7 @@ export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agen
 }
 
 function inputOf({ agent, user, tenant = 'default', message, keepOpen = false }: CreateScheduleOptions): ScheduledConversation {
-  checkMessage(message);
+  checkMessageText(message);
   if (message.length > MAX_SCHEDULED_MESSAGE_LENGTH) {
     const problem = `it has ${message.length} characters, and ${MAX_SCHEDULED_MESSAGE_LENGTH} are allowed in a schedule`;
     throw failure('MESSAGE_INVALID', { problem, fix: "Put the rest into the agent's instructions, or into a file that it can read" });

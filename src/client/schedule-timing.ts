@@ -14,7 +14,7 @@ type AnyTiming = { [Name in 'cron' | 'timeZone']?: string } & { every?: string |
 /**
  * Converts the times to Temporal's form. Checks only what Temporal would accept, or refuse with a less helpful message; Temporal checks the rest.
  */
-export function specOf(timing: ScheduleTiming, nowMs: number): ScheduleSpec {
+export function scheduleSpecOf(timing: ScheduleTiming, nowMs: number): ScheduleSpec {
   const { cron, timeZone, every, at }: AnyTiming = timing;
   const given = Object.entries({ cron, every, at }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (given.length > 1) throw bad('timing', `${given.join(' and ')} are both given`, ONE_OF);

@@ -7,7 +7,7 @@ import { summaryLine } from '../contracts/markdown.ts';
 import { makeId } from '../contracts/ids.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
-import { checkMessage } from './check-message.ts';
+import { checkMessageText } from './check-message.ts';
 import { initialSearchAttributes } from './search-attributes.ts';
 import { showValue } from '../common/show-value.ts';
 import { temporalFailure } from './temporal-failures.ts';
@@ -36,7 +36,7 @@ export interface ScheduledStart extends StartOptions {
 
 /** Starts the conversation's workflow. Returns its id and the turn of its first message. */
 export async function startConversation(parts: StartParts, options: ScheduledStart): Promise<{ conversationId: string; turnId?: string }> {
-  if (options.message !== undefined) checkMessage(options.message);
+  if (options.message !== undefined) checkMessageText(options.message);
   if (options.conversationId !== undefined) checkId(options.conversationId);
   const agent = await findAgent(parts.agents, options.agent);
   const client = await parts.temporal.client();

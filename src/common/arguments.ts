@@ -75,7 +75,7 @@ function upperFirst(text: string): string {
 }
 
 /** A text of limited length that Postgres and Temporal store unchanged. Its length is checked first. */
-export function textOf(max: number, { min = 1, oneLine = false }: { min?: number; oneLine?: boolean } = {}) {
+export function textSchema(max: number, { min = 1, oneLine = false }: { min?: number; oneLine?: boolean } = {}) {
   const fix = min === 0 ? `Write up to ${max} characters` : `Write ${min} to ${max} characters`;
   return z.string().superRefine((value, context) => {
     const problem = problemOf(value, { min, max, oneLine });
@@ -92,9 +92,9 @@ function problemOf(value: string, { min, max, oneLine }: { min: number; max: num
 }
 
 /** Ids that people and programs choose: of users, tenants, messages. */
-export const id = textOf(200, { oneLine: true });
+export const id = textSchema(200, { oneLine: true });
 /** Names of things that may not exist. A name that nothing could have leads to `not found`, not to a wrong argument. */
-export const name = textOf(300);
+export const name = textSchema(300);
 export const count = z.int().min(0, 'give a whole number from 0');
 
 export const signal = z.custom<AbortSignal>(

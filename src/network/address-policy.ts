@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { failure } from '../contracts/errors.ts';
 
 /** Returns all addresses of a name, as strings. */
-export type Resolve = (host: string) => Promise<string[]>;
+export type ResolveName = (host: string) => Promise<string[]>;
 
 export interface AddressPolicy {
   /** Why nothing may be sent to this address, as text; undefined when it is allowed. */
@@ -21,7 +21,7 @@ export interface AddressPolicyOptions {
   allowAddresses?: string[];
   /** Name of the setting that fills `allowAddresses`; the refusal of an address that is not public names it. */
   setting?: string;
-  resolve?: Resolve;
+  resolve?: ResolveName;
 }
 
 /** Cloud metadata behind a public address, which no range covers. */
@@ -81,7 +81,7 @@ export function refused(target: string, problem: string): Error {
   return failure('NETWORK_REFUSED', { target: target.slice(0, 200), problem });
 }
 
-async function resolveName(host: string, resolve: Resolve): Promise<string[]> {
+async function resolveName(host: string, resolve: ResolveName): Promise<string[]> {
   const oddity = oddityOfHost(host);
   if (oddity) throw refused(host, `of this host name, ${oddity}`);
   let addresses: string[];

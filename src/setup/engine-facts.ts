@@ -1,7 +1,7 @@
 import { runCommand } from '../platform/run-command.ts';
 
 /** What the Docker engine reports about itself; `absent` when no engine answers. */
-export type EngineFacts =
+export type EngineReport =
   | { outcome: 'absent'; problem: string }
   | {
       outcome: 'present';
@@ -33,14 +33,14 @@ interface Info {
 }
 
 /** Asks the engine that the docker command connects to. */
-export async function inspectEngine(): Promise<EngineFacts> {
+export async function inspectEngine(): Promise<EngineReport> {
   const outcome = await runCommand('docker', ['info', '--format', '{{json .}}'], { timeoutMs: 20_000 });
   if (outcome.code === 127) return { outcome: 'absent', problem: 'the docker command is not installed' };
   return readEngineInfo(outcome.stdout, outcome.stderr);
 }
 
 /** Parses the output of `docker info`; the command also succeeds when no engine answers. */
-export function readEngineInfo(stdout: string, stderr: string): EngineFacts {
+export function readEngineInfo(stdout: string, stderr: string): EngineReport {
   const info = parse(stdout);
   if (!info.ServerVersion) return { outcome: 'absent', problem: info.ServerErrors?.[0] ?? (stderr.trim() || 'no engine answers') };
   const { OperatingSystem = 'an unknown system', CgroupVersion = '', Driver = 'unknown' } = info;

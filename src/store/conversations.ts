@@ -117,7 +117,7 @@ function toConversation(row: Row): ConversationRow {
     state: row.state,
     status: {
       ...row.status,
-      sandboxTier: tierOf(row),
+      sandboxTier: storedTierOf(row),
       storedBytes: row.stored_bytes,
       ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }),
       runningCalls: row.running_calls ?? [],
@@ -131,7 +131,7 @@ function toLastTurn({ turnId, at, data: { outcome, message } }: NonNullable<Row[
   return { ...(turnId !== null && { turnId }), outcome, ...(message !== undefined && { message }), at: new Date(at).toISOString() };
 }
 
-function tierOf({ sandbox_state: state, status }: Row): SandboxTier {
+function storedTierOf({ sandbox_state: state, status }: Row): SandboxTier {
   if (state === null) return status.sandboxTier;
   return state === 'creating' || state === 'warm' ? 'running' : state;
 }

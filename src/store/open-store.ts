@@ -10,7 +10,7 @@ import { isMigrated, migrate } from './database/migrate.ts';
 import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { createPools } from './pools.ts';
-import { createSandboxes } from './sandboxes.ts';
+import { createSandboxRows } from './sandboxes.ts';
 import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
@@ -51,7 +51,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     transcript: createTranscript(parts),
     toolCalls: createToolCalls(parts),
     events: createEvents(parts),
-    sandboxes: createSandboxes(parts),
+    sandboxes: createSandboxRows(parts),
     pluginStore: createPluginStore(parts),
     temporalHome: createTemporalHome(parts),
     pools: createPools(parts),

@@ -13,7 +13,7 @@ export interface GrantRow {
 export function toGrantRows(permissions: PermissionBound): GrantRow[] {
   const listed = LISTS.flatMap((permission) => (permissions[permission] ?? []).map((value): GrantRow => ({ permission, value: normal(permission, value) })));
   const flags = FLAGS.filter((permission) => permissions[permission]).map((permission): GrantRow => ({ permission, value: '' }));
-  return [...listed, ...flags].toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  return [...listed, ...flags].toSorted((a, b) => (grantKeyOf(a) < grantKeyOf(b) ? -1 : 1));
 }
 
 export function fromGrantRows(rows: GrantRow[]): PermissionBound {
@@ -31,6 +31,6 @@ function normal(permission: GrantRow['permission'], value: string): string {
   return permission === 'network' ? value.toLowerCase() : value;
 }
 
-export function keyOf({ permission, value }: GrantRow): string {
+export function grantKeyOf({ permission, value }: GrantRow): string {
   return `${permission} ${value}`;
 }

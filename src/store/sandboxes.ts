@@ -61,7 +61,7 @@ const ADOPT = `update sandboxes set conversation_id = $3::text, expires_at = cas
     or exists (select from conversations former where former.conversation_id = sandboxes.conversation_id and former.state = 'closed'))
   returning ${SANDBOX_COLUMNS}`;
 
-export function createSandboxes({ database, announcer }: { database: Database; announcer: Announcer }): Store['sandboxes'] {
+export function createSandboxRows({ database, announcer }: { database: Database; announcer: Announcer }): Store['sandboxes'] {
   const one = async (name: string, sql: string, values: SqlValue[]) => {
     const rows = await database.query<SandboxSqlRow>(name, sql, values);
     return rows.map(toSandbox)[0];

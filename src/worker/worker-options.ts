@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { read, textOf } from '../common/arguments.ts';
+import { read, textSchema } from '../common/arguments.ts';
 import type { WorkerOptions } from './create-worker.ts';
 
-const text = textOf(2_000, { oneLine: true });
+const text = textSchema(2_000, { oneLine: true });
 const config = z.looseObject({
   TEMPORAL_ADDRESS: text,
   TEMPORAL_NAMESPACE: text,

@@ -35,7 +35,7 @@ export async function approveCalls(running: RunningConversation, place: StepPlac
   const approved: ProposedCall[] = [];
   for (const call of calls) {
     if (call.decision === 'invalid') continue;
-    const refused = refusalOf(data, call, data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer);
+    const refused = refusedSettlementOf(data, call, data.approvals.find(({ pending }) => pending.callId === call.callId)?.answer);
     if (refused) await settle(running, place, call, refused.settlement, refused.message);
     else approved.push(call);
   }
@@ -44,7 +44,11 @@ export async function approveCalls(running: RunningConversation, place: StepPlac
 }
 
 /** The result of a call that must not run; undefined for a call that may run. */
-export function refusalOf(data: ConversationData, call: ProposedCall, answer?: Resolution): Pick<SettleCallArgs, 'settlement' | 'message'> | undefined {
+export function refusedSettlementOf(
+  data: ConversationData,
+  call: ProposedCall,
+  answer?: Resolution,
+): Pick<SettleCallArgs, 'settlement' | 'message'> | undefined {
   if (call.decision === 'deny') return { settlement: 'denied', message: `Denied by policy: ${call.why}` };
   if (!mayRun(data, call)) return { settlement: 'denied', message: UNATTENDED };
   if (answer?.answer === 'deny') return { settlement: 'denied', message: `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}` };

@@ -1,7 +1,7 @@
 import { condition } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { askApproval, type Approval } from './state/approval-state.ts';
-import { expire, record, refusalOf, resolve } from './approve-calls.ts';
+import { expire, record, refusedSettlementOf, resolve } from './approve-calls.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
@@ -19,7 +19,7 @@ export async function askAboutMethod(
   call: ProposedCall,
 ): Promise<Pick<SettleCallArgs, 'settlement' | 'message'> | undefined> {
   const { data } = running;
-  const refused = refusalOf(data, call);
+  const refused = refusedSettlementOf(data, call);
   if (refused || call.decision !== 'ask' || data.allowedTools.includes(call.tool)) return refused;
   const pending = askApproval(data, turnId, call, Date.now());
   const approval = data.approvals.find((one) => one.pending === pending);
@@ -33,7 +33,7 @@ export async function askAboutMethod(
   call.hash = pending.hash;
   if (approval.answer?.answer === 'withdrawn')
     return { settlement: 'interrupted', message: 'The code that made this call ended before an answer about its approval; the call was not run.' };
-  return refusalOf(data, call, approval.answer);
+  return refusedSettlementOf(data, call, approval.answer);
 }
 
 async function untilClosed(running: RunningConversation, code: Code, approval: Approval): Promise<void> {

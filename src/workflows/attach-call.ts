@@ -3,7 +3,7 @@ import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts
 import { executeTool, interruptCall } from './activities.ts';
 import { storageLimit } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
-import { freeze } from './pause.ts';
+import { freezeForPause } from './pause.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 
@@ -27,7 +27,7 @@ interface Attached {
 }
 
 /** Attaches to a call once. `openMethods`: calls of its code that the workflow owns already. Not `async`, which would cost two more promises. */
-export function attach(
+export function attachCall(
   running: RunningConversation,
   { turnId, stepId }: StepPlace,
   call: ProposedCall,
@@ -85,7 +85,7 @@ function heed(running: RunningConversation, attached: Attached): void {
     else scope.cancel();
   } else if (call.needsSandbox && data.pauseWish?.mode === 'now') {
     // The commands stop at once, while the activities that follow them still detach.
-    round.freezing ??= freeze(running);
+    round.freezing ??= freezeForPause(running);
     scope.cancel();
   }
 }
@@ -123,7 +123,7 @@ export async function settleEnd(running: RunningConversation, place: StepPlace, 
 /** Settles a call of an ended turn. A command that a pause left in the sandbox is ended first, and its output is kept. */
 export async function abandon(running: RunningConversation, place: StepPlace, call: ProposedCall, started: boolean): Promise<void> {
   if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
-  const end = await attach(running, place, call, {});
+  const end = await attachCall(running, place, call, {});
   if (end.outcome !== 'detached' && end.outcome !== 'cancelled' && end.outcome !== 'suspended') return settleEnd(running, place, call, end);
   await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; it is not known how far this call came.');
 }

@@ -27,12 +27,12 @@ export async function beginPause(running: RunningConversation): Promise<boolean>
   const { data } = running;
   const wish = enterPause(data, Date.now());
   if (wish === undefined) return false;
-  if (wish.mode === 'now' && data.sandboxTier === 'running') await freeze(running);
+  if (wish.mode === 'now' && data.sandboxTier === 'running') await freezeForPause(running);
   await running.save();
   return wish.mode === 'now';
 }
 
 /** Freezes the sandbox for a pause `now`. */
-export function freeze(running: RunningConversation): Promise<void> {
+export function freezeForPause(running: RunningConversation): Promise<void> {
   return changeTier(running, () => freezeSandbox('pause', running.data.conversationId));
 }

@@ -8,7 +8,7 @@ import { statusOf } from './state/conversation-status.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';
-import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusal, signalArgs } from './validate-updates.ts';
+import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusedUpdate, signalArgs } from './validate-updates.ts';
 
 /** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
@@ -105,7 +105,7 @@ async function receiveAnswer(running: RunningConversation, given: Partial<Resolv
     const results = await Promise.all([approval, ...others].map((one) => resolve(running, one, resolution, by)));
     return results[0] === true;
   });
-  if (!effective) throw refusal('APPROVAL_NOT_FOUND', { callId, conversationId: data.conversationId });
+  if (!effective) throw refusedUpdate('APPROVAL_NOT_FOUND', { callId, conversationId: data.conversationId });
   return { callId, answer };
 }
 
@@ -118,7 +118,7 @@ async function applyEdit(
   const { callId, tool } = approval.pending;
   try {
     const edit = await editArguments({ conversationId: data.conversationId, agentId: data.agentId, callId, tool, editedArguments });
-    if (edit.outcome === 'invalid') throw refusal('TOOL_ARGUMENTS_INVALID', { tool, problems: edit.message });
+    if (edit.outcome === 'invalid') throw refusedUpdate('TOOL_ARGUMENTS_INVALID', { tool, problems: edit.message });
     approval.pending.hash = edit.hash;
     if (edit.arguments) approval.pending.arguments = edit.arguments;
     else delete approval.pending.arguments;

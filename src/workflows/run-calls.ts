@@ -1,6 +1,6 @@
 import type { CancellationScope } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
-import { abandon, attach, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
+import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
@@ -73,7 +73,7 @@ function batches(calls: ProposedCall[]): ProposedCall[][] {
 
 /** Attaches to a call. When its code waits for calls of its own, follows the code until it has ended. */
 function attachToEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<CallEnd> {
-  return attach(running, place, call, round).then((end) =>
+  return attachCall(running, place, call, round).then((end) =>
     end.outcome === 'suspended' ? followScript(running, place, call, end.calls).then((last) => [call, last]) : [call, end],
   );
 }

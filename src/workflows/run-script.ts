@@ -1,6 +1,6 @@
 import { condition } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
-import { abandon, attach, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
+import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
 import { askAboutMethod, type Code } from './ask-about-method.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
@@ -103,7 +103,7 @@ async function attachWithin(script: Script, call: ProposedCall, open: string[]):
     await condition(() => mustEnd(data) || (!script.resting && !pauseIsDue(data, 'call')));
     if (mustEnd(data)) return { outcome: 'cancelled' };
     script.attached += 1;
-    return await attach(running, place, call, script.round, open).finally(() => {
+    return await attachCall(running, place, call, script.round, open).finally(() => {
       script.attached -= 1;
     });
   } finally {

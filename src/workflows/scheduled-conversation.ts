@@ -2,7 +2,7 @@ import { workflowInfo } from '@temporalio/workflow';
 import { isObject } from '../contracts/json.ts';
 import { MAX_SCHEDULED_MESSAGE_LENGTH, type ScheduledBy, type ScheduledConversation, type StartScheduledResult } from '../contracts/schedule.ts';
 import { startScheduled } from './activities.ts';
-import { MAX_ID_LENGTH, refusal } from './validate-updates.ts';
+import { MAX_ID_LENGTH, refusedUpdate } from './validate-updates.ts';
 
 /** One run of a schedule: starts its conversation and ends. The conversation is a workflow of its own, unknown to the schedule. */
 export async function scheduledConversation(input: unknown): Promise<StartScheduledResult> {
@@ -15,7 +15,11 @@ function whoAsked(): ScheduledBy {
   const { TemporalScheduledById: ids, TemporalScheduledStartTime: times } = workflowInfo().searchAttributes;
   const [scheduleId, due] = [ids?.[0], times?.[0]];
   if (typeof scheduleId === 'string' && due instanceof Date) return { scheduleId, at: due.toISOString() };
-  throw refusal('INVALID_ARGUMENT', { what: 'scheduledConversation', problem: 'no schedule has started it', fix: 'Start conversations with: longshore run' });
+  throw refusedUpdate('INVALID_ARGUMENT', {
+    what: 'scheduledConversation',
+    problem: 'no schedule has started it',
+    fix: 'Start conversations with: longshore run',
+  });
 }
 
 /** The input may have been edited in the Temporal UI. */
@@ -33,5 +37,5 @@ function checkInput(input: unknown): ScheduledConversation {
 function checkText(name: keyof ScheduledConversation, value: unknown, limit: number): string {
   if (typeof value === 'string' && value.trim() !== '' && value.length <= limit) return value;
   const problem = `"${name}" is no text of 1 to ${limit} characters`;
-  throw refusal('INVALID_ARGUMENT', { what: 'input of the schedule', problem, fix: 'Correct it in the Temporal UI, or make the schedule again' });
+  throw refusedUpdate('INVALID_ARGUMENT', { what: 'input of the schedule', problem, fix: 'Correct it in the Temporal UI, or make the schedule again' });
 }

@@ -15,7 +15,7 @@ const WHEN_BUSY: readonly WhenBusy[] = ['queue', 'steer', 'interrupt', 'reject']
 const ANSWERS: readonly ApprovalAnswer[] = ['allow', 'allow-once', 'deny'];
 
 /** A refusal that reaches the caller with its code and values, and is not retried. */
-export function refusal<C extends ErrorCode>(code: C, values: ErrorValues<C>): ApplicationFailure {
+export function refusedUpdate<C extends ErrorCode>(code: C, values: ErrorValues<C>): ApplicationFailure {
   const error = failure(code, values);
   return ApplicationFailure.nonRetryable(operatorText(error.message), error.code, operatorValues(error.values));
 }
@@ -25,29 +25,30 @@ export function checkMessage(data: ConversationData, given: unknown): Partial<Se
   const args = flatObject(given, 'MESSAGE_INVALID');
   const { messageId, text, whenBusy } = args;
   if (messageId !== undefined && !isId(messageId)) {
-    throw refusal('MESSAGE_INVALID', { problem: `messageId must be a text of 1 to ${MAX_ID_LENGTH} characters`, fix: 'Leave it out to have one made' });
+    throw refusedUpdate('MESSAGE_INVALID', { problem: `messageId must be a text of 1 to ${MAX_ID_LENGTH} characters`, fix: 'Leave it out to have one made' });
   }
   if (text === undefined && messageId === undefined) {
-    throw refusal('MESSAGE_INVALID', { problem: 'it has no text', fix: 'Send {"text": "…"}' });
+    throw refusedUpdate('MESSAGE_INVALID', { problem: 'it has no text', fix: 'Send {"text": "…"}' });
   }
   if (text !== undefined) checkText(text);
   if (whenBusy !== undefined && !WHEN_BUSY.includes(whenBusy as WhenBusy)) {
-    throw refusal('MESSAGE_INVALID', { problem: `whenBusy is ${short(whenBusy)}`, fix: `Use one of ${WHEN_BUSY.join(', ')}` });
+    throw refusedUpdate('MESSAGE_INVALID', { problem: `whenBusy is ${short(whenBusy)}`, fix: `Use one of ${WHEN_BUSY.join(', ')}` });
   }
   const message = args as Partial<SendMessageArgs>;
   const verdict = judgeMessage(data, { ...message, messageId: message.messageId ?? '' });
-  if (verdict.outcome === 'busy') throw refusal('CONVERSATION_BUSY', { conversationId: data.conversationId, turnId: verdict.turnId });
-  if (verdict.outcome === 'closed') throw refusal('CONVERSATION_CLOSED', { conversationId: data.conversationId });
-  if (verdict.outcome === 'full') throw refusal('MESSAGE_INVALID', { problem: `${MAX_QUEUED} messages wait already`, fix: 'Send it when some are answered' });
+  if (verdict.outcome === 'busy') throw refusedUpdate('CONVERSATION_BUSY', { conversationId: data.conversationId, turnId: verdict.turnId });
+  if (verdict.outcome === 'closed') throw refusedUpdate('CONVERSATION_CLOSED', { conversationId: data.conversationId });
+  if (verdict.outcome === 'full')
+    throw refusedUpdate('MESSAGE_INVALID', { problem: `${MAX_QUEUED} messages wait already`, fix: 'Send it when some are answered' });
   return message;
 }
 
 function checkText(text: unknown): void {
   if (typeof text !== 'string' || text.trim() === '') {
-    throw refusal('MESSAGE_INVALID', { problem: 'its text is empty or not a text', fix: 'Send {"text": "…"}' });
+    throw refusedUpdate('MESSAGE_INVALID', { problem: 'its text is empty or not a text', fix: 'Send {"text": "…"}' });
   }
   if (text.length > MAX_INLINE_ARGUMENTS) {
-    throw refusal('MESSAGE_INVALID', {
+    throw refusedUpdate('MESSAGE_INVALID', {
       problem: `its text has ${text.length} characters, ${MAX_INLINE_ARGUMENTS} fit into a message typed here`,
       fix: 'Send longer ones with the client or the command line',
     });
@@ -59,7 +60,7 @@ export function checkCharacters(given: unknown): void {
   const { text, messageId } = flatObject(given, 'MESSAGE_INVALID');
   for (const [what, value] of Object.entries({ text, messageId })) {
     const problem = typeof value === 'string' ? unstorable(value) : undefined;
-    if (problem !== undefined) throw refusal('MESSAGE_INVALID', { problem: `its ${what} has ${problem}`, fix: 'Leave it out' });
+    if (problem !== undefined) throw refusedUpdate('MESSAGE_INVALID', { problem: `its ${what} has ${problem}`, fix: 'Leave it out' });
   }
 }
 
@@ -72,19 +73,20 @@ export function checkAnswer(data: ConversationData, given: unknown): { args: Res
   if (!ANSWERS.includes(answer as ApprovalAnswer)) throw badArgument('answer', answer, `Use one of ${ANSWERS.join(', ')}`);
   if (editedArguments !== undefined && !isObject(editedArguments)) throw badArgument('editedArguments', editedArguments, 'Give a JSON object, or leave it out');
   const excess = excessOfValue(editedArguments);
-  if (excess !== undefined) throw refusal('INVALID_ARGUMENT', { what: 'editedArguments', problem: `it ${excess}`, fix: 'Give a smaller and flatter object' });
+  if (excess !== undefined)
+    throw refusedUpdate('INVALID_ARGUMENT', { what: 'editedArguments', problem: `it ${excess}`, fix: 'Give a smaller and flatter object' });
   for (const name of ['reason', 'by']) {
     if (args[name] !== undefined && typeof args[name] !== 'string') throw badArgument(name, args[name], 'Give a text, or leave it out');
   }
   const valid = args as unknown as ResolveApprovalArgs;
   const verdict = judgeAnswer(data, valid);
-  if (verdict.outcome === 'missing') throw refusal('APPROVAL_NOT_FOUND', { callId, conversationId: data.conversationId });
-  if (verdict.outcome === 'mismatch') throw refusal('APPROVAL_MISMATCH', { callId, expected: verdict.expected, given: hash });
+  if (verdict.outcome === 'missing') throw refusedUpdate('APPROVAL_NOT_FOUND', { callId, conversationId: data.conversationId });
+  if (verdict.outcome === 'mismatch') throw refusedUpdate('APPROVAL_MISMATCH', { callId, expected: verdict.expected, given: hash });
   return { args: valid, approval: verdict.approval };
 }
 
 function badArgument(name: string, value: unknown, fix: string): ApplicationFailure {
-  return refusal('INVALID_ARGUMENT', { what: name, problem: value === undefined ? 'is missing' : `${short(value)} cannot be used`, fix });
+  return refusedUpdate('INVALID_ARGUMENT', { what: name, problem: value === undefined ? 'is missing' : `${short(value)} cannot be used`, fix });
 }
 
 function flatObject(given: unknown, code: 'MESSAGE_INVALID' | 'INVALID_ARGUMENT'): Record<string, unknown> {
@@ -92,7 +94,7 @@ function flatObject(given: unknown, code: 'MESSAGE_INVALID' | 'INVALID_ARGUMENT'
   if (isObject(given)) return given;
   const problem = `the arguments are ${short(given)}`;
   const fix = 'Give one JSON object';
-  throw code === 'MESSAGE_INVALID' ? refusal(code, { problem, fix }) : refusal(code, { what: 'arguments', problem, fix });
+  throw code === 'MESSAGE_INVALID' ? refusedUpdate(code, { problem, fix }) : refusedUpdate(code, { what: 'arguments', problem, fix });
 }
 
 function short(value: unknown): string {

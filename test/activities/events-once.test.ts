@@ -6,7 +6,7 @@ import { createCallModel } from '../../src/activities/call-model.ts';
 import { createFinishTurn } from '../../src/activities/finish-turn.ts';
 import { createRecordApproval } from '../../src/activities/record-approval.ts';
 import { createSaveStatus } from '../../src/activities/save-status.ts';
-import { createMessages } from '../../src/tool-calls/run/tool-messages.ts';
+import { createToolMessages } from '../../src/tool-calls/run/tool-messages.ts';
 import type { ToolRun } from '../../src/tool-calls/run/tool-run.ts';
 import type { AssistantPart } from '../../src/contracts/transcript.ts';
 import { definePlugin, defineTool } from '../../src/plugins/api/define-plugin.ts';
@@ -47,7 +47,7 @@ const TURN: Work[] = [
   },
   async (over, conversationId, attempt) => {
     const args = { conversationId, turnId, stepId: 'step_1', callId: 'call_100', tool: 'shell:run' };
-    const { send, note } = createMessages({ args, store: over, claim: { attempt } } as unknown as ToolRun, new AbortController().signal);
+    const { send, note } = createToolMessages({ args, store: over, claim: { attempt } } as unknown as ToolRun, new AbortController().signal);
     await send('first');
     await note('noted');
     await note('noted');

@@ -3,7 +3,7 @@ import { failure } from '../../src/contracts/errors.ts';
 import { summaryLine } from '../../src/contracts/markdown.ts';
 import { operatorText } from '../../src/contracts/operator-text.ts';
 import { openConversation } from '../../src/workflows/state/conversation-state.ts';
-import { checkAnswer, refusal } from '../../src/workflows/validate-updates.ts';
+import { checkAnswer, refusedUpdate } from '../../src/workflows/validate-updates.ts';
 import { cpuMs } from '../support/cpu-time.ts';
 
 const HOSTILE: [string, string][] = [
@@ -26,7 +26,7 @@ const NOT_SEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
 test.each(HOSTILE)('%s in errors that Temporal shows is visible and bounded, in messages and values', (_, text) => {
   const ours = toTemporalFailure(failure('TOOL_FAILED', { tool: 'a:b', problem: text })) as Error & { details: { problem: string }[] };
   const unforeseen = toTemporalFailure(new Error(text)) as Error & { details: { problem: string }[]; cause: Error };
-  const refused = refusal('APPROVAL_MISMATCH', { callId: 'c', expected: 'e', given: text });
+  const refused = refusedUpdate('APPROVAL_MISMATCH', { callId: 'c', expected: 'e', given: text });
   const texts = [ours.message, ours.details[0]?.problem, unforeseen.message, unforeseen.cause.message, refused.message, JSON.stringify(refused.details)];
   for (const shown of texts) {
     expect(shown).not.toMatch(NOT_SEEN);

@@ -2,7 +2,7 @@ import type { Usage } from '../../contracts/conversation.ts';
 import type { ConversationEvent } from '../../contracts/events.ts';
 
 /** The last line of `run --wait --json`. */
-export interface RunOutcome {
+export interface OutcomeLine {
   type: 'outcome';
   outcome: 'finished' | 'failed' | 'awaiting-approval' | 'paused' | 'closed';
   conversationId: string;
@@ -25,9 +25,9 @@ export function createRunOutcome(conversationId: string) {
   const usage: Usage = { inputTokens: 0, outputTokens: 0 };
   const calls = new Map<string, ToolCallOutcome>();
   let turnId: string | undefined;
-  let ended: RunOutcome['outcome'] = 'closed';
+  let ended: OutcomeLine['outcome'] = 'closed';
   let message: string | undefined;
-  const end = (outcome: RunOutcome['outcome'], why?: string) => {
+  const end = (outcome: OutcomeLine['outcome'], why?: string) => {
     ended = outcome;
     message = why;
     return true;
@@ -55,7 +55,7 @@ export function createRunOutcome(conversationId: string) {
       }
     },
     turnId: () => turnId,
-    get(reply: string): RunOutcome {
+    get(reply: string): OutcomeLine {
       return {
         type: 'outcome',
         outcome: ended,

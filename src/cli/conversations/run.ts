@@ -3,7 +3,7 @@ import type { Chat } from '../../client.ts';
 import { lastWords } from '../../client/await-reply.ts';
 import { printError, EXIT, printJsonLine, printLine, withClient, type Cli } from '../output/cli.ts';
 import { createEventPrinter } from '../output/event-printer.ts';
-import { createRunOutcome, type RunOutcome } from './run-outcome.ts';
+import { createRunOutcome, type OutcomeLine } from './run-outcome.ts';
 
 interface RunOptions {
   message: string;
@@ -18,7 +18,7 @@ interface RunOptions {
 
 const EXIT_CODES = { finished: EXIT.done, failed: EXIT.failed, closed: EXIT.failed, 'awaiting-approval': EXIT.awaitingApproval, paused: EXIT.paused };
 
-export function runCommand(cli: Cli): Command {
+export function runConversationCommand(cli: Cli): Command {
   return new Command('run')
     .description('Start a conversation with one message')
     .argument('<agent>', 'agent')
@@ -73,7 +73,7 @@ async function closeAndWait(chat: Chat): Promise<void> {
   for await (const _ of chat.events());
 }
 
-function report(cli: Cli, outcome: RunOutcome, json: boolean): void {
+function report(cli: Cli, outcome: OutcomeLine, json: boolean): void {
   cli.exitCode = EXIT_CODES[outcome.outcome];
   if (json) printJsonLine(cli, outcome);
   else if (outcome.outcome === 'awaiting-approval') printError(cli, `It waits for an approval; see: longshore show ${outcome.conversationId}`);

@@ -3,7 +3,7 @@ import { shortTime } from '../../common/short-time.ts';
 import type { ConversationStatus, PauseReason, PendingApproval } from '../../contracts/conversation.ts';
 import type { ContentPart, StoredEntry } from '../../contracts/transcript.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
-import { approvalText, callText, resultOf } from '../output/call-text.ts';
+import { approvalText, callText, shownResultOf } from '../output/call-text.ts';
 import { printJson, printLine, withClient, type Cli } from '../output/cli.ts';
 import { whereOf } from '../output/narrate.ts';
 
@@ -77,7 +77,7 @@ function said(label: string, text: string): string {
 
 function resultLines(time: string, { callId, tool, content, isError }: Extract<StoredEntry['entry'], { role: 'tool' }>, conversationId: string): string[] {
   const where = whereOf({ conversationId, data: { callId, tool } });
-  const { headline, output } = resultOf({ isError, text: textOf(content), where });
+  const { headline, output } = shownResultOf({ isError, text: textOf(content), where });
   return [`${time} ${visibleLine(tool)} ${isError ? 'failed' : 'answered'}: ${headline}`, ...output.map((line) => `${' '.repeat(MARGIN)}│ ${line}`)];
 }
 

@@ -1,7 +1,7 @@
 import { Connection } from '@temporalio/client';
 import type { Config } from '../../platform/config.ts';
 import { isFailure } from '../../contracts/errors.ts';
-import { inspectEngine, type EngineFacts } from '../../setup/engine-facts.ts';
+import { inspectEngine, type EngineReport } from '../../setup/engine-facts.ts';
 import { judgeGvisorScript } from '../../setup/gvisor-script.ts';
 import { hasPostgresFiles } from '../../setup/postgres-files.ts';
 import { sandboxImageState } from '../../setup/sandbox-image.ts';
@@ -18,7 +18,7 @@ import { isMigrated } from '../../store/database/migrate.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-type PresentEngine = Extract<EngineFacts, { outcome: 'present' }>;
+type PresentEngine = Extract<EngineReport, { outcome: 'present' }>;
 
 /** One finding about this machine; `todo` says what to do when something is wrong. */
 export interface DoctorLine {
@@ -78,7 +78,7 @@ async function tryCheckpoint(config: Config): Promise<DoctorLine> {
 }
 
 /** The lines about the Docker engine, from its own report. */
-export function linesOfEngine(facts: EngineFacts, script: Awaited<ReturnType<typeof judgeGvisorScript>>): DoctorLine[] {
+export function linesOfEngine(facts: EngineReport, script: Awaited<ReturnType<typeof judgeGvisorScript>>): DoctorLine[] {
   if (facts.outcome === 'absent') return [{ name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker, or run: npm run setup' }];
   const { runtimes, experimental, cgroupVersion, version, operatingSystem } = facts;
   const gvisor = runtimes.includes('runsc');

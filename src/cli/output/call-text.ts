@@ -47,7 +47,7 @@ interface GivenResult {
 }
 
 /** How a call ended. For a command, exit code and time are shown; the output comes from its result. */
-export function resultOf({ isError, text, durationMs, where }: GivenResult): ShownResult {
+export function shownResultOf({ isError, text, durationMs, where }: GivenResult): ShownResult {
   const end = commandEnd(text);
   const time = end?.durationMs ?? durationMs;
   const took = time === undefined ? '' : `, ${(time / 1000).toFixed(1)} s`;

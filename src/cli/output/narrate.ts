@@ -1,7 +1,7 @@
 import type { ConversationEvent, EventData, EventOf, EventType } from '../../contracts/events.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
-import { approvalText, callText, moreLines, resultOf, shownLine } from './call-text.ts';
+import { approvalText, callText, moreLines, shownResultOf, shownLine } from './call-text.ts';
 
 /** The kind of a line; readers choose labels and colours by it. */
 export type NarratedKind = 'user' | 'call' | 'output' | 'good' | 'bad' | 'note';
@@ -95,7 +95,7 @@ function restOf(calls: Map<string, FollowedCall>, event: EventOf<'tool.finished'
 function resultLines(calls: Map<string, FollowedCall>, event: EventOf<'tool.finished'>): Narrated[] {
   const { callId, tool, isError, text, durationMs } = event.data;
   const followed = calls.delete(callId);
-  const { good, headline, output } = resultOf({ isError, text, durationMs, where: whereOf(event) });
+  const { good, headline, output } = shownResultOf({ isError, text, durationMs, where: whereOf(event) });
   // The output of a command was shown as it came.
   const body = followed ? [] : output.map((line): Narrated => ({ kind: 'output', text: `  │ ${line}` }));
   return [...body, { kind: good ? 'good' : 'bad', text: `${good ? '✓' : '✗'} ${visibleLine(tool)}  ${headline}` }];

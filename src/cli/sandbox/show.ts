@@ -27,13 +27,13 @@ type Facts = Awaited<ReturnType<typeof gather>>;
 async function gather(desk: Desk, row: SandboxRow) {
   const { sandboxId } = row;
   const { samples } = desk.store;
-  const [tier, owner, snapshots] = await Promise.all([tierOf(desk, row), ownerOf(desk, row), desk.sandboxes.snapshots({ sandboxId })]);
+  const [tier, owner, snapshots] = await Promise.all([shownTier(desk, row), ownerOf(desk, row), desk.sandboxes.snapshots({ sandboxId })]);
   const [sample, stateMs] = await Promise.all([samples.newest(sandboxId), samples.stateTimes(sandboxId)]);
   return { ...row, tier, ...(owner && { conversation: owner.state }), snapshots, ...(sample && { sample }), stateMs };
 }
 
 /** Checked against the engine, if the sandbox is on this host. */
-async function tierOf({ sandboxes }: Desk, { sandboxId, state }: SandboxRow): Promise<string> {
+async function shownTier({ sandboxes }: Desk, { sandboxId, state }: SandboxRow): Promise<string> {
   return sandboxes.tier(sandboxId).catch((error: unknown) => {
     if (isFailure(error, 'SANDBOX_UNREACHABLE')) return state;
     throw error;

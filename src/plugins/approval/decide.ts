@@ -1,7 +1,7 @@
 import type { Agent, ApprovalDecision, ApprovalRule } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { matchesPattern } from '../registry/match-pattern.ts';
-import { createMatcher, type Match } from './match-rules.ts';
+import { createMatcher, type ApprovalMatch } from './match-rules.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
 
 export interface Decision {
@@ -32,7 +32,7 @@ export function decide(policy: ApprovalPolicy, tool: JudgedTool, input: JsonObje
   return decideByTool(tool);
 }
 
-function reasonOf(rules: ApprovalRule[], { rules: indexes, because }: Match, decision: ApprovalDecision): string {
+function reasonOf(rules: ApprovalRule[], { rules: indexes, because }: ApprovalMatch, decision: ApprovalDecision): string {
   const words = indexes.flatMap((index) => rules[index] ?? []).map(ruleInWords);
   const which = `${indexes.length === 1 ? 'rule' : 'rules'} ${indexes.map((index) => index + 1).join(', ')} of the agent`;
   return `${which}: ${words.join(', ')} is ${IN_WORDS[decision]}${because === undefined ? '' : ` (${because})`}`;

@@ -8,7 +8,7 @@ import { shellPartsOf, type ShellParts } from './shell/shell-parts.ts';
 export type MatchedTool = Pick<RegisteredTool, 'id' | 'pluginId' | 'annotations'>;
 
 /** Indexes of the rules that together match a call; `because` is set if the call's own text does not show why. */
-export interface Match {
+export interface ApprovalMatch {
   rules: number[];
   because?: string;
 }
@@ -34,7 +34,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
   return { strict, allowing };
 
   /** The first rule of this decision that matches, or could match as far as is known. */
-  function strict(rules: ApprovalRule[], decide: 'deny' | 'ask'): Match | undefined {
+  function strict(rules: ApprovalRule[], decide: 'deny' | 'ask'): ApprovalMatch | undefined {
     for (const [index, rule] of rules.entries()) {
       if (rule.decide !== decide || !names(rule, tool)) continue;
       const reasons = Object.entries(rule.when ?? {}).map(([name, expected]) => fits(name, expected));
@@ -54,7 +54,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
   }
 
   /** The rules that allow the whole call: one that matches all of it, or several that together match all parts of its command. */
-  function allowing(rules: ApprovalRule[]): Match | undefined {
+  function allowing(rules: ApprovalRule[]): ApprovalMatch | undefined {
     const candidates = [...rules.entries()].filter(([, rule]) => rule.decide === 'allow' && names(rule, tool));
     const whole = candidates.find(([, { when = {} }]) => Object.entries(when).every(([name, expected]) => allowsWhole(name, expected)));
     if (whole) return { rules: [whole[0]] };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../contracts/json.ts';
 import { defineTool, type Tool, type ToolAnnotations } from '../api/define-plugin.ts';
-import { Refusal, runProgram } from './run-program.ts';
+import { ProgramRefusal, runProgram } from './run-program.ts';
 
 interface FileToolDefinition<Parameters extends z.ZodType<JsonObject>, Answer> {
   id: string;
@@ -32,7 +32,7 @@ export function fileTool<Parameters extends z.ZodType<JsonObject>, Answer>(defin
       try {
         return definition.present(await runProgram(sandbox, program, input, answer), input as z.infer<Parameters>);
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
+        if (!(error instanceof ProgramRefusal)) throw error;
         return { content: [{ type: 'text', text: error.message }], isError: true };
       }
     },

@@ -15,7 +15,7 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 const PRELUDE = readProgram(import.meta.url, 'programs/prelude.py');
 
 /** A refusal of a program: an expected outcome that the tool turns into an error result. */
-export class Refusal extends Error {}
+export class ProgramRefusal extends Error {}
 
 /**
  * Runs a Python program of `programs` in the sandbox, once for this call, and returns the result of its function `main`. It runs as the sandbox's user, so
@@ -35,7 +35,7 @@ export async function runProgram<Answer>(sandbox: ToolSandbox, program: string, 
   const text = result.stdout.truncated ? await readWhole(sandbox, result.stdout.path) : result.stdout.text;
   const parsed = z.union([z.object({ ok: answer }), z.object({ problem: z.string() })]).safeParse(tryParseForeign(text));
   if (!parsed.success) throw failed(`it answered ${JSON.stringify(cutMiddle(text, 200))}`);
-  if ('problem' in parsed.data) throw new Refusal(parsed.data.problem);
+  if ('problem' in parsed.data) throw new ProgramRefusal(parsed.data.problem);
   return parsed.data.ok;
 }
 

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import enhancedResolve, { type ResolveRequest } from 'enhanced-resolve';
-import type { Refusal } from './not-in-a-compartment.ts';
+import type { BundleRefusal } from './not-in-a-compartment.ts';
 import { boundedFiles } from './bounded-files.ts';
 import { isBelow, type Territory } from '../files/territory.ts';
 
@@ -14,7 +14,7 @@ export interface Resolved {
   isModule: boolean;
 }
 
-export type Resolve = (specifier: string, importer: string, isRequire: boolean) => Promise<Resolved | { refusal: Refusal } | undefined>;
+export type ResolveImport = (specifier: string, importer: string, isRequire: boolean) => Promise<Resolved | { refusal: BundleRefusal } | undefined>;
 
 const EXTENSIONS = ['.tsx', '.ts', '.jsx', '.js', '.mjs', '.cjs', '.json'];
 const URL_LIKE = /^[a-z][a-z0-9+.-]+:/i;
@@ -26,7 +26,7 @@ export const STAY_INSIDE =
  * Resolves imports of a plugin as Node and TypeScript do, but only to files that the plugin may consist of.
  * @param conditions conditions for package.json's `exports`; `require` is added for calls of `require`.
  */
-export function createImportResolver(territory: Territory, conditions: string[], hasTsconfig: boolean): Resolve {
+export function createImportResolver(territory: Territory, conditions: string[], hasTsconfig: boolean): ResolveImport {
   const [forImport, forRequire] = [[], ['require']].map((more) => {
     const all = [...conditions, ...more];
     const plain = resolverOf(territory, all, false);
@@ -84,7 +84,7 @@ function fileOf({ descriptionFileRoot: root, descriptionFileData }: ResolveReque
 }
 
 /** The refusals that need no access to files. */
-function refuseByName(specifier: string, importer: string, { unitOf, root }: Territory): Refusal | undefined {
+function refuseByName(specifier: string, importer: string, { unitOf, root }: Territory): BundleRefusal | undefined {
   if (specifier.includes('\0')) return { problem: `${JSON.stringify(specifier)} is no path`, fix: 'Correct the path' };
   if (URL_LIKE.test(specifier)) return { problem: `${JSON.stringify(specifier.slice(0, 80))} is a URL`, fix: 'Plugins import files and packages only' };
   if (!isPath(specifier)) return undefined;
@@ -116,7 +116,7 @@ async function linkOut(specifier: string, importer: string, { unitOf, isNear }: 
   return undefined;
 }
 
-function leadsOut(specifier: string, where: string | undefined): Refusal {
+function leadsOut(specifier: string, where: string | undefined): BundleRefusal {
   const place = where === undefined ? '' : where.startsWith('the ') ? `, out of ${where}` : `, to ${where}`;
   return { problem: `${JSON.stringify(specifier)} leads out of the plugin${place}`, fix: STAY_INSIDE };
 }

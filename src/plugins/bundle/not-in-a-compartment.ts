@@ -37,12 +37,12 @@ export function absentModule(path: string): string {
 }
 
 /** Why something cannot be bundled, and what to do about it. */
-export interface Refusal {
+export interface BundleRefusal {
   problem: string;
   fix: string;
 }
 
-const REFUSALS: [pattern: RegExp, refusal: (found: string) => Refusal][] = [
+const REFUSALS: [pattern: RegExp, refusal: (found: string) => BundleRefusal][] = [
   [/^Could not resolve "([./][^"]*)"/, (path) => ({ problem: `there is no "${path}"`, fix: 'Correct the path' })],
   [/^Could not resolve "([^"]*)"/, (name) => ({ problem: `"${name}" is not installed`, fix: `Install it beside the plugin: npm install ${name}` })],
   [/^Top-level await/, () => ({ problem: 'await does not work outside of functions', fix: "Await it in the tool, or in the plugin's load" })],
@@ -61,7 +61,7 @@ const REFUSALS: [pattern: RegExp, refusal: (found: string) => Refusal][] = [
 ];
 
 /** Translates a known message of the bundler into terms of plugins. */
-export function refusalOf(text: string): Refusal {
+export function bundleRefusalOf(text: string): BundleRefusal {
   for (const [pattern, refusal] of REFUSALS) {
     const found = pattern.exec(text);
     if (found) return refusal(found[1] ?? '');

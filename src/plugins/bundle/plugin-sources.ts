@@ -1,11 +1,11 @@
 import { realpath } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
 import type { Loader, OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessage, Plugin as EsbuildPlugin } from 'esbuild';
-import type { Refusal } from './not-in-a-compartment.ts';
-import { refusalOf } from './not-in-a-compartment.ts';
+import type { BundleRefusal } from './not-in-a-compartment.ts';
+import { bundleRefusalOf } from './not-in-a-compartment.ts';
 import { readRealFile } from '../files/read-real-file.ts';
 import { importsByPattern } from './glob-imports.ts';
-import { STAY_INSIDE, type Resolve } from './import-resolver.ts';
+import { STAY_INSIDE, type ResolveImport } from './import-resolver.ts';
 import type { Territory } from '../files/territory.ts';
 
 /** Namespace for files of plugins. Files of Longshore itself are in the bundler's default namespace. */
@@ -25,9 +25,9 @@ const LOADERS: Record<string, Loader> = {
 };
 const MAX_BYTES = 16 * 1024 * 1024;
 
-export interface SourceOptions {
+export interface BundleSourceOptions {
   territory: Territory;
-  resolveImport: Resolve;
+  resolveImport: ResolveImport;
   /** The entry file. */
   entry: string;
   /** Source of a module that is the entry instead. It may import files of the plugin by their absolute paths, and paths that `isOwn` accepts. */
@@ -41,7 +41,7 @@ export interface SourceOptions {
  * Reads the files of a plugin for the bundler, which reads none of them itself: the checked content is the bundled content. Within the bundle, files have
  * their paths relative to the plugin.
  */
-export function pluginSources({ territory, resolveImport, entry, start, isOwn, transform }: SourceOptions): EsbuildPlugin {
+export function pluginSources({ territory, resolveImport, entry, start, isOwn, transform }: BundleSourceOptions): EsbuildPlugin {
   const files = new Map<string, string>();
   const named = ({ path, isModule = false }: { path: string; isModule?: boolean }): string => {
     const name = relative(territory.root, path);
@@ -78,13 +78,13 @@ export function pluginSources({ territory, resolveImport, entry, start, isOwn, t
   };
 }
 
-type Loading = Pick<SourceOptions, 'territory' | 'transform'>;
+type Loading = Pick<BundleSourceOptions, 'territory' | 'transform'>;
 
 async function load(path: string, name: string, attributes: Record<string, string>, { territory, transform }: Loading): Promise<OnLoadResult> {
   const { unitOf, root } = territory;
   const loader = LOADERS[extname(path).toLowerCase()];
   const { type = 'json', ...others } = attributes;
-  if (!loader) return { errors: [messageOf(refusalOf(`No loader is configured for "${extname(path)}" files: ${name}`))] };
+  if (!loader) return { errors: [messageOf(bundleRefusalOf(`No loader is configured for "${extname(path)}" files: ${name}`))] };
   if (type !== 'json' || Object.keys(others).length > 0) return { errors: [messageOf(byAttribute(name, attributes))] };
   const real = await realpath(path).catch(() => path);
   const found = await readRealFile(real, (file) => unitOf(file) !== undefined, MAX_BYTES);
@@ -95,20 +95,20 @@ async function load(path: string, name: string, attributes: Record<string, strin
   return { contents: isOwnCode ? transform(source) : source, loader };
 }
 
-function messageOf({ problem, fix }: Refusal): PartialMessage {
+function messageOf({ problem, fix }: BundleRefusal): PartialMessage {
   return { text: problem, detail: { problem, fix } };
 }
 
-function byAttribute(name: string, attributes: Record<string, string>): Refusal {
+function byAttribute(name: string, attributes: Record<string, string>): BundleRefusal {
   const written = JSON.stringify(attributes);
   return { problem: `${name} cannot be imported with ${written}`, fix: 'Import TypeScript, JavaScript and JSON only' };
 }
 
-function unreadable(name: string, found: { problem: 'refused' } | { problem: 'too large'; size: number }): Refusal {
+function unreadable(name: string, found: { problem: 'refused' } | { problem: 'too large'; size: number }): BundleRefusal {
   if (found.problem === 'refused') return { problem: `${name} is no file of the plugin that can be read`, fix: STAY_INSIDE };
   return { problem: `${name} has ${found.size} bytes, and files of plugins have ${MAX_BYTES} at most`, fix: 'Make it smaller, or keep it in the sandbox' };
 }
 
-function byPattern(name: string): Refusal {
+function byPattern(name: string): BundleRefusal {
   return { problem: `${name} imports by a path that is only known when it runs`, fix: 'Import each file by a fixed path' };
 }

@@ -12,7 +12,7 @@ import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts'
 import { pluginSources } from '../bundle/plugin-sources.ts';
 import { isBelow, territoryOf, type Territory } from '../files/territory.ts';
 import { readRealFile } from '../files/read-real-file.ts';
-import { absentModule, refusalOf, type Refusal } from '../bundle/not-in-a-compartment.ts';
+import { absentModule, bundleRefusalOf, type BundleRefusal } from '../bundle/not-in-a-compartment.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
@@ -142,7 +142,7 @@ async function bundle(
   const built = await withBundler(() => build(building)).catch((error: { errors?: Message[] } & Error) => {
     // Tools in the sandbox may need a module of Node, but a file outside of the plugin is always an error. So errors with a detail are reported first.
     const message = error.errors?.find(({ detail }) => detail !== undefined) ?? error.errors?.[0];
-    const { problem, fix } = (message?.detail as Refusal | undefined) ?? explain((message?.text ?? error.message).replaceAll(NAMED, '$1'));
+    const { problem, fix } = (message?.detail as BundleRefusal | undefined) ?? explain((message?.text ?? error.message).replaceAll(NAMED, '$1'));
     throw invalid(name, `${placeOf(entry, directory, territory, message)}: ${problem}`, fix, error);
   });
   const stray = Object.keys(built.metafile?.inputs ?? {}).find((input) => !/^(?:plugin|entry|builtin):/.test(input) && !isOurs(resolve(OWN_CODE, input)));
@@ -162,9 +162,9 @@ async function readTsconfig({ root, unitOf }: Territory): Promise<string | undef
   return found && 'content' in found ? found.content.toString('utf8') : undefined;
 }
 
-function explain(text: string): Refusal {
+function explain(text: string): BundleRefusal {
   const [, name] = /^Could not resolve "(longshore[^"]*)"/.exec(text) ?? [];
-  if (name === undefined) return refusalOf(text);
+  if (name === undefined) return bundleRefusalOf(text);
   const shown = sdkModules().flatMap(({ imports: [first] }) => (first.startsWith('longshore/') ? [first] : []));
   return { problem: `"${name}" is not for plugins`, fix: `Import ${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}` };
 }

@@ -1,12 +1,12 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
-import type { Caller } from './capabilities.ts';
+import type { CallUnderWay } from './capabilities.ts';
 import type { PluginProcess } from './plugin-process.ts';
 
 /** A call that a process works on. */
 interface Pending {
   name: string;
-  caller: Caller | undefined;
+  caller: CallUnderWay | undefined;
   resolve: (value: Json) => void;
   reject: (error: Error) => void;
   /** The caller has its answer; the process still works on the call. */
@@ -17,7 +17,7 @@ interface Pending {
 
 /** The calls under way in one process. */
 export interface Calls {
-  begin(name: string, caller?: Caller): { id: number; answer: Promise<Json> };
+  begin(name: string, caller?: CallUnderWay): { id: number; answer: Promise<Json> };
   /** The process reports that it has read a call. */
   hasBegun(id: number): void;
   /** Ends a call with what the process reported. An unknown id, or one that has ended, is ignored. */
@@ -25,7 +25,7 @@ export interface Calls {
   /** Answers the caller now and cancels the call. If the call still runs after the grace period, its process is ended. */
   giveUp(id: number, error: Error): void;
   /** The caller, while the call is under way and may still use its permissions. */
-  callerOf(id: number): Caller | undefined;
+  callerOf(id: number): CallUnderWay | undefined;
   /** The number of calls until now, and the number that the process still works on. */
   begun(): number;
   underWay(): number;

@@ -6,12 +6,12 @@ import type { ToolContext } from '../api/tool-context.ts';
 import { readWithin } from './read-within.ts';
 
 /** What the capabilities need to know of a call that is under way. */
-export interface Caller {
+export interface CallUnderWay {
   context: ToolContext;
   permissions: Permissions;
 }
 
-type Capability = (args: Json[], caller: Caller) => Promise<unknown>;
+type Capability = (args: Json[], caller: CallUnderWay) => Promise<unknown>;
 
 const MAX_TEXT = 1_000_000;
 /** JSON has no undefined: an omitted value arrives as null. */
@@ -64,7 +64,7 @@ const CAPABILITIES: Record<string, Capability> = {
  * Does what a call asked for.
  * @throws an error whose message the plugin receives.
  */
-export async function useCapability(what: string, args: Json[], caller: Caller): Promise<Json> {
+export async function useCapability(what: string, args: Json[], caller: CallUnderWay): Promise<Json> {
   const use = Object.hasOwn(CAPABILITIES, what) ? CAPABILITIES[what] : undefined;
   if (!use) throw failure('INVALID_ARGUMENT', { what: what.slice(0, 40), problem: 'there is no such capability', fix: 'See docs/guides/plugins.md' });
   return ((await use(args, caller)) ?? null) as Json;
@@ -73,7 +73,7 @@ export async function useCapability(what: string, args: Json[], caller: Caller):
 /** Checks the arguments against the types first; the callback receives the parsed values. */
 function capability<Types extends z.ZodType[]>(
   types: [...Types],
-  use: (caller: Caller, ...args: { [Index in keyof Types]: z.output<Types[Index]> }) => Promise<unknown>,
+  use: (caller: CallUnderWay, ...args: { [Index in keyof Types]: z.output<Types[Index]> }) => Promise<unknown>,
 ): Capability {
   return async (args, caller) => {
     const parsed = types.map((type, index) => {

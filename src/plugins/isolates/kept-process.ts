@@ -1,6 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import type { LoadedProcess } from './loaded-process.ts';
-import type { Place, Places, Waiting } from './places.ts';
+import type { ProcessPlace, Places, Waiting } from './places.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import type { Description } from './guest-protocol.ts';
 import { createUse } from './use.ts';
@@ -39,7 +39,7 @@ export class KeptProcess {
   private readonly inUse;
   private readonly leaving = new Set<PluginProcess>();
   /** Set whenever there is a process that is not leaving. */
-  private place: Place | undefined;
+  private place: ProcessPlace | undefined;
   private current: Promise<AtWork> | undefined;
   /** True also until the first use. */
   private asleep = true;
@@ -101,7 +101,7 @@ export class KeptProcess {
     return this.inUse.endedAt();
   }
 
-  admit(place: Place): void {
+  admit(place: ProcessPlace): void {
     this.place = place;
   }
 
@@ -198,7 +198,7 @@ export class KeptProcess {
     void last.then((atWork) => this.letGo(atWork, place, forRoom));
   }
 
-  private async letGo(atWork: AtWork, place: Place, forRoom: boolean): Promise<void> {
+  private async letGo(atWork: AtWork, place: ProcessPlace, forRoom: boolean): Promise<void> {
     const { process } = atWork.loaded;
     this.leaving.add(process);
     void process.gone.then(() => this.leaving.delete(process));

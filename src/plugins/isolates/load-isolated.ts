@@ -5,12 +5,12 @@ import { definePlugin, type Permissions, type Plugin, type PluginDefinition, typ
 import { alertsOf, NATIVE_DIALECT, type PluginConversation, type PluginDetails, type PluginHost } from '../api/plugin-details.ts';
 import type { CodeOptions } from '../dialects/shared/plugin-dialect.ts';
 import type { PluginBundle } from './bundle-plugin.ts';
-import type { Caller } from './capabilities.ts';
+import type { CallUnderWay } from './capabilities.ts';
 import type { Fence } from './fence/fence.ts';
 import { hookContext } from './hook-context.ts';
 import { createIsolate, type Isolate } from './isolate.ts';
 import type { IsolatesHealth } from './isolate-health.ts';
-import type { Limits } from './loaded-process.ts';
+import type { ProcessLimits } from './loaded-process.ts';
 import { createPlaces } from './places.ts';
 import { openProcesses } from './plugin-processes.ts';
 import type { Grants } from './guest-protocol.ts';
@@ -37,7 +37,7 @@ export interface IsolatedCode extends PluginBundle, CodeOptions {
   name: string;
 }
 
-export interface IsolatesOptions extends Partial<Limits> {
+export interface IsolatesOptions extends Partial<ProcessLimits> {
   log: Logger;
   /** Milliseconds without use after which a plugin sleeps, without a process. Default: 0, never. */
   idleMs?: number;
@@ -51,7 +51,7 @@ export interface IsolatesOptions extends Partial<Limits> {
   fence?: Fence;
 }
 
-const DEFAULT_LIMITS: Limits = { unresponsiveMs: 5_000, graceMs: 2_000 };
+const DEFAULT_LIMITS: ProcessLimits = { unresponsiveMs: 5_000, graceMs: 2_000 };
 const HOOK_TIMEOUT_MS = 10_000;
 const MAX_PROCESSES = 128;
 
@@ -187,7 +187,7 @@ function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugi
 }
 
 /** A call that has no capabilities except those of its caller. */
-function callHook(id: string, hook: string, args: Json[], { isolate, grants, hookTimeoutMs }: Making, caller?: Caller): Promise<Json> {
+function callHook(id: string, hook: string, args: Json[], { isolate, grants, hookTimeoutMs }: Making, caller?: CallUnderWay): Promise<Json> {
   const conversation = caller?.context.conversationId ?? '';
   return isolate.call({ name: `${id}.${hook}`, target: { hook }, conversation, grants, args, timeoutMs: hookTimeoutMs, ...(caller && { caller }) });
 }
@@ -212,9 +212,9 @@ function toolOf(pluginId: string, described: JsonObject, { isolate, settle, code
 
 /** Functions of the plugin itself. */
 function hooksOf(id: string, hooks: string[], making: Making): Partial<PluginDetails> {
-  const call = (hook: string, args: Json[], caller?: Caller) => callHook(id, hook, args, making, caller);
+  const call = (hook: string, args: Json[], caller?: CallUnderWay) => callHook(id, hook, args, making, caller);
   const about = ({ conversationId, userId, tenantId, agentId }: PluginConversation): JsonObject => ({ conversationId, userId, tenantId, agentId });
-  const callerOf = (conversation: PluginConversation): Caller => ({ context: hookContext(conversation), permissions: {} });
+  const callerOf = (conversation: PluginConversation): CallUnderWay => ({ context: hookContext(conversation), permissions: {} });
   const all: Partial<PluginDetails> = {
     async promptText(conversation) {
       const text = await call('promptText', [about(conversation)], callerOf(conversation));

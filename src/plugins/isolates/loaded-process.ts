@@ -4,7 +4,7 @@ import type { Logger } from '../../platform/log.ts';
 import type { ToolContext } from '../api/tool-context.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { explain } from './explain.ts';
-import { useCapability, type Caller } from './capabilities.ts';
+import { useCapability, type CallUnderWay } from './capabilities.ts';
 import { createIdleWatch } from './idle-watch.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import { createPromptAnswers } from './prompt-answers.ts';
@@ -19,7 +19,7 @@ export interface CallRequest {
   args: Json[];
   timeoutMs: number;
   /** Its permissions are the capabilities of the call. A hook of a conversation has the store only; other hooks have no caller. */
-  caller?: Caller;
+  caller?: CallUnderWay;
 }
 
 /** A process that has loaded a plugin's code. */
@@ -32,7 +32,7 @@ export interface LoadedProcess {
   call(request: CallRequest): Promise<Json>;
 }
 
-export interface Limits {
+export interface ProcessLimits {
   /** A process that does not answer a ping for this time is ended. */
   unresponsiveMs: number;
   /** The time that a call has to end by itself after it was cancelled. */
@@ -45,7 +45,7 @@ const MAX_ASKS = 256;
 const MAX_ASKED = 64 * 1024 * 1024;
 
 /** Exchanges messages with a process about its calls. When the process ends, every call under way fails with the reason. */
-export function speakWith(process: PluginProcess, { plugin, limits, log }: { plugin: string; limits: Limits; log: Logger }): LoadedProcess {
+export function speakWith(process: PluginProcess, { plugin, limits, log }: { plugin: string; limits: ProcessLimits; log: Logger }): LoadedProcess {
   const calls = createCalls(process, limits.graceMs);
   const watchdog = createWatchdog(process, calls, limits);
   const serve = createServant(process, calls);
@@ -132,7 +132,7 @@ function write({ call, what, text }: Extract<FromGuest, { type: 'tell' }>, calls
 }
 
 /** Ends a process that does not answer: an endless loop answers no ping. The watch starts after the code is loaded, which has a longer limit. */
-function createWatchdog(process: PluginProcess, calls: Calls, { unresponsiveMs }: Limits) {
+function createWatchdog(process: PluginProcess, calls: Calls, { unresponsiveMs }: ProcessLimits) {
   let asked: number | undefined;
   let id = 0;
   const watchIdle = createIdleWatch(process, calls, unresponsiveMs);

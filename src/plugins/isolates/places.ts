@@ -6,13 +6,13 @@ export interface Lodger {
   isIdle(): boolean;
   /** When it was last used, in milliseconds of one clock. */
   usedAt(): number;
-  admit(place: Place): void;
+  admit(place: ProcessPlace): void;
   /** Ends its process in an orderly way; the place is released after that. */
   evict(): void;
 }
 
 /** The right to run one process. */
-export interface Place {
+export interface ProcessPlace {
   /** Its process is about to end. */
   leaving: boolean;
   release(): void;
@@ -46,10 +46,10 @@ interface Waiter {
 }
 
 export function createPlaces(limit: number): Places {
-  const taken = new Map<Place, Lodger>();
+  const taken = new Map<ProcessPlace, Lodger>();
   let queue: Waiter[] = [];
   const admit = (lodger: Lodger): void => {
-    const place: Place = {
+    const place: ProcessPlace = {
       leaving: false,
       release() {
         if (taken.delete(place)) look();

@@ -2,7 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { CommandResult } from '../../sandbox/api/commands.ts';
 import type { SandboxedQuestion } from '../api/tool-context.ts';
-import { useCapability, type Caller } from './capabilities.ts';
+import { useCapability, type CallUnderWay } from './capabilities.ts';
 import { createLineReader } from '../../common/line-reader.ts';
 import { errorOf, factsOf } from './loaded-process.ts';
 import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type SandboxedCall } from './guest-protocol.ts';
@@ -23,7 +23,7 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
  * Runs a tool's code in the conversation's sandbox, or attaches to it where it runs already: the code continues while no worker is attached.
  * @throws TOOL_FAILED when the code gives no result in time; an Error with the message of what the code threw.
  */
-export async function runInSandbox({ name, code, timeoutMs, ...told }: SandboxedTool, input: JsonObject, caller: Caller): Promise<Json> {
+export async function runInSandbox({ name, code, timeoutMs, ...told }: SandboxedTool, input: JsonObject, caller: CallUnderWay): Promise<Json> {
   const { context } = caller;
   let outcome: Extract<FromGuest, { type: 'done' | 'failed' }> | undefined;
   const onTold = createLineReader({
@@ -44,7 +44,7 @@ export async function runInSandbox({ name, code, timeoutMs, ...told }: Sandboxed
 }
 
 /** A worker may have done the request and ended before it answered. Such a request is repeated only where that is as good as doing it once. */
-async function answer(name: string, question: SandboxedQuestion, { context, permissions }: Caller): Promise<Json> {
+async function answer(name: string, question: SandboxedQuestion, { context, permissions }: CallUnderWay): Promise<Json> {
   const { what, args, repeated, send, note, exec, runCode, start } = question;
   if (repeated && !isRepeatable(what, args)) {
     const problem = `the worker that was asked for ${what} ended before it answered, and the request was not repeated`;
@@ -60,7 +60,7 @@ function isRepeatable(what: string, [, request, options]: Json[]): boolean {
   return what !== 'store.set' || !isObject(options) || typeof options['ifVersion'] !== 'number';
 }
 
-function write({ what, text }: Extract<FromGuest, { type: 'tell' }>, { context }: Caller): void {
+function write({ what, text }: Extract<FromGuest, { type: 'tell' }>, { context }: CallUnderWay): void {
   const line = text.slice(0, MAX_LINE);
   if (what === 'heartbeat') context.heartbeat(line.slice(0, 200));
   else context.logger[what](line);

@@ -5,7 +5,7 @@ import { createBreaker, type Breaker } from './breaker.ts';
 import { wasNeverRead } from './calls.ts';
 import type { IsolateHealth } from './isolate-health.ts';
 import { KeptProcess, type AtWork, type Wanting } from './kept-process.ts';
-import { speakWith, type CallRequest, type Limits } from './loaded-process.ts';
+import { speakWith, type CallRequest, type ProcessLimits } from './loaded-process.ts';
 import type { Places } from './places.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import type { Processes } from './plugin-processes.ts';
@@ -39,7 +39,7 @@ export interface TenantProcessOptions {
   grants: Grants;
   processes: Processes;
   places: Places;
-  limits: Limits;
+  limits: ProcessLimits;
   /** Milliseconds without a call after which its process is ended; 0: never. */
   idleMs: number;
   log: Logger;

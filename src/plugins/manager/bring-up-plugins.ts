@@ -24,7 +24,7 @@ export interface ManagedSource {
   problems: { pluginId?: string; error: Error }[];
 }
 
-/** What `bringUp` works on. */
+/** What `bringUpPlugins` works on. */
 export interface Household {
   readonly options: ManagerOptions;
   readonly sources: ManagedSource[];
@@ -59,7 +59,7 @@ const AT_ONCE = 4;
  * Loads sources and starts their plugins in the order of their dependencies. A source that runs is replaced only by a new version without problems. Of a
  * source that does not run, every plugin that can run is started.
  */
-export async function bringUp(household: Household, sources: ManagedSource[], { again = false } = {}): Promise<void> {
+export async function bringUpPlugins(household: Household, sources: ManagedSource[], { again = false } = {}): Promise<void> {
   const candidates = await loadAll(household, sources, again);
   const others = household.sources.filter((managed) => !sources.includes(managed));
   const present = new Set([...household.builtins, ...others.flatMap(({ instances }) => instances.map(({ plugin }) => plugin))].map(({ id }) => id));

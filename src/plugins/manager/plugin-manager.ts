@@ -4,7 +4,7 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry/registry.ts';
-import { bringUp, type Household, type ManagedSource } from './bring-up-plugins.ts';
+import { bringUpPlugins, type Household, type ManagedSource } from './bring-up-plugins.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
@@ -80,7 +80,7 @@ class Manager implements PluginManager, Household {
     await this.readSettings();
     this.builtins = builtins(this.registry);
     this.publish();
-    await bringUp(this, this.sources);
+    await bringUpPlugins(this, this.sources);
     this.started = true;
     await this.report();
     this.unfollow = this.options.isolates?.follow(() => void this.inTurn(() => this.report())) ?? this.unfollow;
@@ -177,7 +177,7 @@ class Manager implements PluginManager, Household {
   }
 
   private async bringAgain(sources: ManagedSource[]): Promise<void> {
-    await bringUp(this, sources, { again: true });
+    await bringUpPlugins(this, sources, { again: true });
     await this.report();
   }
 
@@ -192,7 +192,7 @@ class Manager implements PluginManager, Household {
       // At once, even where the plugin cannot be loaded.
       this.publish();
       this.tellServer(now, isReload);
-      return bringUp(this, now.enabled ? this.withWaiting(named) : named, { again: true });
+      return bringUpPlugins(this, now.enabled ? this.withWaiting(named) : named, { again: true });
     }
     return this.adjust(named, now, isRegranted);
   }
@@ -201,7 +201,7 @@ class Manager implements PluginManager, Household {
   private async adjust(named: ManagedSource[], now: PluginSettings, isRegranted: boolean): Promise<void> {
     const isRefused = isRegranted && named.some(({ problems }) => problems.length > 0);
     // The plugin, or a newer version of it, may have been refused because of its configuration or of a missing grant.
-    if (isRefused || !this.instanceOf(now.pluginId)) await bringUp(this, this.withWaiting(named), { again: true });
+    if (isRefused || !this.instanceOf(now.pluginId)) await bringUpPlugins(this, this.withWaiting(named), { again: true });
     const instance = this.instanceOf(now.pluginId);
     if (instance && instance.configVersion !== now.configVersion) await this.configure(instance, now);
   }

@@ -21,7 +21,7 @@ export interface LoadedSource extends AsyncDisposable {
   problems: Error[];
 }
 
-export type SourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again' | 'register'> & { isolates: Isolates | undefined };
+export type ManagedSourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again' | 'register'> & { isolates: Isolates | undefined };
 
 /** The sources that agents name, each once, in the order of their first mention. */
 export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>>): PluginSource[] {
@@ -41,7 +41,7 @@ export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>
  * Loads a source. Disposing it ends its processes.
  * @throws PLUGIN_INVALID, or another problem that `loadPlugins` reports, when nothing of it can be loaded.
  */
-export async function loadSource({ name, pins }: PluginSource, { isolates, ...options }: SourceOptions): Promise<LoadedSource> {
+export async function loadSource({ name, pins }: PluginSource, { isolates, ...options }: ManagedSourceOptions): Promise<LoadedSource> {
   if (options.hostPlugins?.includes(name) && pins.some(({ permissions }) => permissions !== undefined)) throw unbounded(name);
   if (pins.length > 0) {
     const root = await rootOf(name, options.directory);

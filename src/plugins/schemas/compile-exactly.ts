@@ -2,10 +2,10 @@ import { compileSchema, type JsonError } from 'json-schema-library';
 import { remotes as documents } from 'json-schema-library/remotes';
 import type { JsonObject } from '../../contracts/json.ts';
 import { typeName, type Evaluate } from './compile-with-ajv.ts';
-import type { Dialect } from './schema-draft.ts';
+import type { SchemaDraft } from './schema-draft.ts';
 import { preview, previewList } from './preview.ts';
 
-const IDS: Record<Dialect, string> = {
+const IDS: Record<SchemaDraft, string> = {
   'draft-04': 'http://json-schema.org/draft-04/schema#',
   'draft-06': 'http://json-schema.org/draft-06/schema#',
   'draft-07': 'http://json-schema.org/draft-07/schema#',
@@ -21,7 +21,7 @@ const remotes = documents.filter(({ $id }) => typeof $id === 'string');
  * long as those of Ajv.
  * @throws an Error for a reference to something outside of the schema
  */
-export function compileExactly(schema: JsonObject | boolean, dialect: Dialect): Evaluate {
+export function compileExactly(schema: JsonObject | boolean, dialect: SchemaDraft): Evaluate {
   const given = typeof schema === 'boolean' ? schema : { ...schema, $schema: IDS[dialect] };
   const node = compileSchema(given, { remotes, throwOnInvalidRef: true, throwOnInvalidSchema: true });
   return function* problemsOf(value) {

@@ -1,14 +1,14 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import { compileExactly } from './compile-exactly.ts';
 import { compileWithAjv, createJudge, type Evaluate } from './compile-with-ajv.ts';
-import type { Dialect } from './schema-draft.ts';
+import type { SchemaDraft } from './schema-draft.ts';
 import { weigh } from './estimate.ts';
 
 export const MOST_PROBLEMS = 8;
 
 export interface ToCompile {
   schema: JsonObject | boolean;
-  dialect: Dialect;
+  dialect: SchemaDraft;
   needsExact: boolean;
 }
 

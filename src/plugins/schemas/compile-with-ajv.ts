@@ -3,7 +3,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import type { Dialect } from './schema-draft.ts';
+import type { SchemaDraft } from './schema-draft.ts';
 import { preview, previewList } from './preview.ts';
 
 /** Gives the problems of a value, each with its path; none if the value is valid. */
@@ -19,7 +19,7 @@ const OPTIONS: Options = { ownProperties: true, allErrors: true, strict: false, 
  * Compiles a schema with an Ajv instance of its own: schemas of two tools may have the same `$id`, and the compiled code is freed with its last user.
  * @throws an Error for what Ajv cannot compile, such as a reference to something outside of the schema
  */
-export function compileWithAjv(schema: JsonObject | boolean, dialect: Dialect): Evaluate {
+export function compileWithAjv(schema: JsonObject | boolean, dialect: SchemaDraft): Evaluate {
   const ajv = makeAjv(dialect, { validateSchema: false });
   const validate = ajv.compile(schema);
   return function* problemsOf(value) {
@@ -29,8 +29,8 @@ export function compileWithAjv(schema: JsonObject | boolean, dialect: Dialect): 
 }
 
 /** Makes a function that throws if a schema does not fit the meta-schema of its draft. Meta-schemas take long to compile, so use it for many schemas. */
-export function createJudge(): (schema: JsonObject | boolean, dialect: Dialect) => void {
-  const judges = new Map<Dialect, Ajv>();
+export function createJudge(): (schema: JsonObject | boolean, dialect: SchemaDraft) => void {
+  const judges = new Map<SchemaDraft, Ajv>();
   return (schema, dialect) => {
     const judge = judges.get(dialect) ?? makeAjv(dialect, {});
     judges.set(dialect, judge);
@@ -38,7 +38,7 @@ export function createJudge(): (schema: JsonObject | boolean, dialect: Dialect) 
   };
 }
 
-function makeAjv(dialect: Dialect, options: Options): Ajv {
+function makeAjv(dialect: SchemaDraft, options: Options): Ajv {
   const all = { ...OPTIONS, ...options };
   // Draft 7 and older drafts ignore keywords beside `$ref`.
   const ajv = dialect === '2020-12' ? new Ajv2020(all) : dialect === '2019-09' ? new Ajv2019(all) : new Ajv({ ...all, ignoreKeywordsWithRef: true });

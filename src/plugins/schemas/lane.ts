@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Json } from '../../contracts/json.ts';
 import type { ToCompile } from './compile-schema.ts';
-import { makeShared, patternOf, type Answer, type Question, type Shared } from './thread-messages.ts';
+import { makeShared, patternOf, type ThreadAnswer, type Question, type Shared } from './thread-messages.ts';
 
 /** Work for a thread. */
 export interface Task {
@@ -11,9 +11,9 @@ export interface Task {
 }
 
 /** How a task ended. `tookMs` is the time that the thread needed for it. */
-export type Ending = { problems: string[]; tookMs: number } | { unusable: string; tookMs: number } | { overrun: string; pattern?: string };
+export type TaskEnding = { problems: string[]; tookMs: number } | { unusable: string; tookMs: number } | { overrun: string; pattern?: string };
 
-export interface Limits {
+export interface LaneLimits {
   checkMs: number;
   compileMs: number;
   memoryMb: number;
@@ -33,16 +33,16 @@ interface Thread {
 /** One thread for one task at a time. The thread is terminated when a task takes too long. */
 export class Lane {
   private readonly program: () => Promise<string>;
-  private readonly limits: Limits;
+  private readonly limits: LaneLimits;
   private thread: Thread | undefined;
   private idle: NodeJS.Timeout | undefined;
 
-  constructor(program: () => Promise<string>, limits: Limits) {
+  constructor(program: () => Promise<string>, limits: LaneLimits) {
     this.program = program;
     this.limits = limits;
   }
 
-  async run(task: Task): Promise<Ending> {
+  async run(task: Task): Promise<TaskEnding> {
     clearTimeout(this.idle);
     const thread = (this.thread ??= await this.start());
     const { worker, ready } = thread;
@@ -76,9 +76,9 @@ export class Lane {
     return { worker, shared, known: new Set(), ready: new Promise((resolve) => worker.once('online', resolve).once('exit', resolve)) };
   }
 
-  private async work({ key, toCompile, value }: Task, thread: Thread): Promise<Ending> {
+  private async work({ key, toCompile, value }: Task, thread: Thread): Promise<TaskEnding> {
     const { known } = thread;
-    let compiled: Ending = { problems: [], tookMs: 0 };
+    let compiled: TaskEnding = { problems: [], tookMs: 0 };
     if (!known.has(key)) {
       const forget = known.size >= MOST_SCHEMAS;
       if (forget) known.clear();
@@ -91,15 +91,15 @@ export class Lane {
     return 'tookMs' in checked ? { ...checked, tookMs: checked.tookMs + compiled.tookMs } : { ...checked, overrun: `${checked.overrun} for this value` };
   }
 
-  private ask({ worker, shared }: Thread, question: Question, limitMs: number): Promise<Ending> {
+  private ask({ worker, shared }: Thread, question: Question, limitMs: number): Promise<TaskEnding> {
     const { memoryMb } = this.limits;
     return new Promise((resolve) => {
-      const settle = (ending: Ending): void => {
+      const settle = (ending: TaskEnding): void => {
         clearTimeout(timer);
         worker.off('message', onMessage).off('error', onError).off('exit', onExit);
         resolve(ending);
       };
-      const onMessage = (answer: Answer): void => settle(answer);
+      const onMessage = (answer: ThreadAnswer): void => settle(answer);
       const onError = (error: Error): void => settle({ overrun: wordsOf(error, memoryMb) });
       const onExit = (): void => settle({ overrun: 'ended the thread that works on it' });
       const giveUp = (): void => {

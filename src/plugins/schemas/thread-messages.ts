@@ -12,7 +12,7 @@ export interface Question {
   forget?: true;
 }
 
-export type Answer = ({ problems: string[] } | { unusable: string }) & { tookMs: number };
+export type ThreadAnswer = ({ problems: string[] } | { unusable: string }) & { tookMs: number };
 
 /** Memory that the thread and the worker share: the regular expression that is being matched. */
 export interface Shared {

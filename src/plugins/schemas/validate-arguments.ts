@@ -2,9 +2,9 @@ import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import { firstOf } from './compile-schema.ts';
 import { compileWithAjv, createJudge, type Evaluate } from './compile-with-ajv.ts';
-import { dialectOf, type Dialect } from './schema-draft.ts';
+import { schemaDraftOf, type SchemaDraft } from './schema-draft.ts';
 import { estimate, weigh, type Estimate } from './estimate.ts';
-import type { Ending, Task } from './lane.ts';
+import type { TaskEnding, Task } from './lane.ts';
 import { createLoopBudget } from './loop-budget.ts';
 import { pathOfPattern } from './path-of-pattern.ts';
 import { createValidators, type Validators } from './validators.ts';
@@ -44,7 +44,7 @@ export function createCompiler({ validators = shared.validators } = {}): Compile
   const compile: Compile = (pluginId, toolId, part, { $schema, ...schema }) => {
     const unusable = (why: string, cause?: Error) => invalid(pluginId, toolId, part, why, cause);
     const estimated = orThrow(() => estimate(schema), unusable);
-    const dialect = dialectOf({ ...schema, ...($schema !== undefined && { $schema }) }, estimated.hasTuples);
+    const dialect = schemaDraftOf({ ...schema, ...($schema !== undefined && { $schema }) }, estimated.hasTuples);
     const source = { schema, dialect, estimated };
     const inThread = checkInThread(validators, pluginId, source, unusable);
     if (!isPlain(source)) return inThread;
@@ -59,7 +59,7 @@ export function createCompiler({ validators = shared.validators } = {}): Compile
 
 interface Source {
   schema: JsonObject;
-  dialect: Dialect;
+  dialect: SchemaDraft;
   estimated: Estimate;
 }
 
@@ -86,7 +86,7 @@ function workOf({ parts, patterns, pairs }: Estimate, { nodes, characters }: { n
 
 function checkInThread(validators: Validators, owner: string, { schema, dialect, estimated: { needsExact } }: Source, unusable: (why: string) => Error): Check {
   const task: Task = { key: (keys += 1), toCompile: { schema, dialect, needsExact } };
-  const tooMuch = ({ overrun, pattern }: Extract<Ending, { overrun: string }>) => {
+  const tooMuch = ({ overrun, pattern }: Extract<TaskEnding, { overrun: string }>) => {
     const path = pattern === undefined ? undefined : pathOfPattern(schema, pattern);
     return pattern === undefined ? `its schema ${overrun}` : `the pattern ${JSON.stringify(pattern)} of its schema${path ? ` (at ${path})` : ''} ${overrun}`;
   };

@@ -1,7 +1,7 @@
 /** Compiles schemas and checks values against them, in a separate thread that is terminated if it takes too long. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAnyCompiler } from './compile-schema.ts';
-import type { Answer, Question, Shared } from './thread-messages.ts';
+import type { ThreadAnswer, Question, Shared } from './thread-messages.ts';
 import { reasonOf } from './words.ts';
 
 const compile = createAnyCompiler();
@@ -10,7 +10,7 @@ tellPatterns(workerData as Shared);
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has none
 parentPort?.on('message', (question: Question) => parentPort?.postMessage(answer(question)));
 
-function answer({ key, toCompile, value, forget }: Question): Answer {
+function answer({ key, toCompile, value, forget }: Question): ThreadAnswer {
   const since = performance.now();
   if (forget) checks.clear();
   try {

@@ -1,13 +1,13 @@
-import { Lane, type Ending, type Limits, type Task } from './lane.ts';
+import { Lane, type TaskEnding, type LaneLimits, type Task } from './lane.ts';
 import { makeThreadProgram } from './thread-program.ts';
 
 /** Threads that compile schemas and check values, so that no schema can block the worker's event loop. */
 export interface Validators {
   /** @param owner owner of the schema: at most one task of an owner runs at a time, and an owner whose tasks take long does not delay the others */
-  run(owner: string, task: Task): Promise<Ending>;
+  run(owner: string, task: Task): Promise<TaskEnding>;
 }
 
-const LIMITS: Limits = { checkMs: 2_000, compileMs: 5_000, memoryMb: 256, idleMs: 60_000 };
+const LIMITS: LaneLimits = { checkMs: 2_000, compileMs: 5_000, memoryMb: 256, idleMs: 60_000 };
 const FAST_LANES = 2;
 /** After a task that took longer, the tasks of its owner run in the slow lane for a time. */
 const LONG_MS = 250;
@@ -18,10 +18,10 @@ const MOST_WAITING = 200;
 interface Waiting {
   owner: string;
   task: Task;
-  settle: (ending: Promise<Ending> | Ending) => void;
+  settle: (ending: Promise<TaskEnding> | TaskEnding) => void;
 }
 
-export function createValidators(given: Partial<Limits> = {}): Validators {
+export function createValidators(given: Partial<LaneLimits> = {}): Validators {
   const limits = { ...LIMITS, ...given };
   let program: Promise<string> | undefined;
   const load = () => (program ??= makeThreadProgram());
@@ -36,7 +36,7 @@ export function createValidators(given: Partial<Limits> = {}): Validators {
       if (waiting.filter((each) => each.owner === owner).length >= MOST_WAITING) {
         return Promise.resolve({ overrun: `waits behind ${MOST_WAITING} others of the same plugin` });
       }
-      return new Promise<Ending>((settle) => {
+      return new Promise<TaskEnding>((settle) => {
         waiting.push({ owner, task, settle });
         dispatch();
       });
@@ -68,7 +68,7 @@ export function createValidators(given: Partial<Limits> = {}): Validators {
     }
   }
 
-  function remember(owner: string, ending: Ending): void {
+  function remember(owner: string, ending: TaskEnding): void {
     const slowMs = 'overrun' in ending ? SLOW_AFTER_OVERRUN_MS : ending.tookMs > LONG_MS ? SLOW_FOR_MS : 0;
     if (slowMs === 0) return;
     slowUntil.delete(owner);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { compileFunction } from 'node:vm';
 import { z } from 'zod';
-import { jsonObject, read, textOf } from '../../common/arguments.ts';
+import { jsonObject, read, textSchema } from '../../common/arguments.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
@@ -39,7 +39,7 @@ export interface OpenedPlugin extends AsyncDisposable {
 }
 
 const openOptions = z.strictObject({
-  id: textOf(200).optional(),
+  id: textSchema(200).optional(),
   config: jsonObject.optional(),
   env: z.record(z.string(), z.string()).optional(),
   context: z
@@ -53,7 +53,7 @@ const openOptions = z.strictObject({
  * @throws PLUGIN_INVALID as in a worker
  */
 export async function openPlugin(directory: string, options: OpenOptions = {}): Promise<OpenedPlugin> {
-  read('openPlugin.directory', textOf(4_000), directory);
+  read('openPlugin.directory', textSchema(4_000), directory);
   read('options of openPlugin', openOptions, options);
   const { id, config = {}, env = {}, context: given = {} } = options;
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });

@@ -4,9 +4,9 @@ import type { Logger } from '../../platform/log.ts';
 import type { AddressPolicy } from '../../network/address-policy.ts';
 import type { Authority } from './authority.ts';
 import type { Decisions, EgressSummary, Tally } from './decisions.ts';
-import { judge } from './judge.ts';
-import type { Refusal } from './http/refuse.ts';
-import type { parseTarget, Target } from './rules.ts';
+import { judgeConnection } from './judge.ts';
+import type { EgressRefusal } from './http/refuse.ts';
+import type { parseTarget, EgressTarget } from './rules.ts';
 
 export interface EgressOptions {
   egress: NonNullable<SandboxOptions['egress']>;
@@ -33,7 +33,7 @@ export interface EgressParts extends EgressOptions {
   decisions: Decisions;
   patience: Patience;
 }
-type Admitted = { refusal: Refusal } | { target: Target; rule: EgressRule; addresses: string[]; tally: Tally };
+type Admitted = { refusal: EgressRefusal } | { target: EgressTarget; rule: EgressRule; addresses: string[]; tally: Tally };
 
 /** Decides about a connection and records the decision. `written` is the target as the guest wrote it. */
 export async function admit({ egress, policy, decisions }: EgressParts, target: ReturnType<typeof parseTarget>, written: string): Promise<Admitted> {
@@ -41,7 +41,7 @@ export async function admit({ egress, policy, decisions }: EgressParts, target: 
     decisions.note(written, target.refusal);
     return { refusal: { status: 403, why: target.refusal } };
   }
-  const verdict = await judge(egress, target, policy);
+  const verdict = await judgeConnection(egress, target, policy);
   if (verdict.allowed) return { target, rule: verdict.rule, addresses: verdict.addresses, tally: decisions.note(target) };
   decisions.note(target, verdict.why);
   return { refusal: { status: verdict.status, why: `${target.host}:${target.port}: ${verdict.why}` } };

@@ -1,9 +1,9 @@
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectSecurely, type SecureContextOptions } from 'node:tls';
-import type { Target } from './rules.ts';
+import type { EgressTarget } from './rules.ts';
 
 export interface Destination {
-  target: Target;
+  target: EgressTarget;
   secure: boolean;
   /** The addresses that were checked. Connections go only to these. */
   addresses: string[];
@@ -47,7 +47,7 @@ function pinned(addresses: string[]): LookupFunction {
   return (_host, { all }, answer) => (all === true ? answer(null, found) : answer(null, found[0]?.address ?? '', found[0]?.family ?? 0));
 }
 
-export function authorityOf({ host, port }: Target, secure: boolean): string {
+export function authorityOf({ host, port }: EgressTarget, secure: boolean): string {
   const written = isIP(host) === 6 ? `[${host}]` : host;
   return port === (secure ? 443 : 80) ? written : `${written}:${port}`;
 }

@@ -1,5 +1,5 @@
 import type { EventData } from '../../contracts/events.ts';
-import type { Target } from './rules.ts';
+import type { EgressTarget } from './rules.ts';
 
 export type EgressSummary = EventData['sandbox.egress'];
 type Line = EgressSummary['decisions'][number];
@@ -12,7 +12,7 @@ export interface Tally {
 
 export interface Decisions {
   /** Records a decision. `why` is the reason of a refusal; absent when the connection is allowed. */
-  note(target: Target | string, why?: string): Tally;
+  note(target: EgressTarget | string, why?: string): Tally;
   /** Reports what was not reported yet, and stops reporting. */
   close(): Promise<void>;
 }

@@ -5,10 +5,10 @@ import type { Tally } from './decisions.ts';
 import { bodyOf, sendBody } from './http/body.ts';
 import { ByteReader } from './http/byte-reader.ts';
 import { framingOfRequest, framingOfResponse, type Framing } from './http/framing.ts';
-import { BadMessage, readResponseHead, valuesOf, wordsOf, type Field, type RequestHead, type ResponseHead } from './http/message-head.ts';
+import { BadMessage, readResponseHead, valuesOf, wordsOf, type HeaderField, type RequestHead, type ResponseHead } from './http/message-head.ts';
 import { sentOn, writeHead } from './http/sent-on.ts';
 import { joinStreams, type Side } from './join-streams.ts';
-import type { Refusal } from './http/refuse.ts';
+import type { EgressRefusal } from './http/refuse.ts';
 
 export interface Order {
   request: RequestHead;
@@ -20,7 +20,7 @@ export interface Order {
   tally: Tally;
 }
 /** What happens with the guest's connection. A refusal is not written yet. */
-export type Outcome = 'kept' | 'ended' | 'handedOver' | { refusal: Refusal };
+export type Outcome = 'kept' | 'ended' | 'handedOver' | { refusal: EgressRefusal };
 
 interface Sending {
   done: boolean;
@@ -99,12 +99,12 @@ function headOf({ request, path, to, headers }: Order, framing: Framing, upgrade
       ? ([
           ['Connection', 'Upgrade'],
           ['Upgrade', 'websocket'],
-        ] satisfies Field[])
-      : ([['Connection', 'close']] satisfies Field[])),
+        ] satisfies HeaderField[])
+      : ([['Connection', 'close']] satisfies HeaderField[])),
   ]);
 }
 
-function framed(framing: Framing): Field[] {
+function framed(framing: Framing): HeaderField[] {
   if (framing.kind === 'length') return [['Content-Length', String(framing.length)]];
   return framing.kind === 'chunked' ? [['Transfer-Encoding', 'chunked']] : [];
 }
@@ -168,8 +168,8 @@ async function sendAnswer({ connection }: Side, { request, tally }: Order, { ans
 }
 
 /** The content-length of an answer without a body, such as one to HEAD: the length that the body would have. */
-function lengthOfNone({ status, fields }: ResponseHead): Field[] {
-  return status === 204 ? [] : valuesOf(fields, 'content-length').map((length): Field => ['Content-Length', length]);
+function lengthOfNone({ status, fields }: ResponseHead): HeaderField[] {
+  return status === 204 ? [] : valuesOf(fields, 'content-length').map((length): HeaderField => ['Content-Length', length]);
 }
 
 function keeps({ minor, fields }: RequestHead): boolean {

@@ -11,13 +11,13 @@ import { BadMessage, valuesOf, type RequestHead } from './http/message-head.ts';
 import { joinStreams, type Side } from './join-streams.ts';
 import { recognize, type Recognized } from './recognize.ts';
 import { endConnection, refuseConnection } from './http/refuse.ts';
-import { addsHeaders, parseTarget, type Target } from './rules.ts';
+import { addsHeaders, parseTarget, type EgressTarget } from './rules.ts';
 import { serveRequests } from './serve-requests.ts';
 import { tlsRecords } from './tls/tls-records.ts';
 
 interface Tunnel {
   guest: Side;
-  target: Target;
+  target: EgressTarget;
   rule: EgressRule;
   to: Destination;
   tally: Tally;
@@ -83,7 +83,7 @@ async function look({ decisions, patience }: EgressParts, { guest, target }: Tun
   return undefined;
 }
 
-function checkRecords({ decisions }: EgressParts, target: Target): ReturnType<typeof tlsRecords>[] {
+function checkRecords({ decisions }: EgressParts, target: EgressTarget): ReturnType<typeof tlsRecords>[] {
   const onFault = (): void => void decisions.note(target, 'the connection began as TLS and continued as something else');
   return [tlsRecords(onFault), tlsRecords(onFault)];
 }

@@ -6,16 +6,16 @@ const WEB_PORTS = [80, 443];
 /** Default ports of rules that add credentials: without TLS these are not sent, unless the rule says so. */
 const SECURE_PORTS = [443];
 
-export interface Target {
+export interface EgressTarget {
   host: string;
   port: number;
 }
 
 /** The rule that permits a connection, or the reason why none does. */
-export type Match = { rule: EgressRule } | { refusal: string };
+export type EgressMatch = { rule: EgressRule } | { refusal: string };
 
 /** The first rule that has the port and names the host, exactly or as `*.domain` for all names below it. */
-export function findRule(egress: NonNullable<SandboxOptions['egress']>, { host, port }: Target): Match {
+export function findRule(egress: NonNullable<SandboxOptions['egress']>, { host, port }: EgressTarget): EgressMatch {
   const named = egress.map((rule) => (typeof rule === 'string' ? { host: rule } : rule)).filter((rule) => names(rule.host, host));
   const rule = named.find((candidate) => portsOf(candidate).includes(port));
   if (rule) return { rule };
@@ -37,7 +37,7 @@ export function addsHeaders({ headers = {} }: EgressRule): boolean {
 }
 
 /** Parses `host:port`, the target of a proxy request. A text that another parser could read in another way is refused, not corrected. */
-export function parseTarget(text: string, defaultPort?: number): Target | { refusal: string } {
+export function parseTarget(text: string, defaultPort?: number): EgressTarget | { refusal: string } {
   const parts = /^(?:\[([0-9a-f:.]+)\]|([^[\]:@/?#\s]+))(?::(\d{1,5}))?$/i.exec(text);
   const host = (parts?.[1] ?? parts?.[2] ?? '').toLowerCase();
   const port = parts?.[3] === undefined ? defaultPort : Number(parts[3]);

@@ -8,19 +8,19 @@ import { exchange, type Outcome } from './exchange.ts';
 import type { ByteReader } from './http/byte-reader.ts';
 import { BadMessage, readRequestHead, valuesOf, type RequestHead } from './http/message-head.ts';
 import type { Side } from './join-streams.ts';
-import { endConnection, refuseConnection, type Refusal } from './http/refuse.ts';
-import { addsHeaders, parseTarget, type Target } from './rules.ts';
+import { endConnection, refuseConnection, type EgressRefusal } from './http/refuse.ts';
+import { addsHeaders, parseTarget, type EgressTarget } from './rules.ts';
 
 /** The other end for the guest: the host of a tunnel (`secure`: over TLS, which is terminated here), or the proxy, which can open a tunnel. */
-export type Place = { target: Target; secure: boolean } | { openTunnel: (request: RequestHead) => Promise<void> };
+export type GuestTarget = { target: EgressTarget; secure: boolean } | { openTunnel: (request: RequestHead) => Promise<void> };
 
-type Inner = Extract<Place, { target: Target }>;
+type Inner = Extract<GuestTarget, { target: EgressTarget }>;
 
 /** Headers with which some servers choose another host than that of `Host`. */
 const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-host', 'x-original-host', 'x-http-host-override', 'x-real-host', 'forwarded'];
 
 /** Reads the requests of a connection one after the other and answers them. Every request is judged separately. */
-export async function serveRequests(parts: EgressParts, guest: Side, place: Place): Promise<void> {
+export async function serveRequests(parts: EgressParts, guest: Side, place: GuestTarget): Promise<void> {
   const { connection } = guest;
   try {
     for (;;) {
@@ -90,8 +90,8 @@ async function answer(parts: EgressParts, guest: Side, { target: asked, written,
 /** The headers to add, or a refusal when they may not be sent on this connection. */
 function credentialsFor(
   { decisions, readEnvironment }: EgressParts,
-  { target, rule, secure }: { target: Target; rule: EgressRule; secure: boolean },
-): { headers: Record<string, string> } | { refusal: Refusal } {
+  { target, rule, secure }: { target: EgressTarget; rule: EgressRule; secure: boolean },
+): { headers: Record<string, string> } | { refusal: EgressRefusal } {
   if (addsHeaders(rule) && !secure && rule.cleartext !== true) {
     const why = `credentials for ${target.host} are not sent unencrypted; use https, or write cleartext: true in the rule of this host`;
     decisions.note(target, why);
@@ -105,7 +105,7 @@ function credentialsFor(
 }
 
 /** A host other than the target that the request names in a header. */
-function foreignHost({ minor, fields }: RequestHead, target: Target, secure: boolean): string | undefined {
+function foreignHost({ minor, fields }: RequestHead, target: EgressTarget, secure: boolean): string | undefined {
   const hosts = valuesOf(fields, 'host');
   if (hosts.length > 1) throw new BadMessage('the request has more than one host header');
   if (hosts.length === 0 && minor === 1) throw new BadMessage('the request has no host header');
@@ -123,6 +123,6 @@ function forwardedHosts(value: string): string[] {
   return [...value.matchAll(/(?:^|[;,\s])host\s*=\s*("[^"]*"?|[^;,\s]*)/gi)].map(([, host = '']) => host.replaceAll('"', ''));
 }
 
-function refused(status: Refusal['status'], why: string): { refusal: Refusal } {
+function refused(status: EgressRefusal['status'], why: string): { refusal: EgressRefusal } {
   return { refusal: { status, why } };
 }

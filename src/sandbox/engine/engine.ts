@@ -140,15 +140,15 @@ export interface EngineFacts {
 export type HelperSpec = Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>;
 
 /** A place on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
-export type Place = { volume: string } | { container: string; checkpoint: string };
+export type CopyPlace = { volume: string } | { container: string; checkpoint: string };
 
 export interface CopyJobs {
   /** Copies all files between two places, unchanged. The bytes do not leave the engine. */
-  copy(from: Place, to: Place): Promise<void>;
+  copy(from: CopyPlace, to: CopyPlace): Promise<void>;
   /** A gzipped tar stream of a place. It ends when all is packed, and fails otherwise. When the reader stops early, the job is ended. */
-  pack(from: Place): Readable;
+  pack(from: CopyPlace): Readable;
   /** Unpacks such a stream. */
-  unpack(content: Readable, to: Place): Promise<void>;
+  unpack(content: Readable, to: CopyPlace): Promise<void>;
 }
 
 export interface ContainerUsage {

@@ -6,7 +6,7 @@ import { createFileOperations } from './files/files.ts';
 import { exitOf } from './commands/exit-of.ts';
 import { followCalls } from './commands/follow-calls.ts';
 import { createCodeOperations } from './code/run-code.ts';
-import { runTool } from './code/run-tool.ts';
+import { runToolInSandbox } from './code/run-tool.ts';
 import { attachPty, openPty } from './commands/terminals.ts';
 import { createTransfers } from './files/transfers.ts';
 import { whenThereIsRoom } from './commands/when-there-is-room.ts';
@@ -77,7 +77,7 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
     ...createTransfers(connection, files),
     ...createCodeOperations(connection, sandboxId),
     ...createServerOperations(connection, sandboxId),
-    runTool: async (request, tool) => toResult(tool.execId, await runTool(connection, request, tool)),
+    runTool: async (request, tool) => toResult(tool.execId, await runToolInSandbox(connection, request, tool)),
     watch: (path, watch) => watchFiles(connection, path, watch),
     openPty: (pty) => openPty(connection, sandboxId, pty),
     attachPty: async (ptyId, pty) => attachPty(connection, sandboxId, ptyId, pty),

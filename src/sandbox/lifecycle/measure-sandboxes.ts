@@ -7,7 +7,7 @@ import type { DockerContext } from './base/docker-context.ts';
 const AT_ONCE = 8;
 
 /** What the running sandboxes of this host use. With `disk`, also the size of their files, and what hibernated and stopped sandboxes use on disk. */
-export async function measure(context: DockerContext, { disk, sandboxId }: { disk: boolean; sandboxId?: string }): Promise<SandboxSample[]> {
+export async function measureSandboxes(context: DockerContext, { disk, sandboxId }: { disk: boolean; sandboxId?: string }): Promise<SandboxSample[]> {
   const { engine, rows, hostId, installation, log } = context;
   const all = await rows.list({ hostId, states: disk ? ['running', 'hibernated', 'stopped'] : ['running'] });
   const found = sandboxId === undefined ? all : all.filter((row) => row.sandboxId === sandboxId);

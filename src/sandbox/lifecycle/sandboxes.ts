@@ -8,9 +8,9 @@ import type { Store } from '../../store/store.ts';
 import { resolveReferences } from '../api/references.ts';
 import type { OpenedSandbox, WorkerHandle, SandboxOwner, Sandboxes } from '../api/sandbox.ts';
 import { checkedHandle } from '../options/checked-handle.ts';
-import { withDefaults } from './with-defaults.ts';
+import { withSandboxDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
-import { bringUp } from './rest/bring-up-sandbox.ts';
+import { bringUpSandbox } from './rest/bring-up-sandbox.ts';
 import { createCapabilities } from './base/sandbox-capabilities.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';
 import { checkTier } from './base/check-tier.ts';
@@ -27,12 +27,12 @@ import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
 import { createKeptPools } from './base/kept-pools.ts';
-import { measure } from './measure-sandboxes.ts';
+import { measureSandboxes } from './measure-sandboxes.ts';
 import { removeIdleHolder } from './base/holder.ts';
 import { createOpeners } from './base/openers.ts';
 import { reap } from './reap/reap.ts';
 import { removeSnapshot } from './remove/remove-snapshot.ts';
-import { restore } from './copies/restore.ts';
+import { restoreSnapshot } from './copies/restore.ts';
 import { setEgress } from './set-egress.ts';
 import { snapshot, toInfo } from './copies/snapshot.ts';
 import { stop } from './rest/stop.ts';
@@ -105,7 +105,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
-    wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUp(context, sandboxId, 'wake')).tier),
+    wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUpSandbox(context, sandboxId, 'wake')).tier),
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
     destroy: (sandboxId) => destroyAs(role, context, sandboxId),
     tier: (sandboxId) => checkTier(context, sandboxId),
@@ -113,7 +113,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     capabilities: () => context.capabilities(),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
-    measure: (options) => measure(context, options),
+    measure: (options) => measureSandboxes(context, options),
     [Symbol.asyncDispose]: () => dispose(context, role),
   };
 }
@@ -122,7 +122,7 @@ async function restoreAndOpen(context: DockerContext, snapshotId: string, owner:
   checkId(owner.sandboxId);
   const found = await context.snapshots.get(snapshotId);
   if (!found?.ready) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
-  await restore(context, found, owner);
+  await restoreSnapshot(context, found, owner);
   try {
     return await openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');
   } catch (error) {
@@ -170,7 +170,7 @@ async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<
 
 /** @param cause why it has no processes, if that is known */
 async function openKnown(context: DockerContext, { sandboxId, options }: Pick<SandboxRow, 'sandboxId' | 'options'>, cause?: string): Promise<OpenedSandbox> {
-  const { lost } = await context.inTurn(sandboxId, () => bringUp(context, sandboxId, 'open', cause));
+  const { lost } = await context.inTurn(sandboxId, () => bringUpSandbox(context, sandboxId, 'open', cause));
   // Not within the turn: a sandbox that another caller freezes now answers late, and it must be possible to destroy it meanwhile.
   const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
   await context.work.perform(target, (connection) => connection.ping());
@@ -178,7 +178,7 @@ async function openKnown(context: DockerContext, { sandboxId, options }: Pick<Sa
 }
 
 function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): WorkerHandle {
-  return checkedHandle(withDefaults(createWakingHandle(context, row, secretsOf(options)), options));
+  return checkedHandle(withSandboxDefaults(createWakingHandle(context, row, secretsOf(options)), options));
 }
 
 function checkId(sandboxId: string): void {

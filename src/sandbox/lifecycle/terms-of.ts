@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { readEnvironment, type Config } from '../../platform/config.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { Logger } from '../../platform/log.ts';
-import { createAddressPolicy, type Resolve } from '../../network/address-policy.ts';
+import { createAddressPolicy, type ResolveName } from '../../network/address-policy.ts';
 import { readAddresses } from '../../network/read-addresses.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -20,7 +20,7 @@ export interface TermsOfOptions {
   /** Only a worker serves egress. */
   role: 'worker' | 'visitor';
   /** Looks up host names. Default: the system's resolver. */
-  resolve?: Resolve;
+  resolve?: ResolveName;
   /** Whether the disk limit is enforced. Default true; false when a sandbox shares its user with other programs. */
   watchDisk?: boolean;
   /** Certificates to trust in addition to the default ones, for hosts whose requests get credentials. */

@@ -1,5 +1,5 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
-import { OWN_USER } from '../protocol/as-user.ts';
+import { DEFAULT_USER } from '../protocol/as-user.ts';
 import type { WorkerHandle } from '../api/sandbox.ts';
 
 interface Place {
@@ -9,11 +9,11 @@ interface Place {
 }
 
 /** Adds the sandbox's environment to commands, code and terminals, and its work directory to those of its default user. Options of a call win. */
-export function withDefaults(handle: WorkerHandle, { workDirectory, env }: Pick<SandboxOptions, 'workDirectory' | 'env'>): WorkerHandle {
+export function withSandboxDefaults(handle: WorkerHandle, { workDirectory, env }: Pick<SandboxOptions, 'workDirectory' | 'env'>): WorkerHandle {
   if (workDirectory === undefined && env === undefined) return handle;
   const fill = <T extends Place>(options: T): T => ({
     ...options,
-    ...(workDirectory !== undefined && (options.user ?? OWN_USER) === OWN_USER && { cwd: options.cwd ?? workDirectory }),
+    ...(workDirectory !== undefined && (options.user ?? DEFAULT_USER) === DEFAULT_USER && { cwd: options.cwd ?? workDirectory }),
     ...(env && { env: { ...env, ...options.env } }),
   });
   return {

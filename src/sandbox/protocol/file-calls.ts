@@ -1,7 +1,7 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { FileInfo } from '../api/files.ts';
 import type { Caller } from './caller.ts';
-import { createLineReader, parseLines } from './lines.ts';
+import { createCheckedLineReader, parseLines } from './lines.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
 import type { RequestOf } from './protocol-types.ts';
 import type { SupervisorConnection } from './supervisor-connection.ts';
@@ -59,13 +59,13 @@ async function writeFile(caller: Caller, path: string, bytes: Uint8Array, option
 }
 
 async function watch(caller: Caller, path: string, { recursive, signal, onEvent, onRepeat }: Parameters<SupervisorConnection['watch']>[1]): Promise<void> {
-  let reader = createLineReader('watch', onEvent);
+  let reader = createCheckedLineReader('watch', onEvent);
   await caller.call({
     operation: 'watch',
     fields: () => ({ path, recursive }),
     onData: (chunk) => reader(chunk),
     onRepeat() {
-      reader = createLineReader('watch', onEvent);
+      reader = createCheckedLineReader('watch', onEvent);
       onRepeat();
     },
     signal,

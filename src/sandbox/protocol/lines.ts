@@ -8,7 +8,7 @@ import { parseMessage } from './validate-messages.ts';
 export async function parseLines<O extends LineOperation>(caller: Caller, operation: O, fields: RequestOf<O>): Promise<{ lines: LineOf<O>[]; end: EndOf<O> }> {
   let lines: LineOf<O>[] = [];
   let size = 0;
-  const begin = () => createLineReader(operation, (line) => lines.push(line));
+  const begin = () => createCheckedLineReader(operation, (line) => lines.push(line));
   let read = begin();
   const end = await caller.call({
     operation,
@@ -28,7 +28,7 @@ export async function parseLines<O extends LineOperation>(caller: Caller, operat
 }
 
 /** Reads the lines of an endless stream from its chunks, and passes on each line, checked against the operation's `lines`. */
-export function createLineReader<O extends LineOperation>(operation: O, onLine: (line: LineOf<O>) => void): (chunk: Buffer) => void {
+export function createCheckedLineReader<O extends LineOperation>(operation: O, onLine: (line: LineOf<O>) => void): (chunk: Buffer) => void {
   let pending: Buffer = Buffer.alloc(0);
   return (chunk) => {
     const buffer = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);

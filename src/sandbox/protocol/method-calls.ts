@@ -1,13 +1,13 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Caller } from './caller.ts';
-import { createLineReader } from './lines.ts';
+import { createCheckedLineReader } from './lines.ts';
 import type { SupervisorConnection } from './supervisor-connection.ts';
 
 /** The operations on tool calls of an exec's code. */
 export function createMethodCalls(caller: Caller): Pick<SupervisorConnection, 'calls' | 'hold' | 'answer' | 'conclude'> {
   return {
     async calls(execId, { onCall, signal }) {
-      const newReader = () => createLineReader('calls', onCall);
+      const newReader = () => createCheckedLineReader('calls', onCall);
       let read = newReader();
       await caller.call({
         operation: 'calls',

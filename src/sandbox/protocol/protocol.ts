@@ -2,7 +2,7 @@
  * The only description of the protocol between worker and supervisor. `protocol-types.ts` infers types from it, `validate.ts` checks messages against it,
  * and the supervisor reads it as protocol.json, which `scripts/generate-schemas.ts` writes.
  */
-export interface Field {
+export interface ProtocolField {
   readonly type: 'id' | 'text' | 'integer' | 'boolean' | 'choice' | 'texts' | 'textMap' | 'object' | 'record';
   readonly optional?: true;
   readonly min?: number;
@@ -13,7 +13,7 @@ export interface Field {
   readonly record?: string;
 }
 /** `...` adds the fields of the named records. */
-export type Fields = Readonly<Record<string, Field | readonly string[]>>;
+export type Fields = Readonly<Record<string, ProtocolField | readonly string[]>>;
 /** `reply` is sent before the end. `lines` are lines of JSON in the data. */
 export interface OperationFields {
   readonly request: Fields;
@@ -31,7 +31,7 @@ const integer = <const N extends number>(min: N) => ({ type: 'integer', min }) a
 const integerTo = <const N extends number, const M extends number>(min: N, max: M) => ({ type: 'integer', min, max }) as const;
 const choice = <const V extends readonly string[]>(...values: V) => ({ type: 'choice', values }) as const;
 const record = <const R extends string>(name: R) => ({ type: 'record', record: name }) as const;
-const optional = <const F extends Field>(field: F) => ({ ...field, optional: true }) as const;
+const optional = <const F extends ProtocolField>(field: F) => ({ ...field, optional: true }) as const;
 
 const count = integer(0);
 const time = text(40);

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { failure } from '../../contracts/errors.ts';
 import type { Caller } from './caller.ts';
-import { createLineReader } from './lines.ts';
+import { createCheckedLineReader } from './lines.ts';
 import { TunnelStream } from './tunnel-stream.ts';
 
 export interface ServeTunnelsOptions {
@@ -16,7 +16,7 @@ export interface ServeTunnelsOptions {
 
 /** Accepts the guest's connections until `signal` is aborted; then it rejects with `INTERRUPTED`. Continues on the next stream when one breaks. */
 export async function serveTunnels(caller: Caller, { port, certificate, signal, onTunnel }: ServeTunnelsOptions): Promise<void> {
-  const read = (): ((chunk: Buffer) => void) => createLineReader('tunnel.serve', ({ tunnelId }) => onTunnel(accept(caller, tunnelId)));
+  const read = (): ((chunk: Buffer) => void) => createCheckedLineReader('tunnel.serve', ({ tunnelId }) => onTunnel(accept(caller, tunnelId)));
   let reader = read();
   const fields = { port, ...(certificate !== undefined && { certificate }) };
   await caller.call({

@@ -2,10 +2,10 @@ import { showValue } from '../../common/show-value.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import { excessOf } from '../../contracts/foreign-json.ts';
 import { ProtocolBreach } from './protocol-breach.ts';
-import { PROTOCOL, type Field, type Fields, type OperationFields } from './protocol.ts';
+import { PROTOCOL, type ProtocolField, type Fields, type OperationFields } from './protocol.ts';
 import type { Message, Operation, Part, RecordOf } from './protocol-types.ts';
 
-type Table = ReadonlyMap<string, Field>;
+type Table = ReadonlyMap<string, ProtocolField>;
 
 const RECORDS: Record<string, Fields> = PROTOCOL.records;
 const OPERATIONS: Record<string, OperationFields> = PROTOCOL.operations;
@@ -63,7 +63,7 @@ function idPattern({ marks, maxLength }: { marks: string; maxLength: number }): 
 }
 
 function spread(fields: Fields): Table {
-  const table = new Map<string, Field>();
+  const table = new Map<string, ProtocolField>();
   for (const [name, field] of Object.entries(fields)) {
     if ('type' in field) table.set(name, field);
     else for (const record of field) for (const entry of spread(RECORDS[record] ?? {})) table.set(...entry);
@@ -82,7 +82,7 @@ function check(table: Table, message: JsonObject, where: string): string | undef
 }
 
 /** Describes what the protocol accepts in a field. */
-function describe({ type, min = 0, max = Number.MAX_SAFE_INTEGER, maxLength = 0, maxItems = 0, values = [], record = '' }: Field): string {
+function describe({ type, min = 0, max = Number.MAX_SAFE_INTEGER, maxLength = 0, maxItems = 0, values = [], record = '' }: ProtocolField): string {
   const words: Record<string, string> = {
     id: `an id: a letter or digit, then letters, digits or ${PROTOCOL.id.marks}, ${PROTOCOL.id.maxLength} characters at most`,
     text: `a text of at most ${maxLength} characters, without NUL`,
@@ -96,12 +96,12 @@ function describe({ type, min = 0, max = Number.MAX_SAFE_INTEGER, maxLength = 0,
   return words[type] ?? `of type ${type}`;
 }
 
-function isValid(value: unknown, field: Field): boolean {
+function isValid(value: unknown, field: ProtocolField): boolean {
   const valid = CHECKS[field.type];
   return valid !== undefined && valid(value, field);
 }
 
-const CHECKS: Record<string, (value: unknown, field: Field) => boolean> = {
+const CHECKS: Record<string, (value: unknown, field: ProtocolField) => boolean> = {
   id: (value) => typeof value === 'string' && ID.test(value),
   text: isText,
   integer: (value, { min = 0, max = Number.MAX_SAFE_INTEGER }) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
@@ -117,7 +117,7 @@ const CHECKS: Record<string, (value: unknown, field: Field) => boolean> = {
 };
 
 /** Counts characters as Python does. */
-function isText(value: unknown, { maxLength = 0 }: Field): boolean {
+function isText(value: unknown, { maxLength = 0 }: ProtocolField): boolean {
   if (typeof value !== 'string' || value.length > 2 * maxLength || value.includes('\0') || HALF_CHARACTER.test(value)) return false;
   return value.length <= maxLength || Array.from(value).length <= maxLength;
 }

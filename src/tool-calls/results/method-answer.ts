@@ -3,7 +3,7 @@ import type { ContentPart } from '../../contracts/transcript.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { MethodAnswer } from '../../sandbox/api/methods.ts';
 import type { ToolCallRow } from '../../store/store.ts';
-import { textOf } from './tool-result.ts';
+import { resultTextOf } from './tool-result.ts';
 
 /** Largest value that code gets, in bytes of JSON. */
 export const MAX_VALUE_BYTES = 1_000_000;
@@ -24,15 +24,15 @@ export function answerOf(call: Pick<ToolCallRow, 'state' | 'content' | 'isError'
   const { state, content = [], isError, tool, value } = call;
   if (state === 'finished' && !isError) {
     if (value !== undefined) return { ok: value };
-    return refusal('TOO_LARGE', `${tool} has run, but its result is larger than the ${MAX_VALUE_BYTES} bytes that are given to code.`);
+    return refusedAnswer('TOO_LARGE', `${tool} has run, but its result is larger than the ${MAX_VALUE_BYTES} bytes that are given to code.`);
   }
-  return refusal(CODES[state] ?? 'TOOL_FAILED', textOf(content));
+  return refusedAnswer(CODES[state] ?? 'TOOL_FAILED', resultTextOf(content));
 }
 
 const CODES: Partial<Record<ToolCallRow['state'], string>> = { denied: 'TOOL_DENIED', interrupted: 'INTERRUPTED', unknown: 'TOOL_OUTCOME_UNKNOWN' };
 
 /** An answer that becomes an exception in the guest's language. */
-export function refusal(code: string, message: string): MethodAnswer {
+export function refusedAnswer(code: string, message: string): MethodAnswer {
   // The frame that carries it has a size limit too.
   return { error: { code, message: cutMiddle(message, 20_000) } };
 }

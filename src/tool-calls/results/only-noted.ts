@@ -2,7 +2,7 @@ import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { isSilentResult } from '../../plugins/builtin/silent-result.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { Store, ToolCallRow } from '../../store/store.ts';
-import { textOf } from './tool-result.ts';
+import { resultTextOf } from './tool-result.ts';
 
 interface Parts {
   args: Pick<ExecuteToolArgs, 'callId' | 'conversationId' | 'stepId' | 'tool'>;
@@ -23,6 +23,6 @@ export async function onlyNoted(
   if (!mayBe) return false;
   const made = (await store.toolCalls.ofStep(conversationId, stepId)).filter(({ parentCallId }) => parentCallId === callId);
   const areNoted = made.length > 0 && made.every((call) => call.state === 'finished' && !call.isError && registry.get(call.tool)?.kind === 'behavior');
-  const texts = made.flatMap((call) => [textOf(call.content ?? []), ...(typeof call.value === 'string' ? [call.value] : [])]);
+  const texts = made.flatMap((call) => [resultTextOf(call.content ?? []), ...(typeof call.value === 'string' ? [call.value] : [])]);
   return areNoted && isSilentResult(tool, content, texts);
 }

@@ -15,7 +15,7 @@ export interface ResultContent {
 const MAX_DATA_LENGTH = 20_000_000;
 
 /** As `toContent`, for a tool whose kind and schema limit what it may return. An error result is always accepted. */
-export async function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): Promise<ResultContent> {
+export async function resultContentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): Promise<ResultContent> {
   const content = toContent(tool.id, result);
   if (content.isError) return content;
   const given = isContentResult(result) ? 'content parts' : typeName(result);
@@ -24,7 +24,7 @@ export async function contentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resu
   const problems = given === 'content parts' ? [] : await tool.resultProblemsOf(result as Json);
   if (problems.length > 0) return invalid(tool.id, `what its resultSchema does not allow: ${problems.join('; ')}`);
   // An empty note in the transcript would confuse the model.
-  return tool.kind === 'behavior' && textOf(content.content).trim() === '' ? { ...content, content: [{ type: 'text', text: 'Done.' }] } : content;
+  return tool.kind === 'behavior' && resultTextOf(content.content).trim() === '' ? { ...content, content: [{ type: 'text', text: 'Done.' }] } : content;
 }
 
 /** Turns any return value of a tool into content; a value of a wrong shape becomes an error result that names the plugin's mistake. */
@@ -46,7 +46,7 @@ export function errorContent(text: string): ResultContent {
 }
 
 /** All text of a result, for the events. */
-export function textOf(content: ContentPart[]): string {
+export function resultTextOf(content: ContentPart[]): string {
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type} ${part.mediaType}]`)).join('\n');
 }
 

@@ -3,7 +3,7 @@ import type { Json } from '../../contracts/json.ts';
 import type { SandboxedQuestion, SandboxedRun, ToolSandbox } from '../../plugins/api/tool-context.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
-import { MAX_VALUE_BYTES, refusal } from '../results/method-answer.ts';
+import { MAX_VALUE_BYTES, refusedAnswer } from '../results/method-answer.ts';
 import { redact } from '../results/redact.ts';
 
 type Commands = Pick<ToolSandbox, 'exec' | 'runCode' | 'start'>;
@@ -46,14 +46,14 @@ async function answerOf(
   { tool, number, repeated, arguments: { what, args } }: MethodCall,
   ask: (question: Omit<SandboxedQuestion, keyof Commands | 'send' | 'note'>) => Promise<Json>,
 ): Promise<MethodAnswer> {
-  if (tool !== QUESTION) return refusal('NOT_ALLOWED', 'The code of a plugin cannot call tools of the conversation; it uses its context.');
-  if (typeof what !== 'string' || !Array.isArray(args)) return refusal('MALFORMED', 'A question is an object of what and args.');
+  if (tool !== QUESTION) return refusedAnswer('NOT_ALLOWED', 'The code of a plugin cannot call tools of the conversation; it uses its context.');
+  if (typeof what !== 'string' || !Array.isArray(args)) return refusedAnswer('MALFORMED', 'A question is an object of what and args.');
   try {
     const value = await ask({ what, args, number, repeated });
     const size = Buffer.byteLength(JSON.stringify(value));
     if (size <= MAX_VALUE_BYTES) return { ok: value };
-    return refusal('TOO_LARGE', `The answer to ${what} has ${size} bytes as JSON; code in the sandbox is given ${MAX_VALUE_BYTES} at most.`);
+    return refusedAnswer('TOO_LARGE', `The answer to ${what} has ${size} bytes as JSON; code in the sandbox is given ${MAX_VALUE_BYTES} at most.`);
   } catch (error) {
-    return refusal(isFailure(error) ? error.code : 'TOOL_FAILED', redact((error as Partial<Error> | undefined)?.message ?? String(error)));
+    return refusedAnswer(isFailure(error) ? error.code : 'TOOL_FAILED', redact((error as Partial<Error> | undefined)?.message ?? String(error)));
   }
 }

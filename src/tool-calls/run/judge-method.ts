@@ -7,7 +7,7 @@ import type { RegisteredTool, Registry } from '../../plugins/registry/registry.t
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
 import type { ToolCallRow } from '../../store/store.ts';
 import { describeTools, LIST_TOOLS } from '../offer/describe-tools.ts';
-import { refusal } from '../results/method-answer.ts';
+import { refusedAnswer } from '../results/method-answer.ts';
 
 /** What to do about a call of code. `at-once`: it only reads and needs no approval. `durable`: the workflow runs it. */
 export type MethodVerdict = { next: 'answer'; answer: MethodAnswer } | { next: 'deny' | 'at-once' | 'durable'; proposed: ProposedCall; accepted: JsonObject };
@@ -50,5 +50,5 @@ function nextOf({ decision, readOnly }: ProposedCall): 'deny' | 'at-once' | 'dur
 }
 
 function refused(code: string, message: string): MethodVerdict {
-  return { next: 'answer', answer: refusal(code, message) };
+  return { next: 'answer', answer: refusedAnswer(code, message) };
 }

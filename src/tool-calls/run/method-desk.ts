@@ -11,7 +11,7 @@ import type { CallResult, NewEvent, NewMethodCall, Store, ToolCallRow } from '..
 import { deferred } from '../../common/deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from '../offer/offer-tools.ts';
-import { answerOf, refusal } from '../results/method-answer.ts';
+import { answerOf, refusedAnswer } from '../results/method-answer.ts';
 import { shownArguments } from '../results/shown-arguments.ts';
 import { createSettleCall } from '../results/settle-call.ts';
 import type { RunOutcome } from './tool-run.ts';
@@ -181,10 +181,11 @@ export class MethodDesk implements Disposable {
   /** From here on, the time that the call takes does not count as the code's time. */
   private async handOver(one: OpenCall, judged: Judged): Promise<void> {
     const { handle, call } = one;
-    if (!this.parts.runAtOnce) return answer(one, refusal('NOT_ALLOWED', `${judged.proposed.tool} cannot be called by the code of a tool that only reads.`));
+    if (!this.parts.runAtOnce)
+      return answer(one, refusedAnswer('NOT_ALLOWED', `${judged.proposed.tool} cannot be called by the code of a tool that only reads.`));
     if ((await handle.holdMethod(call.execId, call.number)) > MAX_DURABLE) {
       const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval, which is the limit; further ones are refused.`;
-      return answer(one, refusal('TOO_MANY', message));
+      return answer(one, refusedAnswer('TOO_MANY', message));
     }
     if (!(await this.propose(one, judged))) return answer(one, noRoom(this.parts.args));
     this.fresh.push(judged.proposed);
@@ -254,7 +255,7 @@ export class MethodDesk implements Disposable {
 }
 
 function noRoom({ storageLimit = 0 }: ExecuteToolArgs): MethodAnswer {
-  return refusal('STORAGE_EXHAUSTED', failure('STORAGE_EXHAUSTED', { limit: Math.round(storageLimit / 2 ** 20) }).message);
+  return refusedAnswer('STORAGE_EXHAUSTED', failure('STORAGE_EXHAUSTED', { limit: Math.round(storageLimit / 2 ** 20) }).message);
 }
 
 function answer({ handle, call }: OpenCall, given: MethodAnswer): Promise<void> {

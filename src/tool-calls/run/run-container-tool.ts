@@ -8,9 +8,9 @@ import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { contextFor } from './tool-context.ts';
-import { contentOf } from '../results/tool-result.ts';
+import { resultContentOf } from '../results/tool-result.ts';
 import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
-import type { CallSandbox, Ending } from './tool-sandbox.ts';
+import type { CallSandbox, OutsideEnding } from './tool-sandbox.ts';
 
 /** One error for all calls: creating it takes a stack trace, and few tools ever read it. */
 const ENDED = new DOMException('The call of the tool has ended', 'AbortError');
@@ -84,7 +84,7 @@ async function withConclusion(run: ToolRun, sandbox: CallSandbox, outcome: RunOu
   const concludedBy = sandbox.concludedBy();
   const conclusion = concludedBy === undefined ? undefined : await run.store.toolCalls.get(concludedBy);
   if (outcome.outcome !== 'returned' || !conclusion) return outcome;
-  const { content, isError } = await contentOf(run.tool, outcome.result);
+  const { content, isError } = await resultContentOf(run.tool, outcome.result);
   const told: ContentPart = { type: 'text', text: `The code was ended at its call of ${conclusion.tool}, which answered:` };
   return { outcome: 'returned', result: { content: [...content, told, ...(conclusion.content ?? [])], isError } };
 }
@@ -101,7 +101,7 @@ function watchIdle(run: ToolRun, sandbox: CallSandbox, resolve: (outcome: RunOut
   }, tickMs);
 }
 
-function outcomeOf(run: ToolRun, ending: Exclude<Ending, { kind: 'lost' }>, outcome: RunOutcome): RunOutcome {
+function outcomeOf(run: ToolRun, ending: Exclude<OutsideEnding, { kind: 'lost' }>, outcome: RunOutcome): RunOutcome {
   switch (ending.kind) {
     case 'interrupted': {
       const { stdout, stderr } = ending.result ?? {};

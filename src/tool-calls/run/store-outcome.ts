@@ -6,8 +6,8 @@ import type { CallResult, NewEvent, ToolCallRow } from '../../store/store.ts';
 import { cutText } from '../results/cut-text.ts';
 import { toValue } from '../results/method-answer.ts';
 import { onlyNoted } from '../results/only-noted.ts';
-import { tierOf, type RunOutcome, type ToolRun } from './tool-run.ts';
-import { errorContent, shorten, textOf, contentOf } from '../results/tool-result.ts';
+import { tierAfterRun, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { errorContent, shorten, resultTextOf, resultContentOf } from '../results/tool-result.ts';
 
 const MAX_EVENT_BYTES = 4000;
 const SETTLE_TRIES = 8;
@@ -22,12 +22,12 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
   if (goesOn) {
     if (told.length > 0) await run.store.events.append(run.args.conversationId, told).catch((error: unknown) => warn(run, error));
     if (outcome.outcome === 'later') throw outcome.error;
-    return { ...outcome, sandboxTier: await tierOf(run) };
+    return { ...outcome, sandboxTier: await tierAfterRun(run) };
   }
   run.progress.phase('storing');
   const result = await resultOf(run, outcome);
   await noteBehavior(run, result);
-  const tier = tierOf(run);
+  const tier = tierAfterRun(run);
   // Awaited below; a failure must not be raised before the result is stored.
   tier.catch(() => undefined);
   const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
@@ -41,7 +41,7 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
 export async function tellStored(run: Stored, call: ToolCallRow): Promise<ExecuteToolResult> {
   const { state, content = [], isError } = call;
   if (state === 'proposed' || state === 'running') throw failure('DETACHED', { execId: call.callId });
-  return { ...(await verdictOf(run, { state, content, isError })), sandboxTier: await tierOf(run) };
+  return { ...(await verdictOf(run, { state, content, isError })), sandboxTier: await tierAfterRun(run) };
 }
 
 type Stored = Pick<ToolRun, 'args' | 'store' | 'registry'> & { tool: ToolRun['tool'] | undefined };
@@ -49,7 +49,7 @@ type Verdict = ExecuteToolResult extends infer R ? (R extends { sandboxTier: unk
 
 async function verdictOf(run: Stored, { state, content, isError }: CallResult): Promise<Verdict> {
   if (state === 'interrupted') return { outcome: 'interrupted' };
-  if (state === 'unknown') return { outcome: 'unknown', why: cut(textOf(content)) };
+  if (state === 'unknown') return { outcome: 'unknown', why: cut(resultTextOf(content)) };
   const noted = await onlyNoted(run, { state, content, isError });
   return { outcome: 'finished', isError, ...(run.tool?.kind === 'behavior' && { kind: 'behavior' as const }), ...(noted && { onlyNoted: true as const }) };
 }
@@ -57,7 +57,7 @@ async function verdictOf(run: Stored, { state, content, isError }: CallResult): 
 async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'detached' | 'suspended' | 'later' }>): Promise<CallResult> {
   switch (outcome.outcome) {
     case 'returned': {
-      const { content, isError } = await contentOf(run.tool, outcome.result);
+      const { content, isError } = await resultContentOf(run.tool, outcome.result);
       const value = isError || run.claim.call.parentCallId === undefined ? undefined : toValue(outcome.result);
       return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError, ...(value !== undefined && { value }) };
     }
@@ -77,12 +77,12 @@ function closingEvent(run: ToolRun, outcome: RunOutcome, { content, isError }: C
   if (outcome.outcome === 'unknown') return { type: 'tool.unknown', turnId, stepId, data: { callId, tool, why: outcome.why } };
   const { startedAt } = run.claim.call;
   const durationMs = startedAt ? Math.max(0, Date.now() - Date.parse(startedAt)) : 0;
-  return { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: cut(textOf(content)), durationMs } };
+  return { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: cut(resultTextOf(content)), durationMs } };
 }
 
 /** Adds a note for the model about what a `behavior` did for code; the code continues with the value. */
 async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, isError }: CallResult): Promise<void> {
-  const text = textOf(content);
+  const text = resultTextOf(content);
   if (tool.kind !== 'behavior' || claim.call.parentCallId === undefined || isError || text.trim() === '') return;
   await store.transcript.append(args.conversationId, args.turnId, args.stepId, `noted-${args.callId}`, { role: 'note', text: `${args.tool}: ${text}` });
 }

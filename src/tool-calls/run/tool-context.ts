@@ -3,14 +3,14 @@ import type { ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
 import { storeOf } from '../offer/plugin-store.ts';
 import { filesFor } from './tool-files.ts';
-import { createMessages, type Messages } from './tool-messages.ts';
+import { createToolMessages, type Messages } from './tool-messages.ts';
 
 /** The context that the tool gets besides its arguments. */
 export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
   const { conversationId, userId, tenantId, agentId, turnId, callId } = run.args;
   const { log, services, tool } = run;
   const fetch = endingWith(signal, services.fetchFor(tool.permissions.network ?? []));
-  const { send, note, at } = createMessages(run, signal);
+  const { send, note, at } = createToolMessages(run, signal);
   return {
     conversationId,
     userId,

@@ -3,7 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { failure } from '../../contracts/errors.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { ToolContext } from '../../plugins/api/tool-context.ts';
-import { problemOfPart, textOf } from '../results/tool-result.ts';
+import { problemOfPart, resultTextOf } from '../results/tool-result.ts';
 import type { ToolRun } from './tool-run.ts';
 
 const MAX_MESSAGES = 100;
@@ -19,7 +19,7 @@ export interface Messages extends Pick<ToolContext, 'send' | 'note'> {
   at: (number: number) => Pick<ToolContext, 'send' | 'note'>;
 }
 
-export function createMessages(run: ToolRun, signal: AbortSignal): Messages {
+export function createToolMessages(run: ToolRun, signal: AbortSignal): Messages {
   const { args, store, claim } = run;
   const { conversationId, turnId, stepId, callId, tool } = args;
   let earlier: Promise<number[]> | undefined;
@@ -39,7 +39,7 @@ export function createMessages(run: ToolRun, signal: AbortSignal): Messages {
       const data = { callId, tool, index, part: { ...part } };
       await store.events.append(conversationId, [{ type: 'message.sent', turnId, stepId, data, key: `sent/${callId}/${index}` }]);
     }
-    await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${textOf([part])}`);
+    await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${resultTextOf([part])}`);
   };
   const noteAs = async (index: number, text: string, wake: boolean): Promise<void> => {
     refuseUnfit(run, signal, { type: 'text', text }, said++);

@@ -119,7 +119,7 @@ function wordsOf(error: unknown): string {
 }
 
 /** Tier for the workflow: a sandbox that was just used is running. */
-export async function tierOf(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): Promise<SandboxTier> {
+export async function tierAfterRun(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): Promise<SandboxTier> {
   if (run.handle) return 'running';
   const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
   if (!row) return 'none';

@@ -10,7 +10,7 @@ import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
 
 /** What ended a call's use of its sandbox from outside, independent of how the tool handles it. */
-export type Ending =
+export type OutsideEnding =
   | { kind: 'interrupted'; result?: CommandResult }
   /** The container died. */
   | { kind: 'lost'; error: unknown }
@@ -22,7 +22,7 @@ export type Ending =
 export interface CallSandbox extends Omit<ToolSandbox, 'runTool'> {
   runTool(run: NumberedRun): Promise<CommandResult>;
   /** The first event that ended it; after that, nothing more is started. */
-  ending(): Ending | undefined;
+  ending(): OutsideEnding | undefined;
   /** Checks an error that a tool threw for what it says about the sandbox. */
   note(error: unknown): void;
   /** Detaches from running commands; they continue. */
@@ -250,7 +250,7 @@ async function orAttached<End>(
 
 /** The first ending counts. */
 function createFate(callId: string) {
-  let ending: Ending | undefined;
+  let ending: OutsideEnding | undefined;
   const refusal = (): unknown => {
     if (ending?.kind === 'lost' || ending?.kind === 'unreachable') return ending.error;
     return ending?.kind === 'interrupted' ? failure('INTERRUPTED', { callId }) : failure('DETACHED', { execId: callId });
@@ -259,7 +259,7 @@ function createFate(callId: string) {
     ending: () => ending,
     /** The error for further use of the sandbox. */
     refusal,
-    end(how: Ending): unknown {
+    end(how: OutsideEnding): unknown {
       ending ??= how;
       return refusal();
     },
@@ -273,7 +273,7 @@ function createFate(callId: string) {
   };
 }
 
-function endingOf(error: unknown): Ending | undefined {
+function endingOf(error: unknown): OutsideEnding | undefined {
   if (!isFailure(error)) return undefined;
   if (error.code === 'SANDBOX_LOST') return { kind: 'lost', error };
   if (error.code === 'INTERRUPTED') return { kind: 'interrupted' };

@@ -1,7 +1,7 @@
-import { approvalText, callText, resultOf } from '../../../src/cli/output/call-text.ts';
+import { approvalText, callText, shownResultOf } from '../../../src/cli/output/call-text.ts';
 
 const where = 'longshore show conv_1';
-const command = (result: object) => resultOf({ isError: false, text: JSON.stringify(result), durationMs: 900, where });
+const command = (result: object) => shownResultOf({ isError: false, text: JSON.stringify(result), durationMs: 900, where });
 
 test.each([
   ['a command', { command: 'ls -l' }, 'x:y  $ ls -l'],
@@ -34,14 +34,14 @@ test('the end of a command is its exit code or signal, and its time', () => {
 
 test('of a long result that was cut on its way, exit code and time are still told', () => {
   const text = `{"status":"exited","exitCode":7,"stdout":"${'x'.repeat(100)}\n[… 9 bytes left out …]\nend","stderr":"","durationMs":5}`;
-  expect(resultOf({ isError: false, text, durationMs: 2000, where })).toMatchObject({ good: false, headline: 'exit code 7, 2.0 s' });
+  expect(shownResultOf({ isError: false, text, durationMs: 2000, where })).toMatchObject({ good: false, headline: 'exit code 7, 2.0 s' });
 });
 
 test('other results are their lines, with where the rest is', () => {
-  expect(resultOf({ isError: false, text: 'done', durationMs: 100, where })).toEqual({ good: true, headline: 'done (0.1 s)', output: [] });
-  expect(resultOf({ isError: true, text: '', where })).toEqual({ good: false, headline: 'nothing', output: [] });
+  expect(shownResultOf({ isError: false, text: 'done', durationMs: 100, where })).toEqual({ good: true, headline: 'done (0.1 s)', output: [] });
+  expect(shownResultOf({ isError: true, text: '', where })).toEqual({ good: false, headline: 'nothing', output: [] });
   const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`);
-  expect(resultOf({ isError: false, text: lines.join('\n'), where })).toEqual({
+  expect(shownResultOf({ isError: false, text: lines.join('\n'), where })).toEqual({
     good: true,
     headline: '20 lines',
     output: [...lines.slice(0, 8), '… 12 more lines: longshore show conv_1'],

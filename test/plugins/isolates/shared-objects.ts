@@ -2,7 +2,7 @@
 import '../../../src/plugins/isolates/guest/lockdown.ts';
 import { types } from 'node:util';
 import { createCompartments, type Realm } from '../../../src/plugins/isolates/guest/compartments.ts';
-import { createContext, fetchThrough } from '../../../src/plugins/isolates/guest/call-context.ts';
+import { createCallContext, fetchThrough } from '../../../src/plugins/isolates/guest/call-context.ts';
 import { GuestAbortController } from '../../../src/plugins/isolates/guest/web/abort.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 
@@ -140,7 +140,7 @@ function isMutable(value: object): boolean {
 
 async function reach(realm: Realm): Promise<Map<object, string>> {
   const facts = { conversationId: 'c', userId: 'u', tenantId: 't', agentId: 'a', turnId: 't', callId: 'c', env: { A: 'b' }, config: { deep: {} } };
-  const context = createContext(facts, new GuestAbortController().signal, { ask, tell: () => {} });
+  const context = createCallContext(facts, new GuestAbortController().signal, { ask, tell: () => {} });
   return (realm.plugin['explore'] as (context: object) => Promise<Map<object, string>>)(context);
 }
 

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Json, JsonObject } from '../../../src/contracts/json.ts';
 import { createAnyCompiler } from '../../../src/plugins/schemas/compile-schema.ts';
-import type { Dialect } from '../../../src/plugins/schemas/schema-draft.ts';
+import type { SchemaDraft } from '../../../src/plugins/schemas/schema-draft.ts';
 import { createCompiler, type Check } from '../../../src/plugins/schemas/validate-arguments.ts';
 
 interface Group {
@@ -12,7 +12,7 @@ interface Group {
 }
 
 const SUITE = fileURLToPath(new URL('../../fixtures/json-schema-test-suite', import.meta.url));
-const DRAFTS: [directory: string, dialect: Dialect, $schema: string][] = [
+const DRAFTS: [directory: string, dialect: SchemaDraft, $schema: string][] = [
   ['draft7', 'draft-07', 'http://json-schema.org/draft-07/schema#'],
   ['draft2019-09', '2019-09', 'https://json-schema.org/draft/2019-09/schema'],
   ['draft2020-12', '2020-12', 'https://json-schema.org/draft/2020-12/schema'],
@@ -40,7 +40,7 @@ function isExcepted(file: string, group: string): boolean {
   return EXCEPTIONS.some(([, where, ...groups]) => where === file && (groups.length === 0 || groups.includes(group)));
 }
 
-function makeCheck(compile: ReturnType<typeof createCompiler>, schema: JsonObject | boolean, dialect: Dialect, $schema: string): Check | ((value: Json) => string[]) {
+function makeCheck(compile: ReturnType<typeof createCompiler>, schema: JsonObject | boolean, dialect: SchemaDraft, $schema: string): Check | ((value: Json) => string[]) {
   if (typeof schema === 'boolean') return createAnyCompiler()({ schema, dialect, needsExact: false });
   return compile('suite', 'tool', 'parameters', { $schema, ...schema });
 }

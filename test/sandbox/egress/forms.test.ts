@@ -1,5 +1,5 @@
 import { createAddressPolicy } from '../../../src/network/address-policy.ts';
-import { judge } from '../../../src/sandbox/egress/judge.ts';
+import { judgeConnection } from '../../../src/sandbox/egress/judge.ts';
 import { everything, startSmallInternet, type Proxy, type SmallInternet } from './small-internet.ts';
 
 let net: SmallInternet;
@@ -155,7 +155,7 @@ test('a name that leads to private addresses, now or at its second answer, is re
   const answers = [['93.184.216.34'], ['127.0.0.1'], ['93.184.216.34', '10.0.0.1'], ['::1'], ['169.254.169.254'], ['::ffff:10.0.0.1'], []];
   const policy = createAddressPolicy({ resolve: async () => answers[asked++] ?? [] });
   const verdicts: unknown[] = [];
-  for (const _answer of answers) verdicts.push(await judge(['rebind.test'], { host: 'rebind.test', port: 443 }, policy));
+  for (const _answer of answers) verdicts.push(await judgeConnection(['rebind.test'], { host: 'rebind.test', port: 443 }, policy));
   expect(verdicts[0]).toMatchObject({ allowed: true, addresses: ['93.184.216.34'] });
   for (const verdict of verdicts.slice(1)) expect(verdict).toMatchObject({ allowed: false });
   expect(asked).toBe(answers.length);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import type { JsonObject } from '../../../src/contracts/json.ts';
-import { PROTOCOL, type Field, type Fields, type OperationFields } from '../../../src/sandbox/protocol/protocol.ts';
+import { PROTOCOL, type ProtocolField, type Fields, type OperationFields } from '../../../src/sandbox/protocol/protocol.ts';
 import type { EndOf, Operation, RecordOf } from '../../../src/sandbox/protocol/protocol-types.ts';
 import { findProblem } from '../../../src/sandbox/protocol/validate-messages.ts';
 
@@ -25,13 +25,13 @@ test('types are those of the description', () => {
   expect([failed.status, end.info, status, hello.version]).toEqual(['failed', undefined, 'gone', 1]);
 });
 
-function spread(fields: Fields): Record<string, Field> {
+function spread(fields: Fields): Record<string, ProtocolField> {
   return Object.assign(
     {},
     ...Object.entries(fields).map(([name, field]) =>
       'type' in field ? { [name]: field } : Object.assign({}, ...field.map((record) => spread(RECORDS[record]!))),
     ),
-  ) as Record<string, Field>;
+  ) as Record<string, ProtocolField>;
 }
 
 const odd = fc.constantFrom<unknown>(
@@ -60,7 +60,7 @@ const around = (edge: number) => fc.integer({ min: Math.max(0, edge - 1), max: e
 const repeated = (units: string[], edge: number) => fc.tuple(fc.constantFrom(...units), around(edge)).map(([unit, times]) => unit.repeat(times));
 
 /** Values that fit, values at the edge of what fits, and values that do not. */
-function valueOf({ type, min = 0, max = 2 ** 53 - 1, maxLength = 0, maxItems = 0, values = [] }: Field): fc.Arbitrary<unknown> {
+function valueOf({ type, min = 0, max = 2 ** 53 - 1, maxLength = 0, maxItems = 0, values = [] }: ProtocolField): fc.Arbitrary<unknown> {
   const text = fc.oneof(fc.string({ maxLength: 8, unit: 'binary' }), repeated(['a', 'é', '😀', '\uDC80'], Math.min(maxLength, 5000)));
   const fitting: Record<string, fc.Arbitrary<unknown>> = {
     id: fc.oneof(

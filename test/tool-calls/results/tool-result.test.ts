@@ -1,4 +1,4 @@
-import { contentOf, shorten, textOf, toContent } from '../../../src/tool-calls/results/tool-result.ts';
+import { resultContentOf, shorten, resultTextOf, toContent } from '../../../src/tool-calls/results/tool-result.ts';
 import type { ContentPart } from '../../../src/contracts/transcript.ts';
 import { definePlugin, type ToolDefinition } from '../../../src/plugins/api/define-plugin.ts';
 import { createRegistry } from '../../../src/plugins/registry/registry.ts';
@@ -35,8 +35,8 @@ test.each([
 ])('what is no result becomes an error that names the fault (%#)', (result, problem) => {
   const { content, isError } = toContent('a:b', result);
   expect(isError).toBe(true);
-  expect(textOf(content)).toContain(problem);
-  expect(textOf(content)).toContain('a:b');
+  expect(resultTextOf(content)).toContain(problem);
+  expect(resultTextOf(content)).toContain('a:b');
 });
 
 test('long texts are cut to a common size, and the whole is kept where the model can find it', async () => {
@@ -51,7 +51,7 @@ test('long texts are cut to a common size, and the whole is kept where the model
   expect(kept).toEqual([`${'a'.repeat(40_000)}\n${'b'.repeat(40_000)}`]);
   expect(same).toBe(image);
   for (const part of [first!, second!])
-    expect(textOf([part])).toMatch(/^[ab]{8192}\n\[… 23616 bytes left out; the whole is in \/home\/user\/whole.txt …\]\n[ab]{8192}$/);
+    expect(resultTextOf([part])).toMatch(/^[ab]{8192}\n\[… 23616 bytes left out; the whole is in \/home\/user\/whole.txt …\]\n[ab]{8192}$/);
 });
 
 test('short texts are left alone, and nothing is kept', async () => {
@@ -61,7 +61,7 @@ test('short texts are left alone, and nothing is kept', async () => {
 
 test('a whole that could not be kept is said to be lost', async () => {
   const cut = await shorten([text('a'.repeat(40_000))], async () => undefined);
-  expect(textOf(cut)).toContain('the whole was not kept');
+  expect(resultTextOf(cut)).toContain('the whole was not kept');
 });
 
 describe('a tool says what it may return', () => {
@@ -77,20 +77,20 @@ describe('a tool says what it may return', () => {
     ['multimodal_agent', 'x', 'a text; a tool of kind "multimodal_agent" returns content parts'],
     ['multimodal_agent', [text('x')], 'a list; a tool of kind "multimodal_agent" returns content parts'],
   ])('by its kind: %s, %j', async (kind, result, problem) => {
-    expect(await contentOf(toolOf({ kind }), result)).toEqual(wrong(problem));
+    expect(await resultContentOf(toolOf({ kind }), result)).toEqual(wrong(problem));
   });
 
   test('by its schema, whose problems name their paths', async () => {
     const tool = toolOf({ resultSchema: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] } });
-    expect(await contentOf(tool, { degrees: 3 })).toEqual({ isError: false, content: [text('{"degrees":3}')] });
-    expect(await contentOf(tool, { degrees: 'cold' })).toEqual(wrong('what its resultSchema does not allow: /degrees: expected number, got string'));
+    expect(await resultContentOf(tool, { degrees: 3 })).toEqual({ isError: false, content: [text('{"degrees":3}')] });
+    expect(await resultContentOf(tool, { degrees: 'cold' })).toEqual(wrong('what its resultSchema does not allow: /degrees: expected number, got string'));
   });
 
   test('and may always say that it failed', async () => {
-    expect(await contentOf(toolOf({ kind: 'agent' }), { content: [text('no')], isError: true })).toEqual({ isError: true, content: [text('no')] });
+    expect(await resultContentOf(toolOf({ kind: 'agent' }), { content: [text('no')], isError: true })).toEqual({ isError: true, content: [text('no')] });
   });
 
   test('a behavior that says nothing leaves no empty note', async () => {
-    expect(await contentOf(toolOf({ kind: 'behavior' }), ' ')).toEqual({ isError: false, content: [text('Done.')] });
+    expect(await resultContentOf(toolOf({ kind: 'behavior' }), ' ')).toEqual({ isError: false, content: [text('Done.')] });
   });
 });

@@ -1,5 +1,5 @@
-import { readOptions, scriptsAfter } from './read-options.ts';
-import { joined, notKnown, OPAQUE, type Behind, type Search } from './search.ts';
+import { readWrapperOptions, scriptsAfter } from './read-options.ts';
+import { joinedWords, notKnown, OPAQUE, type Behind, type Search } from './search.ts';
 import { UNKNOWN, type ShellWord } from './word-text.ts';
 import type { Wrapper } from './wrappers.ts';
 
@@ -7,7 +7,7 @@ export const ANYTHING: ShellWord = { text: UNKNOWN, splits: true };
 
 /** The command that a wrapper runs follows the wrapper's own options and operands. */
 export function behindWrapper(search: Search, wrapper: Wrapper, words: ShellWord[]): Behind {
-  const options = readOptions(wrapper, words);
+  const options = readWrapperOptions(wrapper, words);
   for (const script of [...options.scripts, ...scriptsAfter(wrapper, words.slice(options.end))]) search.text(wrapper.adds ? `${script} ""` : script);
   const start = startOf(wrapper, words, options.end);
   if (wrapper.assigns) for (const { text } of words.slice(options.end, start)) search.variable(text);
@@ -16,7 +16,7 @@ export function behindWrapper(search: Search, wrapper: Wrapper, words: ShellWord
   if (words.length <= start) return OPAQUE;
   const inner = words.slice(start);
   if (wrapper.joins) {
-    search.text(joined(inner));
+    search.text(joinedWords(inner));
     // `parallel ::: 'rm x'`
     everyTail(search, inner);
   }

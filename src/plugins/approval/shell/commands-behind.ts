@@ -2,7 +2,7 @@ import type { Redirection } from 'unbash';
 import { behindExport, behindGit, behindOptions, behindPackageManager, behindScheduler } from './behind-options.ts';
 import { behindFile, behindShell } from './behind-shell.ts';
 import { ANYTHING, behindWrapper, everyTail } from './behind-wrapper.ts';
-import { joined, notKnown, OPAQUE, type Behind, type Search } from './search.ts';
+import { joinedWords, notKnown, OPAQUE, type Behind, type Search } from './search.ts';
 import { UNKNOWN, type ShellWord } from './word-text.ts';
 import { LOOSE_WRAPPERS, SHELLS, WRAPPERS } from './wrappers.ts';
 
@@ -11,7 +11,7 @@ type FindCommands = (search: Search, words: ShellWord[], redirects: readonly Red
 const FINDERS: ReadonlyMap<string, FindCommands> = new Map<string, FindCommands>([
   ...[...SHELLS].map((name) => [name, behindShell] as const),
   ...[...LOOSE_WRAPPERS].map((name) => [name, everyTail] as const),
-  ['eval', (search, words) => search.text(joined(words))],
+  ['eval', (search, words) => search.text(joinedWords(words))],
   ['trap', behindTrap],
   ['alias', behindAlias],
   ['.', behindFile],

@@ -18,7 +18,7 @@ interface Option {
 }
 
 /** Reads the options that stand before a wrapper's command. */
-export function readOptions(wrapper: Wrapper, words: ShellWord[]): Options {
+export function readWrapperOptions(wrapper: Wrapper, words: ShellWord[]): Options {
   const options: Options = { end: 0, scripts: [], isUnsure: false };
   for (; options.end < words.length; options.end += 1) {
     const text = words[options.end]?.text ?? '';

@@ -33,7 +33,7 @@ export interface Behind {
 
 export const OPAQUE: Behind = { isTransparent: false };
 
-export function joined(words: ShellWord[]): string {
+export function joinedWords(words: ShellWord[]): string {
   return words.map(({ text }) => text).join(' ');
 }
 

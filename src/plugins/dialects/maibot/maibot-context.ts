@@ -19,7 +19,7 @@ export interface MaiBotContext extends Pick<ToolContext, 'env' | 'store' | 'file
 }
 
 /** State of the plugin to which a context belongs. */
-export interface PluginState {
+export interface MaiBotState {
   /** What it was loaded with. */
   host: PluginHost | undefined;
   config: JsonObject;
@@ -54,7 +54,7 @@ const ABSENT_SENDS: Record<string, string> = {
   hybrid: 'ctx.send.text and ctx.send.image',
 };
 
-export function createContext(state: PluginState): MaiBotContext {
+export function createMaiBotContext(state: MaiBotState): MaiBotContext {
   const call = (what: string): ToolContext => {
     const context = state.current();
     if (!context) throw new Error(`ctx.${what} works only while a tool runs`);
@@ -108,7 +108,7 @@ function tellAbsent<Part extends object>(part: Part, of: string, absent: Record<
   return part;
 }
 
-function createLogger(state: PluginState): MaiBotContext['logger'] {
+function createLogger(state: MaiBotState): MaiBotContext['logger'] {
   const logger = () => state.current()?.logger ?? state.host?.logger;
   const info: Write = (message, values) => logger()?.info(message, values);
   const warn: Write = (message, values) => logger()?.warn(message, values);

@@ -111,7 +111,7 @@ function acceptDefault(schema: JsonObject): JsonObject {
 }
 
 /** The arguments, with defaults for those that were left out. */
-export function withDefaults(schema: JsonObject, input: JsonObject): JsonObject {
+export function withArgumentDefaults(schema: JsonObject, input: JsonObject): JsonObject {
   const properties = (schema['properties'] ?? {}) as Record<string, JsonObject>;
   const presets = Object.entries(properties).flatMap(([name, { default: preset }]) => (preset === undefined ? [] : [[name, preset] as const]));
   return { ...Object.fromEntries(presets), ...input };

@@ -6,7 +6,7 @@ import type { ToolResult } from '../../api/define-plugin.ts';
 const ENVELOPE = new Set(['success', 'content', 'message', 'error']);
 
 /** A handler's result in the canonical form: `[ok, text]`, an object with `success` or content items, or any JSON. */
-export function resultOf(value: unknown): ToolResult {
+export function handlerResultOf(value: unknown): ToolResult {
   if (Array.isArray(value) && value.length === 2 && typeof value[0] === 'boolean' && typeof value[1] === 'string') {
     return { content: [textPart(value[1])], isError: !value[0] };
   }

@@ -3,11 +3,11 @@ import type { Tool } from '../../api/define-plugin.ts';
 import { identityFieldsOf, identityOf } from '../../api/identity-fields.ts';
 import type { PluginConversation, PluginDetails } from '../../api/plugin-details.ts';
 import type { ToolContext } from '../../api/tool-context.ts';
-import { createContext, type PluginState } from './maibot-context.ts';
+import { createMaiBotContext, type MaiBotState } from './maibot-context.ts';
 import { declarationsOf, type Declaration, type ToolOptions } from './declarations.ts';
 import type { MaiBotPlugin } from './sdk.ts';
-import { describeParameters, schemaOf, withDefaults } from './parameters.ts';
-import { resultOf } from './results.ts';
+import { describeParameters, schemaOf, withArgumentDefaults } from './parameters.ts';
+import { handlerResultOf } from './results.ts';
 
 const HOOKS = ['onLoad', 'onUnload', 'onConfigUpdate'] as const;
 /** Arguments that the host sets in each call. They replace values of the model with these names. */
@@ -16,7 +16,7 @@ const SAID_BY_HOST = ['stream_id', 'chat_id', 'group_id', 'user_id', 'platform']
 /** A canonical plugin that is given a function which returns its current call. */
 interface AttachedPlugin extends Partial<PluginDetails> {
   tools: Partial<Tool>[];
-  attach(current: PluginState['current']): void;
+  attach(current: MaiBotState['current']): void;
 }
 
 /**
@@ -26,8 +26,8 @@ interface AttachedPlugin extends Partial<PluginDetails> {
 export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
   const missing = HOOKS.filter((hook) => typeof plugin[hook] !== 'function');
   if (missing.length > 0) throw new Error(`it has no ${missing.join(', no ')}; a MaiBot plugin has ${HOOKS.join(', ')}, even where they do nothing`);
-  const state: PluginState = { host: undefined, config: {}, current: () => undefined };
-  plugin.ctx = createContext(state);
+  const state: MaiBotState = { host: undefined, config: {}, current: () => undefined };
+  plugin.ctx = createMaiBotContext(state);
   const declarations = declarationsOf(plugin);
   declarations.forEach(checkScopes);
   const scoped = declarations.some(({ options }) => options.chatScope !== undefined || options.allowedSession !== undefined);
@@ -99,7 +99,7 @@ function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): P
     metadata: metadataOf(options),
     async execute(input, context) {
       const handler = plugin[method as keyof MaiBotPlugin] as unknown as (given: JsonObject) => unknown;
-      return resultOf(await handler.call(plugin, await argumentsOf(parameters, input, context)));
+      return handlerResultOf(await handler.call(plugin, await argumentsOf(parameters, input, context)));
     },
   };
 }
@@ -124,7 +124,7 @@ function parametersOf(name: string, { parameters }: ToolOptions): JsonObject {
 
 /** A tool may have its own parameter named `message`. Ids of the host always replace parameters of the same name. */
 async function argumentsOf(schema: JsonObject, input: JsonObject, context: ToolContext): Promise<JsonObject> {
-  const own = withDefaults(schema, input);
+  const own = withArgumentDefaults(schema, input);
   const declaresMessage = Object.hasOwn((schema['properties'] ?? {}) as JsonObject, 'message');
   const message = declaresMessage ? {} : { message: { ...(await context.message()) } };
   return { ...own, ...message, ...identityOf([...identityFieldsOf(schema), ...SAID_BY_HOST], context) };

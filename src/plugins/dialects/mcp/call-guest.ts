@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer } from '../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
 import { limitOf } from './call-limits.ts';
-import { resultOf } from './server-result.ts';
+import { serverResultOf } from './server-result.ts';
 import type { RunServerTool } from './server-tools.ts';
 
 interface Parts {
@@ -28,7 +28,7 @@ export function createGuestCaller({ name, server, program }: Parts): RunServerTo
         onRestart: (why) => context.note(restartNote(name, why)),
       },
     );
-    if (answer.outcome === 'answered') return resultOf(CallToolResultSchema.parse(answer.result));
+    if (answer.outcome === 'answered') return serverResultOf(CallToolResultSchema.parse(answer.result));
     const problem = problemOf(answer, name, timeoutMs);
     if (answer.outcome === 'absent' || answer.outcome === 'gone') context.logger.warn(problem.message);
     throw problem;

@@ -7,7 +7,7 @@ import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
 import { limitOf } from './call-limits.ts';
 import { messageOf } from './http-words.ts';
 import type { Session } from './open-session.ts';
-import { resultOf } from './server-result.ts';
+import { serverResultOf } from './server-result.ts';
 import type { RunServerTool } from './server-tools.ts';
 
 export interface CallerParts {
@@ -38,7 +38,7 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
   async function call(tool: string, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
     const current = await soon(context.signal);
     try {
-      return resultOf(
+      return serverResultOf(
         await current.call(tool, input, { signal: context.signal, timeoutMs: limitOf(limits, tool), onProgress: (line) => context.heartbeat(line) }),
       );
     } catch (error) {

@@ -7,7 +7,7 @@ import type { ToolResult } from '../../api/define-plugin.ts';
  * A server's answer as the result of a tool. Where structured content comes only with text, it is the whole result, because the text repeats it. Code that
  * calls the tool then receives a value.
  */
-export function resultOf({ content, structuredContent, isError = false }: CallToolResult): ToolResult {
+export function serverResultOf({ content, structuredContent, isError = false }: CallToolResult): ToolResult {
   const onlyText = content.every(({ type }) => type === 'text');
   // A value with a list `content` of its own would be mistaken for parts.
   const isValue = structuredContent && onlyText && !isError && !Array.isArray(structuredContent['content']);

@@ -17,7 +17,7 @@ export interface Entry extends ToolEntry {
 }
 
 /** The tools of some entries; `tools` and `alerts` are read again after `load`. */
-export type Part = Pick<Plugin, 'tools' | 'alerts' | 'load' | 'isAsleep'>;
+export type LoadedEntries = Pick<Plugin, 'tools' | 'alerts' | 'load' | 'isAsleep'>;
 
 export interface EntriesOptions extends Pick<LocatedPlugin, 'name' | 'root' | 'isolate'> {
   /** The plugin's id. */
@@ -36,7 +36,7 @@ const RESOLVE_TIMEOUT_MS = 10_000;
  * code outside of functions would run with permissions of other entries.
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
-export async function loadEntries(options: EntriesOptions, entries: Entry[]): Promise<Part[]> {
+export async function loadEntries(options: EntriesOptions, entries: Entry[]): Promise<LoadedEntries[]> {
   const open = entries.filter(({ sandbox }) => sandbox === 'host');
   const groups = new Map<string, Entry[]>();
   for (const entry of entries.filter(({ sandbox }) => sandbox === 'compartment')) {
@@ -52,12 +52,12 @@ function keyOf({ time = false, random = false, network = [], env = [], fs = [] }
   return JSON.stringify([time, random, ...[network, env, fs].map((list) => [...new Set(list)].toSorted())]);
 }
 
-async function isolateEntries({ name, root, isolate, id, settle }: EntriesOptions, entries: Entry[]): Promise<Part> {
+async function isolateEntries({ name, root, isolate, id, settle }: EntriesOptions, entries: Entry[]): Promise<LoadedEntries> {
   if (!isolate) throw invalid(name, 'this process cannot isolate plugins', 'Load it in a worker');
   const { permissions = {}, entry = '' } = entries[0] ?? {};
   const wrapper = wrapperOf(await realpath(root), entries, permissions);
   try {
-    const part: Part = await isolate({ entry: join(root, entry), wrapper, permissions, defaults: { id }, settle });
+    const part: LoadedEntries = await isolate({ entry: join(root, entry), wrapper, permissions, defaults: { id }, settle });
     const { load } = part;
     return load ? Object.assign(part, { load: (host: PluginHost) => load({ ...host, env: pick(host.env, permissions.env) }) }) : part;
   } catch (error) {
@@ -76,7 +76,7 @@ function wrapperOf(root: string, entries: Entry[], { env = [] }: Permissions): s
   return `import { ${adapter} } from ${JSON.stringify(own(module))};\n${imports.join('\n')}\nexport default ${adapter}([${modules.join(', ')}]);\n`;
 }
 
-async function importEntries({ name, root, settle, resolveTimeoutMs = RESOLVE_TIMEOUT_MS }: EntriesOptions, entries: Entry[]): Promise<Part> {
+async function importEntries({ name, root, settle, resolveTimeoutMs = RESOLVE_TIMEOUT_MS }: EntriesOptions, entries: Entry[]): Promise<LoadedEntries> {
   const modules = await Promise.all(
     entries.map(async ({ entry, index, permissions }) => ({ entry: index, path: entry, permissions, exports: await importModule(name, join(root, entry)) })),
   );
@@ -89,7 +89,7 @@ async function importEntries({ name, root, settle, resolveTimeoutMs = RESOLVE_TI
     throw told(name, error);
   }
   const { load } = adapted;
-  const part: Part = { tools: toolsOf(adapted), alerts: alertsOf(adapted.alerts) };
+  const part: LoadedEntries = { tools: toolsOf(adapted), alerts: alertsOf(adapted.alerts) };
   if (!load) return part;
   return Object.assign(part, {
     async load(host: PluginHost) {

@@ -7,7 +7,7 @@ import { alertsOf, type PluginAlert, type Variable } from '../../api/plugin-deta
 import { createCompiler } from '../../schemas/validate-arguments.ts';
 import type { LocatedPlugin } from '../shared/plugin-dialect.ts';
 import { configSchemaOf } from './config-schema.ts';
-import { loadEntries, type Entry, type Part } from './load-entries.ts';
+import { loadEntries, type Entry, type LoadedEntries } from './load-entries.ts';
 import { readManifest, type Manifest, type ToolEntry } from './manifest.ts';
 
 interface PandoraOptions extends LocatedPlugin {
@@ -52,7 +52,7 @@ interface Whole {
   options: PandoraOptions;
   manifest: Manifest;
   entries: Entry[];
-  parts: Part[];
+  parts: LoadedEntries[];
   overrides: Map<string, boolean>;
 }
 
@@ -111,7 +111,7 @@ function setOverrides(overrides: Map<string, boolean>, values: [string, boolean]
 }
 
 /** A misspelled name would leave a tool without the approval that an operator wants for it. */
-function strayOverrides(overrides: ReadonlyMap<string, boolean>, parts: Part[]): { level: string; text: string }[] {
+function strayOverrides(overrides: ReadonlyMap<string, boolean>, parts: LoadedEntries[]): { level: string; text: string }[] {
   const ids = parts.flatMap(({ tools }) => tools).map(({ id }) => id);
   const stray = [...overrides.keys()].filter((id) => !ids.includes(id));
   return stray.map((id) => ({ level: 'warning', text: `requireApproval of its configuration names "${id}", which is none of its tools.` }));

@@ -36,7 +36,7 @@ export interface Judged {
 }
 
 /** Judges a measured fence. A user that plugins may share is listed in `has`, and `OWN_USER` is still listed in `missing`. */
-export function judge({ open }: Measured, user: string | undefined, groups: boolean): Judged {
+export function judgeFence({ open }: Measured, user: string | undefined, groups: boolean): Judged {
   const held = PARTS.filter((part) => part.held.every((name) => open.get(name) === ''));
   const has = [...held.map(({ name }) => name), ...(user === undefined ? [] : [user]), ...(groups ? ['control groups'] : []), MODEL];
   const lost = PARTS.filter((part) => !held.includes(part));

@@ -2,10 +2,10 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readEnvironment } from '../../../platform/config.ts';
-import { judge, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
+import { judgeFence, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
 import { findControlGroups } from './control-groups.ts';
 import { launchings, type Launching } from './launcher.ts';
-import { measure, measureStarted, probeWords, type Obstacle } from './measure-fence.ts';
+import { measureFence, measureStarted, probeWords, type Obstacle } from './measure-fence.ts';
 import { siblings, type Sibling } from './sibling.ts';
 import { BOUNDS, MEMORY_BYTES, PROCESSES } from './fence-limits.ts';
 import { OWN_USER } from './own-user.ts';
@@ -68,8 +68,8 @@ async function probeLauncher(perl: string, isRoot: boolean): Promise<Fence | Obs
   const obstacles = new Set<string>();
   const groups = isRoot ? await findControlGroups({ memoryBytes: MEMORY_BYTES, processes: PROCESSES }) : undefined;
   for (const launching of await launchings({ perl, groups, isRoot })) {
-    const measured = await measure([...launching.words([]), ...probeWords(engineSocket())], async (pid) => launching.groups?.remove(pid));
-    const judged = 'obstacle' in measured ? measured : judge(measured, launching.user, launching.groups !== undefined);
+    const measured = await measureFence([...launching.words([]), ...probeWords(engineSocket())], async (pid) => launching.groups?.remove(pid));
+    const judged = 'obstacle' in measured ? measured : judgeFence(measured, launching.user, launching.groups !== undefined);
     if ('level' in judged && judged.level !== 'C') return launchedFence(launching, judged);
     obstacles.add('level' in judged ? `missing: ${judged.missing.join(', ')}` : judged.obstacle);
   }
@@ -98,7 +98,7 @@ export async function probeSiblings(perl: string, { script, engine = readEnviron
   const obstacles = new Set<string>();
   for (const sibling of await siblings(perl, containers)) {
     const measured = await measureStarted(sibling.start(probeWords(engineSocket()), script));
-    const judged = 'obstacle' in measured ? measured : judge(measured, sibling.user, true);
+    const judged = 'obstacle' in measured ? measured : judgeFence(measured, sibling.user, true);
     if ('level' in judged && judged.level !== 'C') return siblingFence(sibling, judged);
     obstacles.add('level' in judged ? `missing: ${judged.missing.join(', ')}` : judged.obstacle);
   }

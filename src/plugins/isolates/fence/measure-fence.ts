@@ -32,7 +32,7 @@ export function probeWords(engine: string | undefined): string[] {
 }
 
 /** Runs a launcher with these words. Calls `clean` with its process id after it has ended. */
-export async function measure([program = '', ...args]: string[], clean: (pid: number) => Promise<void>): Promise<Measured | Obstacle> {
+export async function measureFence([program = '', ...args]: string[], clean: (pid: number) => Promise<void>): Promise<Measured | Obstacle> {
   let pid: number | undefined;
   const found = await new Promise<Measured | Obstacle>((resolve) => {
     const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', env: {}, cwd: '/' } as const;

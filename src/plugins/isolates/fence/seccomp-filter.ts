@@ -1,4 +1,4 @@
-import { ALLOWED, CONDITIONAL, type Condition } from './system-calls.ts';
+import { PLUGIN_CALLS, CONDITIONAL, type Condition } from './system-calls.ts';
 
 export const PROCESSORS = ['x64', 'arm64'] as const;
 export type Processor = (typeof PROCESSORS)[number];
@@ -24,7 +24,7 @@ export function seccompFilter(processor: Processor): string {
     [LOAD, 0, 0, NUMBER],
     [IS_AT_LEAST, 0, 1, FIRST_OF_X32],
     [RETURN, 0, 0, UNKNOWN],
-    ...Object.values(ALLOWED).flatMap((numbers) => when(numbers[at], [[RETURN, 0, 0, ALLOW]])),
+    ...Object.values(PLUGIN_CALLS).flatMap((numbers) => when(numbers[at], [[RETURN, 0, 0, ALLOW]])),
     ...Object.values(CONDITIONAL).flatMap((condition) => when(condition.numbers[at], check(condition))),
     [RETURN, 0, 0, UNKNOWN],
   ];

@@ -5,7 +5,7 @@ type Numbers = [x64: number | undefined, arm64: number | undefined];
  * What Node 20 to 24 need once they run, threads included. Every other call fails as if the kernel did not know it, which makes the C library use an
  * older call (clone3: clone). So there are no namespaces, sockets, io_uring, userfaultfd, keys, shared memory, tracing, mounts or `kill`.
  */
-export const ALLOWED: Record<string, Numbers> = {
+export const PLUGIN_CALLS: Record<string, Numbers> = {
   access: [21, undefined],
   arch_prctl: [158, undefined],
   brk: [12, 214],

@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { CallFacts } from '../guest-protocol.ts';
-import { textOf } from './log-text-of.ts';
+import { logTextOf } from './log-text-of.ts';
 import type { GuestAbortSignal } from './web/abort.ts';
 import { fromBase64, toBase64 } from './web/base64.ts';
 import { GuestRequest, requestContent } from './web/request.ts';
 import { bytesOf } from './web/text-codecs.ts';
-import { responseOf, type Answer } from './web/response.ts';
+import { responseOf, type SentResponse } from './web/response.ts';
 
 /** The connection of one call to the worker. */
 export interface Line {
@@ -14,9 +14,9 @@ export interface Line {
 }
 
 /** The context of a tool. Each method asks the worker, which judges the request by the plugin's permissions. */
-export function createContext(facts: CallFacts, signal: GuestAbortSignal | AbortSignal, { ask, tell }: Line, read?: ReadRequest): object {
+export function createCallContext(facts: CallFacts, signal: GuestAbortSignal | AbortSignal, { ask, tell }: Line, read?: ReadRequest): object {
   const log = (what: 'info' | 'warn') => (message: unknown, values?: unknown) =>
-    tell(what, values === undefined ? textOf(message) : `${textOf(message)} ${textOf(values)}`);
+    tell(what, values === undefined ? logTextOf(message) : `${logTextOf(message)} ${logTextOf(values)}`);
   const [info, warn] = [log('info'), log('warn')];
   const { conversationId, userId, tenantId, agentId, turnId, callId, env, config } = facts;
   // Not frozen: it belongs to this one call, and to freeze it took longer than all the rest. The facts are not spread into it either: keys that follow a spread
@@ -33,7 +33,7 @@ export function createContext(facts: CallFacts, signal: GuestAbortSignal | Abort
     signal,
     // `log` and `error` are names in the loggers of other systems.
     logger: { info, warn, log: info, debug: info, error: warn },
-    heartbeat: (progress: unknown) => tell('heartbeat', textOf(progress)),
+    heartbeat: (progress: unknown) => tell('heartbeat', logTextOf(progress)),
     fetch: (url: unknown, init?: unknown) => fetchThrough(ask, url, init, read),
     send: async (part: unknown) => void (await ask('send', [part])),
     message: async () => (await ask('message', [])) ?? undefined,
@@ -89,7 +89,7 @@ export async function fetchThrough(ask: Line['ask'], url: unknown, init: unknown
   const { aborted = false, reason } = (signal ?? {}) as Partial<GuestAbortSignal>;
   if (aborted) throw reason;
   const sent = { method, redirect, headers: [...request.headers], body: body && toBase64(body) };
-  const answer = ask('fetch', [request.url, sent]).then((given) => responseOf(given as unknown as Answer));
+  const answer = ask('fetch', [request.url, sent]).then((given) => responseOf(given as unknown as SentResponse));
   if (signal === undefined || signal === null) return answer;
   const cut = new Promise((_resolve, reject) => {
     (signal as GuestAbortSignal).addEventListener('abort', () => reject((signal as GuestAbortSignal).reason), { once: true });

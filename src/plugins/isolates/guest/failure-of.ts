@@ -1,5 +1,5 @@
 import type { FromGuest } from '../guest-protocol.ts';
-import { textOf } from './log-text-of.ts';
+import { logTextOf } from './log-text-of.ts';
 
 /** The message about a call that threw; accepts any thrown value. */
 export function failureOf(id: number, error: unknown): Extract<FromGuest, { type: 'failed' }> {
@@ -15,5 +15,5 @@ function messageOf(error: unknown): string {
   } catch {
     // The thrown value cannot be read.
   }
-  return textOf(error);
+  return logTextOf(error);
 }

@@ -1,5 +1,5 @@
 import type { Grants } from '../guest-protocol.ts';
-import { textOf } from './log-text-of.ts';
+import { logTextOf } from './log-text-of.ts';
 import { GuestAbortController, GuestAbortSignal } from './web/abort.ts';
 import { base64OfText, textOfBase64 } from './web/base64.ts';
 import { GuestBlob, GuestFile } from './web/blob.ts';
@@ -97,7 +97,7 @@ function guarded(task: unknown, args: unknown[], outside: Outside): () => void {
     try {
       (task as (...given: unknown[]) => unknown)(...args);
     } catch (error) {
-      outside.log('warn', `an error in a timer or microtask: ${textOf(error)}`);
+      outside.log('warn', `an error in a timer or microtask: ${logTextOf(error)}`);
     }
   };
 }
@@ -106,7 +106,7 @@ function createConsole({ log }: Outside): Record<string, unknown> {
   const write =
     (what: 'info' | 'warn') =>
     (...values: unknown[]) =>
-      log(what, values.map(textOf).join(' ').slice(0, MAX_LOG_LENGTH));
+      log(what, values.map(logTextOf).join(' ').slice(0, MAX_LOG_LENGTH));
   const [info, warn] = [write('info'), write('warn')];
   return { log: info, info, debug: info, trace: info, warn, error: warn };
 }

@@ -6,12 +6,12 @@ import { excessOf } from '../../../contracts/foreign-json.ts';
 import { createLineReader } from '../../../common/line-reader.ts';
 import { MAX_LINE_BYTES, MAX_TOLD, type CallTarget, type Description, type FromGuest, type ToGuest } from '../guest-protocol.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
-import { createContext, fetchThrough, type Line } from './call-context.ts';
+import { createCallContext, fetchThrough, type Line } from './call-context.ts';
 import { failureOf } from './failure-of.ts';
 import type { Outside } from './globals.ts';
 import { readPipe, writePipe } from './pipes.ts';
-import { textOf } from './log-text-of.ts';
-import { abortSignal, GuestAbortController } from './web/abort.ts';
+import { logTextOf } from './log-text-of.ts';
+import { abortGuestSignal, GuestAbortController } from './web/abort.ts';
 
 /** The program of a plugin's process. The fence isolates it from the machine; the program keeps conversations apart. */
 
@@ -124,7 +124,7 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
       if (!isSaid) notSaid = id;
       sayBegun();
       const [self, run] = functionOf(realm.plugin, target);
-      const context = facts ? createContext(facts, controller.signal, lineOf(id)) : undefined;
+      const context = facts ? createCallContext(facts, controller.signal, lineOf(id)) : undefined;
       const given = context ? [...args, context] : args;
       const work = () => run.apply(self, given);
       const asks = grants.network || grants.files || typeof realm.plugin['attach'] === 'function';
@@ -162,7 +162,7 @@ function attach({ plugin }: Realm): void {
 async function runHook(realm: Realm, target: { hook: string }, args: Json[]): Promise<Json> {
   const [self, run] = functionOf(realm.plugin, target);
   const line = lineOf(0);
-  const logger = { info: (text: unknown) => line.tell('info', textOf(text)), warn: (text: unknown) => line.tell('warn', textOf(text)) };
+  const logger = { info: (text: unknown) => line.tell('info', logTextOf(text)), warn: (text: unknown) => line.tell('warn', logTextOf(text)) };
   return ((await run.apply(self, target.hook === 'load' ? [{ ...(args[0] as JsonObject), logger }] : args)) ?? null) as Json;
 }
 
@@ -219,7 +219,7 @@ function handle(message: ToGuest): void {
       return;
     case 'cancel': {
       const controller = controllers.get(message.id);
-      if (controller) abortSignal(controller.signal);
+      if (controller) abortGuestSignal(controller.signal);
       return;
     }
     case 'ping':
@@ -234,7 +234,7 @@ function handle(message: ToGuest): void {
   }
 }
 
-const log = (error: unknown) => lineOf(0).tell('warn', `an unhandled error: ${textOf(error)}`);
+const log = (error: unknown) => lineOf(0).tell('warn', `an unhandled error: ${logTextOf(error)}`);
 process.on('unhandledRejection', log);
 process.on('uncaughtException', log);
 const toLines = createLineReader({ maxBytes: 4 * MAX_LINE_BYTES, onLine: (line) => handle(JSON.parse(line) as ToGuest), onTooLong: () => process.exit(1) });

@@ -1,5 +1,5 @@
 /** A value as a line of a log. Never throws, whatever code of the plugin the value runs. */
-export function textOf(value: unknown): string {
+export function logTextOf(value: unknown): string {
   try {
     if (typeof value === 'string') return value;
     if (value instanceof Error) return `${value.name}: ${value.message}`;

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { pluginOfExports } from '../../api/plugin-of-exports.ts';
 import type { FromGuest, SandboxedCall } from '../guest-protocol.ts';
-import { createContext, type Line, type SentRequest } from './call-context.ts';
+import { createCallContext, type Line, type SentRequest } from './call-context.ts';
 import { failureOf } from './failure-of.ts';
-import { textOf } from './log-text-of.ts';
+import { logTextOf } from './log-text-of.ts';
 
 /**
  * Runs one call of a tool in the conversation's sandbox, where it shares nothing with other calls and has all of Node. It is bundled with the plugin, and
@@ -17,7 +17,7 @@ export async function runTool(
 ): Promise<Extract<FromGuest, { type: 'done' | 'failed' }>> {
   try {
     const plugin = pluginOfExports(exports);
-    const context = createContext(facts, signal, line, readNativeRequest);
+    const context = createCallContext(facts, signal, line, readNativeRequest);
     if (files) Object.assign(globalThis, { readFile: (path: unknown) => line.ask('readFile', [path]) });
     if (typeof plugin['attach'] === 'function') plugin['attach'](() => context);
     if (host && typeof plugin['load'] === 'function') await plugin['load']({ ...(host[0] as JsonObject), logger: loggerOf(line) });
@@ -30,7 +30,7 @@ export async function runTool(
 }
 
 function loggerOf({ tell }: Line): object {
-  return { info: (text: unknown) => tell('info', textOf(text)), warn: (text: unknown) => tell('warn', textOf(text)) };
+  return { info: (text: unknown) => tell('info', logTextOf(text)), warn: (text: unknown) => tell('warn', logTextOf(text)) };
 }
 
 /** The code has all classes of the platform, whose bodies are of many kinds. */

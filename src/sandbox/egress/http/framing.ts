@@ -1,4 +1,4 @@
-import { BadMessage, valuesOf, type Field, type RequestHead, type ResponseHead } from './message-head.ts';
+import { BadMessage, valuesOf, type HeaderField, type RequestHead, type ResponseHead } from './message-head.ts';
 
 /** How the end of a body is determined. */
 export type Framing = { kind: 'none' } | { kind: 'length'; length: number } | { kind: 'chunked' } | { kind: 'untilEnd' };
@@ -18,7 +18,7 @@ export function framingOfResponse({ fields, status }: ResponseHead, method: stri
 }
 
 /** Accepts only one length or one "chunked": readers would interpret anything else differently. */
-function framingOf(fields: Field[], what: string): Framing | undefined {
+function framingOf(fields: HeaderField[], what: string): Framing | undefined {
   const lengths = valuesOf(fields, 'content-length');
   const codings = valuesOf(fields, 'transfer-encoding');
   if (lengths.length > 0 && codings.length > 0) throw new BadMessage(`${what} has both content-length and transfer-encoding`);

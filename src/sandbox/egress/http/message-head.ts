@@ -1,26 +1,26 @@
-import type { Refusal } from './refuse.ts';
+import type { EgressRefusal } from './refuse.ts';
 import type { ByteReader } from './byte-reader.ts';
 
 /** A header as written: name and value. */
-export type Field = [name: string, value: string];
+export type HeaderField = [name: string, value: string];
 
 export interface RequestHead {
   method: string;
   target: string;
   /** Minor version of HTTP/1. */
   minor: 0 | 1;
-  fields: Field[];
+  fields: HeaderField[];
 }
 export interface ResponseHead {
   status: number;
   reason: string;
-  fields: Field[];
+  fields: HeaderField[];
 }
 
 /** The error for a message that is ambiguous or not valid. */
 export class BadMessage extends Error {
-  readonly status: Refusal['status'];
-  constructor(problem: string, status: Refusal['status'] = 400) {
+  readonly status: EgressRefusal['status'];
+  constructor(problem: string, status: EgressRefusal['status'] = 400) {
     super(problem);
     this.status = status;
   }
@@ -52,12 +52,12 @@ export async function readResponseHead(reader: ByteReader): Promise<ResponseHead
   return { status: Number(status), reason, fields: rest.map(parseField) };
 }
 
-export function valuesOf(fields: Field[], name: string): string[] {
+export function valuesOf(fields: HeaderField[], name: string): string[] {
   return fields.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value);
 }
 
 /** The words of list headers, in lower case. */
-export function wordsOf(fields: Field[], name: string): string[] {
+export function wordsOf(fields: HeaderField[], name: string): string[] {
   return valuesOf(fields, name)
     .flatMap((value) => value.toLowerCase().split(','))
     .map((word) => word.trim())
@@ -100,7 +100,7 @@ function faultOfLines(head: Buffer, seen: number): string | undefined {
   return undefined;
 }
 
-function parseField(line: string): Field {
+function parseField(line: string): HeaderField {
   const [, name, value] = FIELD.exec(line) ?? [];
   if (name !== undefined && value !== undefined) return [name, withoutSpaceAround(value)];
   if (/^[\t ]/.test(line)) throw new BadMessage('a header is continued on a second line');

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-export interface Refusal {
+export interface EgressRefusal {
   status: 400 | 403 | 405 | 408 | 417 | 421 | 431 | 502;
   /** Completes "Longshore egress: ". */
   why: string;
@@ -10,7 +10,7 @@ export interface Refusal {
 const GRACE_MS = 5000;
 
 /** Answers with the reason and closes the connection. The reason is in the status line too, since many clients show only that. */
-export function refuseConnection(socket: Duplex, { status, why }: Refusal): void {
+export function refuseConnection(socket: Duplex, { status, why }: EgressRefusal): void {
   const text = `Longshore egress: ${why}\n`;
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]} (${why.slice(0, 200).replaceAll(/[^\x20-\x7e]/g, '?')})`,

@@ -1,4 +1,4 @@
-import { wordsOf, type Field } from './message-head.ts';
+import { wordsOf, type HeaderField } from './message-head.ts';
 
 /** Headers of one connection, not of the message. The caller writes its own. */
 const OF_CONNECTION = new Set([
@@ -20,7 +20,7 @@ const OURS = new Set(['content-length', 'transfer-encoding', 'host']);
  * The headers to forward: without those of the connection, those that the `Connection` header names, the framing and the host. The caller adds framing and
  * host. A `Connection` header cannot remove the framing, since the caller reads it from the message itself.
  */
-export function sentOn(fields: Field[]): Field[] {
+export function sentOn(fields: HeaderField[]): HeaderField[] {
   const named = new Set(wordsOf(fields, 'connection'));
   return fields.filter(([given]) => {
     const name = given.toLowerCase();
@@ -28,6 +28,6 @@ export function sentOn(fields: Field[]): Field[] {
   });
 }
 
-export function writeHead(firstLine: string, fields: Field[]): Buffer {
+export function writeHead(firstLine: string, fields: HeaderField[]): Buffer {
   return Buffer.from(`${[firstLine, ...fields.map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n`, 'latin1');
 }

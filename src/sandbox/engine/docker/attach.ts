@@ -8,7 +8,7 @@ interface RawAttach {
 }
 
 /** A stream to the supervisor of a container that has not started yet. Undefined when that fails: a bridge can be opened later. */
-export async function attach(docker: Docker, container: string): Promise<Duplex | undefined> {
+export async function attachToContainer(docker: Docker, container: string): Promise<Duplex | undefined> {
   try {
     return new Bridge(await attachRaw(docker.getContainer(container), { stdin: true }));
   } catch {

@@ -20,7 +20,7 @@ export async function checkpoint(docker: Docker, container: string, name: string
 }
 
 /** Starts an ended container from its checkpoint. Without effect when the container runs. */
-export async function restore(docker: Docker, container: string, name: string): Promise<void> {
+export async function restoreCheckpoint(docker: Docker, container: string, name: string): Promise<void> {
   await mapped(`restore container ${container}`, async () => {
     try {
       await calls(docker, container).start({ _query: { checkpoint: name }, _body: {} });

@@ -131,7 +131,7 @@ export async function removeEnded(docker: Docker, container: string): Promise<bo
   });
 }
 
-export async function stop(docker: Docker, container: string): Promise<void> {
+export async function stopContainer(docker: Docker, container: string): Promise<void> {
   await ignoring([304, 404], `stop container ${container}`, () => docker.getContainer(container).stop({ t: STOP_SECONDS }));
 }
 

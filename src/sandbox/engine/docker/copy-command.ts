@@ -14,7 +14,7 @@ export interface MountedTarget extends MountedPlace {
 }
 
 /** The command of a copy job. Without a target it packs the source to its stdout; without a source it unpacks its stdin to the target. */
-export function copyCommand(from: MountedPlace | undefined, to: MountedTarget | undefined): string[] {
+export function copyJobCommand(from: MountedPlace | undefined, to: MountedTarget | undefined): string[] {
   const verb = from && to ? 'copy' : from ? 'pack' : 'unpack';
   return ['sh', '-c', PROGRAM, 'copy-job', verb, ...(from ? [from.kind, from.path] : []), ...(to ? [to.kind, to.path, to.pages] : [])];
 }

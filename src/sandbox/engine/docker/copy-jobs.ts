@@ -1,4 +1,4 @@
-import type { CopyJobs, Place } from '../engine.ts';
+import type { CopyJobs, CopyPlace } from '../engine.ts';
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,7 +8,7 @@ import { attachRaw } from './attach.ts';
 import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
-import { copyCommand, type MountedPlace } from './copy-command.ts';
+import { copyJobCommand, type MountedPlace } from './copy-command.ts';
 import { LABEL } from '../labels.ts';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 
@@ -43,11 +43,11 @@ export function createCopyJobs(options: CopyJobOptions): CopyJobs {
   };
 }
 
-function packed(options: CopyJobOptions, from: Place): Readable {
+function packed(options: CopyJobOptions, from: CopyPlace): Readable {
   return Readable.from(packing(options, from), { objectMode: false });
 }
 
-async function* packing(options: CopyJobOptions, from: Place): AsyncGenerator<Buffer> {
+async function* packing(options: CopyJobOptions, from: CopyPlace): AsyncGenerator<Buffer> {
   const job = await startJob(options, { from });
   try {
     yield* job.stream as AsyncIterable<Buffer>;
@@ -59,8 +59,8 @@ async function* packing(options: CopyJobOptions, from: Place): AsyncGenerator<Bu
 
 /** Without a source, the job reads an archive from its stdin; without a target, it writes one to its stdout. */
 interface JobSpec {
-  from?: Place;
-  to?: Place;
+  from?: CopyPlace;
+  to?: CopyPlace;
 }
 interface Job {
   stream: Bridge;
@@ -111,7 +111,7 @@ async function createJob({ docker, image, installation, dataDirectory }: CopyJob
     Image: image,
     Labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' },
     User: '0:0',
-    Cmd: copyCommand(from && mounted(from, '/from'), to && { ...mounted(to, '/to'), pages: pagesOf(to, containers) }),
+    Cmd: copyJobCommand(from && mounted(from, '/from'), to && { ...mounted(to, '/to'), pages: pagesOf(to, containers) }),
     OpenStdin: from === undefined,
     StdinOnce: from === undefined,
     HostConfig: {
@@ -146,15 +146,15 @@ async function createJob({ docker, image, installation, dataDirectory }: CopyJob
   });
 }
 
-function mounted(place: Place, at: string): MountedPlace {
+function mounted(place: CopyPlace, at: string): MountedPlace {
   return 'checkpoint' in place ? { kind: 'checkpoint', path: `${at}/${place.checkpoint}` } : { kind: 'volume', path: at };
 }
 
 /** The path of a checkpoint's pages as the engine sees it. */
-function pagesOf(place: Place, containers: string): string {
+function pagesOf(place: CopyPlace, containers: string): string {
   return 'checkpoint' in place ? `${containers}/${place.container}/checkpoints/${place.checkpoint}${PAGES}/pages.img` : '';
 }
 
-function describe(place: Place): string {
+function describe(place: CopyPlace): string {
   return 'checkpoint' in place ? `checkpoint ${place.checkpoint} of container ${place.container.slice(0, 12)}` : `volume ${place.volume}`;
 }

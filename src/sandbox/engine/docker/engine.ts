@@ -8,9 +8,9 @@ import { failure } from '../../../contracts/errors.ts';
 import { readProgram } from '../../../platform/read-program.ts';
 import { Bridge } from './bridge.ts';
 import { containerOptions, helperOptions } from './container-options.ts';
-import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restore } from './checkpoints.ts';
-import { containersOf, create, inspect, move, removeContainer, removeEnded, stop } from './containers.ts';
-import { attach } from './attach.ts';
+import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restoreCheckpoint } from './checkpoints.ts';
+import { containersOf, create, inspect, move, removeContainer, removeEnded, stopContainer } from './containers.ts';
+import { attachToContainer } from './attach.ts';
 import { createCopyJobs } from './copy-jobs.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
 import { askGvisorProgram } from './gvisor-program.ts';
@@ -44,7 +44,7 @@ export function createEngine(host: string | undefined): Engine {
     },
     checkpoints: {
       make: (container, name, then = 'end') => checkpoint(slow, container, name, then),
-      restore: (container, name) => restore(slow, container, name),
+      restore: (container, name) => restoreCheckpoint(slow, container, name),
       list: (container) => checkpointsOf(calls, container),
       remove: (container, name) => removeCheckpoint(calls, container, name),
       removeLoosePages: (container) => removeLoosePages(calls, container),
@@ -60,14 +60,14 @@ export function createEngine(host: string | undefined): Engine {
     create: async (spec) => (await create(calls, spec, containerOptions(spec))).id,
     async createAttached(spec) {
       const { id, isNew } = await create(calls, spec, containerOptions(spec));
-      const stream = isNew && spec.runtime.name === 'runc' ? await attach(streams, id) : undefined;
+      const stream = isNew && spec.runtime.name === 'runc' ? await attachToContainer(streams, id) : undefined;
       return { id, ...(stream && { stream }) };
     },
     inspect: (container) => inspect(calls, container),
     start: (container) => move(calls, container, 'start', ['running', 'paused']),
     pause: (container) => move(calls, container, 'pause', ['paused']),
     unpause: (container) => move(calls, container, 'unpause', ['running']),
-    stop: (container) => stop(calls, container),
+    stop: (container) => stopContainer(calls, container),
     removeContainer: (container) => removeContainer(calls, container),
     hasQuotas: once(() => hasQuotas(calls)),
     volumeExists: (volume) => volumeExists(calls, volume),

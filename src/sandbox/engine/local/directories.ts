@@ -6,7 +6,7 @@ import { guestDirectory, guestUser, makeGuestHome, removeGuestFiles } from './gu
 import type { ProcessIdentity } from './processes.ts';
 
 /** What the local backend stores about a sandbox's container: its directory, its volume and its labels. */
-export interface Place {
+export interface LocalContainer {
   /** `<name>@<random>`: another container with the same name has another id. */
   id: string;
   name: string;
@@ -26,13 +26,13 @@ interface Volume {
 
 /** The directories of the local backend: `containers/<name>`, and `volumes/<name>`, which stays when the container is removed. */
 export interface Directories {
-  makePlace(spec: Pick<Place, 'name' | 'volumeName' | 'labels'>): Promise<Place>;
+  makePlace(spec: Pick<LocalContainer, 'name' | 'volumeName' | 'labels'>): Promise<LocalContainer>;
   /** By name or id. */
-  place(container: string): Promise<Place | undefined>;
-  places(): Promise<Place[]>;
-  removePlace(place: Place): Promise<void>;
-  started(place: Place): Promise<Started | undefined>;
-  noteStart(place: Place, started: Started): Promise<void>;
+  place(container: string): Promise<LocalContainer | undefined>;
+  places(): Promise<LocalContainer[]>;
+  removePlace(place: LocalContainer): Promise<void>;
+  started(place: LocalContainer): Promise<Started | undefined>;
+  noteStart(place: LocalContainer, started: Started): Promise<void>;
   volumeDirectory(volume: string): string;
   volume(volume: string): Promise<Volume | undefined>;
   volumes(): Promise<(Volume & { name: string })[]>;
@@ -44,7 +44,7 @@ export function createDirectories(root: string): Directories {
   const place: Directories['place'] = async (container) => {
     const [name = ''] = container.split('@');
     const directory = join(containers, name);
-    const kept = await readJson<Omit<Place, 'directory'>>(join(directory, 'container.json'));
+    const kept = await readJson<Omit<LocalContainer, 'directory'>>(join(directory, 'container.json'));
     return kept && (container === name || container === kept.id) ? { ...kept, directory } : undefined;
   };
   const volumeDirectory: Directories['volumeDirectory'] = (name) => join(guestDirectory(root), 'volumes', name);

@@ -4,7 +4,7 @@ import { LABEL } from '../labels.ts';
 import { createDirectories } from './directories.ts';
 import { inspectPlace } from './inspect-place.ts';
 import { createMoves } from './moves.ts';
-import { openStream } from './supervisor.ts';
+import { openSupervisorStream } from './supervisor.ts';
 
 /**
  * Does what a Docker engine does for the lifecycle of sandboxes, with processes of this machine. A container is a supervisor with all processes that
@@ -22,7 +22,7 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     async openBridge(container) {
       const found = await directories.place(container);
       const started = found && (await directories.started(found));
-      return started && openStream(started);
+      return started && openSupervisorStream(started);
     },
     volumeExists: async (volume) => (await directories.volume(volume)) !== undefined,
     async removeVolume(volume) {

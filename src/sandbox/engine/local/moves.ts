@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withLock } from '../../../platform/lock.ts';
 import type { Engine } from '../engine.ts';
-import type { Directories, Place, Started } from './directories.ts';
+import type { Directories, LocalContainer, Started } from './directories.ts';
 import { inspectPlace } from './inspect-place.ts';
-import { continueAll, killAll, signal, stateOf, stopAll } from './processes.ts';
+import { continueAll, killAll, sendSignal, processStateOf, stopAllMarked } from './processes.ts';
 import { codeDirectory, methodsSocket, startSupervisor } from './supervisor.ts';
 
 const STOP_POLLS = 200;
@@ -22,7 +22,7 @@ export function createMoves({ directories, root, searchPath }: MoveParts): Pick<
   const locked = <T>(name: string, work: () => Promise<T>) => withLock(join(root, 'locks', name), work);
   const isUp = async (container: string) => ['running', 'paused'].includes((await inspectPlace(directories, container))?.status ?? '');
   /** Runs `work` when the processes of a place live, else returns false. Waits while another caller changes the place. */
-  const whenUp = async (container: string, work: (found: Place) => Promise<void>): Promise<boolean> => {
+  const whenUp = async (container: string, work: (found: LocalContainer) => Promise<void>): Promise<boolean> => {
     const found = await directories.place(container);
     if (!found) return false;
     return locked(found.name, async () => {
@@ -42,7 +42,7 @@ export function createMoves({ directories, root, searchPath }: MoveParts): Pick<
         return true;
       });
     },
-    pause: (container) => whenUp(container, (found) => stopAll(found.directory)),
+    pause: (container) => whenUp(container, (found) => stopAllMarked(found.directory)),
     unpause: (container) => whenUp(container, (found) => continueAll(found.directory)),
     async stop(container) {
       await whenUp(container, async (found) => {
@@ -66,6 +66,6 @@ export function createMoves({ directories, root, searchPath }: MoveParts): Pick<
 }
 
 async function terminate(started: Started): Promise<void> {
-  signal(started.pid, 'SIGTERM');
-  for (let poll = 0; poll < STOP_POLLS && (await stateOf(started)) !== 'gone'; poll += 1) await sleep(POLL_MS);
+  sendSignal(started.pid, 'SIGTERM');
+  for (let poll = 0; poll < STOP_POLLS && (await processStateOf(started)) !== 'gone'; poll += 1) await sleep(POLL_MS);
 }

@@ -27,7 +27,7 @@ export async function identify(pid: number): Promise<ProcessIdentity | undefined
 }
 
 /** `stopped`: by a signal or by a debugger. */
-export async function stateOf(identity: ProcessIdentity): Promise<'running' | 'stopped' | 'gone'> {
+export async function processStateOf(identity: ProcessIdentity): Promise<'running' | 'stopped' | 'gone'> {
   const facts = await factsOf(String(identity.pid));
   if (!facts || isDead(facts) || facts.startTicks !== identity.startTicks || (await bootId()) !== identity.bootId) return 'gone';
   return facts.state === 'T' || facts.state === 't' ? 'stopped' : 'running';
@@ -43,30 +43,30 @@ export async function processesOf(mark: string): Promise<{ pid: number; isStoppe
 }
 
 /** Repeats until no process runs: a process may fork after it was listed and before it is stopped. */
-export async function stopAll(mark: string): Promise<void> {
+export async function stopAllMarked(mark: string): Promise<void> {
   for (let round = 0; round < KILL_ROUNDS; round += 1) {
     const running = (await processesOf(mark)).filter(({ isStopped }) => !isStopped);
     if (running.length === 0) return;
-    for (const { pid } of running) signal(pid, 'SIGSTOP');
+    for (const { pid } of running) sendSignal(pid, 'SIGSTOP');
     await sleep(PAUSE_MS);
   }
 }
 
 export async function continueAll(mark: string): Promise<void> {
-  for (const { pid } of await processesOf(mark)) signal(pid, 'SIGCONT');
+  for (const { pid } of await processesOf(mark)) sendSignal(pid, 'SIGCONT');
 }
 
 export async function killAll(mark: string): Promise<void> {
   for (let round = 0; round < KILL_ROUNDS; round += 1) {
     const left = await processesOf(mark);
     if (left.length === 0) return;
-    for (const { pid } of left) signal(pid, 'SIGSTOP');
-    for (const { pid } of left) signal(pid, 'SIGKILL');
+    for (const { pid } of left) sendSignal(pid, 'SIGSTOP');
+    for (const { pid } of left) sendSignal(pid, 'SIGKILL');
     await sleep(PAUSE_MS);
   }
 }
 
-export function signal(pid: number, name: NodeJS.Signals): void {
+export function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {

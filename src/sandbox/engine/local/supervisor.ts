@@ -11,9 +11,9 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { failure } from '../../../contracts/errors.ts';
-import type { Directories, Place, Started } from './directories.ts';
+import type { Directories, LocalContainer, Started } from './directories.ts';
 import { guestUser, makeGuestHome } from './guest-user.ts';
-import { identify, killAll, MARK, stateOf } from './processes.ts';
+import { identify, killAll, MARK, processStateOf } from './processes.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../supervisor/supervisor.py', import.meta.url));
 /** Relative to the directory of the place, because the path of a socket must be short. */
@@ -24,7 +24,7 @@ const POLL_MS = 10;
 const CONNECT_ATTEMPTS = 100;
 
 /** Ends all processes of an earlier supervisor of the place and starts a new one, detached: it continues after this process ends. */
-export async function startSupervisor(directories: Directories, place: Place, searchPath: string): Promise<Started> {
+export async function startSupervisor(directories: Directories, place: LocalContainer, searchPath: string): Promise<Started> {
   await killAll(place.directory);
   const volume = directories.volumeDirectory(place.volumeName);
   const user = await guestUser(place.volumeName);
@@ -71,9 +71,9 @@ export async function startSupervisor(directories: Directories, place: Place, se
 }
 
 /** A stream to the supervisor; undefined when it does not run. */
-export async function openStream(started: Started): Promise<Duplex | undefined> {
+export async function openSupervisorStream(started: Started): Promise<Duplex | undefined> {
   for (let attempt = 1; ; attempt += 1) {
-    if ((await stateOf(started)) !== 'running') return undefined;
+    if ((await processStateOf(started)) !== 'running') return undefined;
     // The path through /proc is short, and it cannot lead to another supervisor.
     const socket = connect(`/proc/${started.pid}/cwd/${SOCKET}`);
     try {
@@ -88,16 +88,16 @@ export async function openStream(started: Started): Promise<Duplex | undefined> 
 }
 
 /** The directory for sockets of code contexts; in a container they are in the container's own /tmp. */
-export function codeDirectory(place: Place): string {
+export function codeDirectory(place: LocalContainer): string {
   return join(tmpdir(), `longshore-code-${shortName(place)}`);
 }
 
 /** The socket on which code calls tools. Guests use its absolute path, which must be short. */
-export function methodsSocket(place: Place): string {
+export function methodsSocket(place: LocalContainer): string {
   return join(tmpdir(), `longshore-tools-${shortName(place)}`);
 }
 
-function shortName({ id }: Place): string {
+function shortName({ id }: LocalContainer): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 12);
 }
 

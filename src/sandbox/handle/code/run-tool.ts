@@ -11,7 +11,7 @@ const PREVIEW_BYTES = 4_000;
  * Runs a tool's code as an exec, so that it is run once, journalled and re-attached like any command. Its reports to the worker are the stdout of the exec;
  * what its code prints is the stderr.
  */
-export async function runTool(connection: WorkingConnection, { name, ...request }: ToolRequest, options: RunToolOptions): Promise<ExecEnd> {
+export async function runToolInSandbox(connection: WorkingConnection, { name, ...request }: ToolRequest, options: RunToolOptions): Promise<ExecEnd> {
   const { execId, timeoutMs, signal, onTold, onPrint } = options;
   const spec: ExecSpec = {
     execId,

@@ -1,5 +1,5 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from './docker-context.ts';
+import { ownRow, tierOfState, untilSettled, type DockerContext } from './docker-context.ts';
 import { describeDeath } from './describe-loss.ts';
 
 const TIERS = { running: 'running', paused: 'frozen', hibernated: 'hibernated', created: 'as the row says', ended: undefined } as const;
@@ -11,7 +11,7 @@ const TIERS = { running: 'running', paused: 'frozen', hibernated: 'hibernated', 
 export async function checkTier(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
-    if (row.state !== 'running' && row.state !== 'frozen' && row.state !== 'hibernated') return tierOf(row.state);
+    if (row.state !== 'running' && row.state !== 'frozen' && row.state !== 'hibernated') return tierOfState(row.state);
     const container = await context.engine.inspect(row.containerName);
     const tier = container && TIERS[container.status];
     if (tier === 'as the row says') return row.state;

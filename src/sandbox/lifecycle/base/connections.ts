@@ -6,7 +6,7 @@ import { connectSupervisor } from '../../protocol/connect-supervisor.ts';
 import type { ExecRecord, SupervisorConnection } from '../../protocol/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
 import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
-import { openStream, type OpenStreamDeps, type Target } from './open-stream.ts';
+import { openStream, type OpenStreamDeps, type StreamTarget } from './open-stream.ts';
 
 /** An idle connection is closed after this time, together with its bridge process in the container. Milliseconds. */
 const IDLE_MS = 60_000;
@@ -36,18 +36,18 @@ interface Entry {
 /** This process's connections to supervisors: one per sandbox, opened on first use. */
 export interface Connections {
   /** Runs an operation over the sandbox's connection. */
-  use<T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
+  use<T>(target: StreamTarget, operation: (connection: SupervisorConnection) => Promise<T>): Promise<T>;
   /**
    * Waits for the first answer of a supervisor that was just woken. The stream is opened whatever the state of the sandbox's row is, and the connection keeps
    * it. Undefined when a connection is in use already: that one waits for the row.
    */
-  greet(target: Target, open: OpenFirst): Promise<void> | undefined;
+  greet(target: StreamTarget, open: OpenFirst): Promise<void> | undefined;
   /** Uses the first stream of a container that is about to be started, and sends its supervisor a ping. */
-  begin(target: Target, stream: Duplex): void;
+  begin(target: StreamTarget, stream: Duplex): void;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
   /** Commands that were running when the sandbox's processes last ended. */
-  lostExecs(target: Target): Promise<LostExec[]>;
+  lostExecs(target: StreamTarget): Promise<LostExec[]>;
   /** Operations in progress fail with `why`; without it they are detached, and their commands continue. */
   close(sandboxId: string, why?: Error): void;
   /** Closes a sandbox's stream: operations in flight continue when the sandbox can be reached again. */
@@ -65,7 +65,7 @@ export interface Connections {
 
 export function createConnections(deps: ConnectionDeps): Connections {
   const { entries, close, closeAll, isClosed } = createEntries();
-  const find = (target: Target, openFirst?: OpenFirst): Entry => {
+  const find = (target: StreamTarget, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
     // An operation that began before `closeAll` would leave an open stream.
@@ -83,7 +83,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     if (entry.users > 0 || entry.closing.signal.aborted) return;
     entry.idleTimer = setTimeout(() => entries.get(sandboxId) === entry && close(sandboxId), IDLE_MS).unref();
   };
-  const use = async <T>(target: Target, operation: (connection: SupervisorConnection) => Promise<T>, openFirst?: OpenFirst): Promise<T> => {
+  const use = async <T>(target: StreamTarget, operation: (connection: SupervisorConnection) => Promise<T>, openFirst?: OpenFirst): Promise<T> => {
     const entry = find(target, openFirst);
     hold(entry, target.sandboxId, 1);
     try {
@@ -180,7 +180,7 @@ async function admit(entry: Entry, tunnel: Duplex): Promise<void> {
 }
 
 /** Logs a failed ping of a new supervisor. The sandbox may be destroyed already; the next operation on it reports the error. */
-function tellSilence({ log }: ConnectionDeps, { sandboxId }: Target, error: unknown): void {
+function tellSilence({ log }: ConnectionDeps, { sandboxId }: StreamTarget, error: unknown): void {
   log.debug({ sandboxId, err: error }, 'a new supervisor did not answer over its first stream');
 }
 
@@ -192,7 +192,7 @@ function isLive(stream: Duplex | undefined): boolean {
   return stream !== undefined && !stream.destroyed && !stream.readableEnded;
 }
 
-function connect(deps: ConnectionDeps, target: Target, openFirst: OpenFirst | undefined, hold: (change: 1 | -1) => void): Entry {
+function connect(deps: ConnectionDeps, target: StreamTarget, openFirst: OpenFirst | undefined, hold: (change: 1 | -1) => void): Entry {
   const closing = new AbortController();
   let terms: SandboxTerms = {};
   const connection = connectSupervisor({

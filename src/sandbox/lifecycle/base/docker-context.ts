@@ -64,6 +64,6 @@ export async function ownRow({ rows, hostId }: DockerContext, sandboxId: string)
   return row;
 }
 
-export function tierOf(state: SandboxState): SandboxTier {
+export function tierOfState(state: SandboxState): SandboxTier {
   return state === 'creating' || state === 'warm' ? 'none' : state;
 }

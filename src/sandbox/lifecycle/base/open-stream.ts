@@ -7,7 +7,7 @@ import { describeDeath } from './describe-loss.ts';
 import type { ContainerState, Engine } from '../../engine/engine.ts';
 import { pause } from '../../../common/pause.ts';
 
-export type Target = Pick<SandboxRow, 'sandboxId' | 'containerName'>;
+export type StreamTarget = Pick<SandboxRow, 'sandboxId' | 'containerName'>;
 
 export interface OpenStreamDeps {
   engine: Engine;
@@ -22,7 +22,7 @@ const FROZEN_POLL_MS = { first: 50, longest: 1000 };
  * `frozen` or `hibernated`, this waits until a caller wakes the sandbox or `closing` is aborted.
  * @throws SANDBOX_LOST when the container does not run any more.
  */
-export async function openStream(deps: OpenStreamDeps, target: Target, closing: AbortSignal): Promise<Duplex> {
+export async function openStream(deps: OpenStreamDeps, target: StreamTarget, closing: AbortSignal): Promise<Duplex> {
   for (let delay = FROZEN_POLL_MS.first; ; delay = Math.min(delay * 2, FROZEN_POLL_MS.longest)) {
     // A bridge into a container that is being checkpointed or copied would prevent that.
     const state = (await deps.rows.get(target.sandboxId))?.state;
@@ -38,7 +38,7 @@ export async function openStream(deps: OpenStreamDeps, target: Target, closing: 
 }
 
 /** Why no stream could be opened: the sandbox is frozen on purpose; or the obstacle has passed, and the caller tries again. */
-async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: Target): Promise<'frozen' | 'passed'> {
+async function findObstacle({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: StreamTarget): Promise<'frozen' | 'passed'> {
   const container = await engine.inspect(containerName);
   const state = (await rows.get(sandboxId))?.state;
   if (state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });

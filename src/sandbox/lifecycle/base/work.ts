@@ -1,7 +1,7 @@
 import type { SupervisorConnection } from '../../protocol/supervisor-connection.ts';
-import type { Target } from './open-stream.ts';
+import type { StreamTarget } from './open-stream.ts';
 
-export type Operation<T> = (connection: SupervisorConnection) => Promise<T>;
+export type SandboxOperation<T> = (connection: SupervisorConnection) => Promise<T>;
 
 /** This process's operations in progress. Wakes a resting sandbox for each of them. */
 export interface Work {
@@ -9,8 +9,8 @@ export interface Work {
    * Wakes the sandbox and runs an operation whose caller waits for it. During the operation, a freeze by this process that is not a pause has no
    * effect, and one by another process is undone. The operation fails when the sandbox is stopped, lost or destroyed.
    */
-  perform<T>(target: Target, operation: Operation<T>): Promise<T>;
+  perform<T>(target: StreamTarget, operation: SandboxOperation<T>): Promise<T>;
   /** The same for an operation that has nothing to do while the sandbox rests, such as a watch: it wakes the sandbox once and does not keep it from resting. */
-  observe<T>(target: Target, operation: Operation<T>): Promise<T>;
+  observe<T>(target: StreamTarget, operation: SandboxOperation<T>): Promise<T>;
   isUnderWay(sandboxId: string): boolean;
 }

@@ -4,7 +4,7 @@ import { makeId } from '../../../contracts/ids.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
-import { restore } from './restore.ts';
+import { restoreSnapshot } from './restore.ts';
 import { takeSnapshot } from './snapshot.ts';
 import { undo } from '../remove/undo.ts';
 import { showValue } from '../../../common/show-value.ts';
@@ -21,7 +21,7 @@ export async function fork(context: DockerContext, sandboxId: string, count: num
   try {
     while (forks.length < count) {
       const forkId = makeId('sbx', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
-      await restore(context, source, { sandboxId: forkId, tenantId: source.tenantId, ...expiry });
+      await restoreSnapshot(context, source, { sandboxId: forkId, tenantId: source.tenantId, ...expiry });
       forks.push(forkId);
     }
     return forks;

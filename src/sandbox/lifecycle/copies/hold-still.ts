@@ -1,6 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import { bringUp } from '../rest/bring-up-sandbox.ts';
+import { bringUpSandbox } from '../rest/bring-up-sandbox.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import type { ContainerState } from '../../engine/engine.ts';
@@ -30,12 +30,12 @@ export async function holdStill(context: DockerContext, sandboxId: string): Prom
     case 'lost':
       throw failure('SANDBOX_LOST', { sandboxId, problem: 'there is nothing to copy' });
     case 'archived':
-      await bringUp(context, sandboxId, 'wake');
+      await bringUpSandbox(context, sandboxId, 'wake');
       return undefined;
     case 'hibernated': {
       const container = await pastCheckpoint(context, row);
       if (container?.status === 'hibernated') return { row, container, hasMemory: await canCopyMemory(context) };
-      await bringUp(context, sandboxId, 'wake');
+      await bringUpSandbox(context, sandboxId, 'wake');
       return undefined;
     }
     case 'stopped': {

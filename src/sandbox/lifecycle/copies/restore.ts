@@ -2,11 +2,11 @@ import { failure } from '../../../contracts/errors.ts';
 import type { SnapshotRow } from '../../../store/sandbox-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
-import { specOf } from '../make/new-container.ts';
+import { containerSpecOf } from '../make/new-container.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
-import type { Place } from '../../engine/engine.ts';
+import type { CopyPlace } from '../../engine/engine.ts';
 import { containerNameOf } from '../../engine/labels.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 
@@ -16,7 +16,7 @@ type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volum
  * Makes a sandbox from a snapshot: `hibernated` when the processes could be restored too, else `stopped`. The row is made after all files are copied, so no
  * caller opens an incomplete sandbox.
  */
-export async function restore(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
+export async function restoreSnapshot(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
   const { rows, hostId, installation, log } = context;
   const { sandboxId, tenantId, conversationId, ttlMs } = owner;
   const { snapshotId, volumeName, memoryVolume, options } = snapshot;
@@ -32,11 +32,11 @@ export async function restore(context: DockerContext, snapshot: SnapshotRow, own
     ...(conversationId !== undefined && { conversationId }),
     ...(ttlMs !== undefined && { ttlMs }),
   };
-  const specFor = (volume: string) => specOf(context, { ...row, volumeName: volume }, 'runsc');
+  const specFor = (volume: string) => containerSpecOf(context, { ...row, volumeName: volume }, 'runsc');
   const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
   const laidOut = await layOut(context, row, {
     files: (to) => jobsOf(context).copy({ volume: volumeName }, to),
-    ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: Place) => jobsOf(context).copy({ volume: memoryVolume }, to) } }),
+    ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: CopyPlace) => jobsOf(context).copy({ volume: memoryVolume }, to) } }),
   });
   try {
     await addRow(context, row, laidOut);

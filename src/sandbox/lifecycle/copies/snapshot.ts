@@ -3,7 +3,7 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import { makeId } from '../../../contracts/ids.ts';
 import type { SnapshotRow } from '../../../store/sandbox-rows.ts';
 import type { SnapshotInfo } from '../../api/snapshots.ts';
-import { bringUp } from '../rest/bring-up-sandbox.ts';
+import { bringUpSandbox } from '../rest/bring-up-sandbox.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import { copiesOf, jobsOf } from '../base/engine-parts.ts';
@@ -68,7 +68,7 @@ async function copyAndWake(
     return await copySandbox(context, sandboxId, snapshotId);
   } finally {
     const row = await context.rows.get(sandboxId);
-    if (wasRunning && row?.state === 'frozen') await bringUp(context, sandboxId, 'wake');
+    if (wasRunning && row?.state === 'frozen') await bringUpSandbox(context, sandboxId, 'wake');
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import type { ContainerSpec, Place } from '../../engine/engine.ts';
+import type { ContainerSpec, CopyPlace } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { copiesOf } from '../base/engine-parts.ts';
 import { volumeLimit } from '../../engine/disk-limit.ts';
@@ -10,9 +10,9 @@ import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/labels.ts';
 
 /** Where the parts of a sandbox come from. */
 export interface Parts {
-  files: (to: Place) => Promise<void>;
+  files: (to: CopyPlace) => Promise<void>;
   /** Copies the checkpoint, and makes the definition of its container. */
-  memory?: { copyTo: (to: Place) => Promise<void>; specOf: (volumeName: string) => Promise<ContainerSpec> };
+  memory?: { copyTo: (to: CopyPlace) => Promise<void>; specOf: (volumeName: string) => Promise<ContainerSpec> };
 }
 /** The parts of a sandbox on this engine, before any row names them. */
 export interface LaidOut {

@@ -28,13 +28,13 @@ export async function startNew(context: DockerContext, row: SandboxRow): Promise
 }
 
 async function createContainer(context: DockerContext, row: SandboxRow): Promise<{ id: string; stream?: Duplex }> {
-  const spec = await specOf(context, row, await runtimeFor(context, row.options));
+  const spec = await containerSpecOf(context, row, await runtimeFor(context, row.options));
   try {
     return await createFrom(context, row, spec);
   } catch (error) {
     // Another process has removed the holder as unused, before this container joined it.
     if (spec.runtime.name === 'runc' || (await context.engine.inspect(spec.runtime.holder)) !== undefined) throw error;
-    return createFrom(context, row, await specOf(context, row, spec.runtime.name));
+    return createFrom(context, row, await containerSpecOf(context, row, spec.runtime.name));
   }
 }
 
@@ -60,7 +60,7 @@ export async function runtimeFor({ capabilities }: DockerContext, { runtime, hib
 }
 
 /** The definition of a sandbox's container. */
-export async function specOf(
+export async function containerSpecOf(
   context: DockerContext,
   row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'volumeName' | 'options' | 'pool'>,
   runtime: 'runc' | 'runsc',

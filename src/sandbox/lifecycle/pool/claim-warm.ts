@@ -3,7 +3,7 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { answers } from './answers.ts';
-import { keyOf } from './key-of.ts';
+import { matchingPoolKey } from './key-of.ts';
 
 /** A warm sandbox that does not answer within this time is opened like a new one. Milliseconds. */
 const ANSWER_MS = 1000;
@@ -18,7 +18,7 @@ export async function claimWarm(context: DockerContext, owner: SandboxOwner, opt
   const { sandboxId, conversationId, tenantId, ttlMs, anyId = conversationId !== undefined } = owner;
   if (!anyId) return undefined;
   // A program that uses sandboxes without conversations keeps no pool; it claims from the pools of the host's workers.
-  const key = pools.keyFor(options) ?? (conversationId === undefined ? await keyOf(context, options) : undefined);
+  const key = pools.keyFor(options) ?? (conversationId === undefined ? await matchingPoolKey(context, options) : undefined);
   if (key === undefined) return undefined;
   const preferred = (pools.met.get(key) ?? []).filter((id) => connections.isOpen(id));
   const claimant = {

@@ -3,7 +3,7 @@ import type { WarmPool } from '../../../contracts/host-facts.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { drainPools } from './drain-pools.ts';
 import { fillPool } from './fill-pool.ts';
-import { keyOf } from './key-of.ts';
+import { matchingPoolKey } from './key-of.ts';
 
 /** Shorter than the idle time of connections, so that those to warm sandboxes stay open. Milliseconds. */
 const ROUND_EVERY_MS = 15_000;
@@ -52,7 +52,7 @@ async function round(context: DockerContext, wanted: WarmPool[], ownerId: string
   try {
     const kept: { pool: WarmPool; key: string }[] = [];
     for (const pool of wanted) {
-      const key = await keyOf(context, pool.options);
+      const key = await matchingPoolKey(context, pool.options);
       if (key === undefined) {
         log.warn({ pool: pool.name, image: pool.options.image ?? standardImage }, 'a pool cannot be filled: its image is not on this machine');
         continue;

@@ -2,7 +2,7 @@ import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { SandboxArchive, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/docker-context.ts';
+import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { hibernate } from './hibernate.ts';
@@ -36,7 +36,7 @@ export async function archive(context: DockerContext, sandboxId: string, otherwi
       case 'stopped':
         return pack(context, row, await context.engine.inspect(row.containerName));
       default:
-        return tierOf(row.state);
+        return tierOfState(row.state);
     }
   });
 }
@@ -44,12 +44,12 @@ export async function archive(context: DockerContext, sandboxId: string, otherwi
 async function pack(context: DockerContext, row: SandboxRow, container: ContainerState | undefined): Promise<SandboxTier> {
   const { engine, connections, log } = context;
   const { sandboxId, volumeName } = row;
-  if (!(await engine.volumeExists(volumeName))) return tierOf(row.state);
+  if (!(await engine.volumeExists(volumeName))) return tierOfState(row.state);
   const packed = await putParts(context, row, container);
   const archived = await toArchived(context, row, { container, packed });
   if (archived === undefined) {
     await removeBlobs(context, packed);
-    return tierOf((await ownRow(context, sandboxId)).state);
+    return tierOfState((await ownRow(context, sandboxId)).state);
   }
   connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was archived' }));
   if (container !== undefined) await engine.removeContainer(container.id);

@@ -13,7 +13,7 @@ import { discard } from '../make/lay-out.ts';
 import { newestFiles } from '../make/newest-files.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { unarchive } from './unarchive.ts';
-import { specOf, startNew } from '../make/new-container.ts';
+import { containerSpecOf, startNew } from '../make/new-container.ts';
 import { findLoss, wasChanged } from '../base/find-loss.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
@@ -29,7 +29,7 @@ export interface BroughtUp {
  * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss
  * @param known why it has no processes, if the caller knows a better reason than its row and container give
  */
-export async function bringUp(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
+export async function bringUpSandbox(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
   const cause = { text: known };
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
@@ -55,7 +55,7 @@ async function stepUp(context: DockerContext, row: SandboxRow, purpose: 'open' |
     case 'stopped':
       return startAgain(context, row, cause.text);
     case 'archived':
-      cause.text = (await unarchive(context, row, (volumeName) => specOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
+      cause.text = (await unarchive(context, row, (volumeName) => containerSpecOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
       return undefined;
     case 'hibernated':
       return wakeUp(context, row);
@@ -82,7 +82,7 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
       await rows.change(row.sandboxId, row.generation, { state: 'hibernated' });
       return undefined;
     }
-    const woken = await wakeMemory(context, row, container, () => specOf(context, row, 'runsc'));
+    const woken = await wakeMemory(context, row, container, () => containerSpecOf(context, row, 'runsc'));
     if (woken.outcome === 'awake') return settle(context, row, { containerId: woken.containerId });
     await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: `its memory could not be brought back (${woken.problem})` });
     return undefined;

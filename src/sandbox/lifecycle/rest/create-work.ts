@@ -1,8 +1,8 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
-import type { Operation, Work } from '../base/work.ts';
-import { bringUp } from './bring-up-sandbox.ts';
+import type { SandboxOperation, Work } from '../base/work.ts';
+import { bringUpSandbox } from './bring-up-sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import type { Target } from '../base/open-stream.ts';
+import type { StreamTarget } from '../base/open-stream.ts';
 
 /** When an operation gets no answer within this time, the sandbox may be frozen. Milliseconds. */
 const ANSWER_MS = 10;
@@ -18,14 +18,14 @@ type Context = Pick<DockerContext, 'connections' | 'rows' | 'inTurn' | 'log'> & 
 /** @param contextOf returns the context that contains the result */
 export function createWork(contextOf: () => DockerContext): Work {
   const sandboxes = new Map<string, AtWork>();
-  const enter = (target: Target): AtWork => {
+  const enter = (target: StreamTarget): AtWork => {
     const known = sandboxes.get(target.sandboxId);
     if (known !== undefined) return known;
     const made = new AtWork(contextOf(), target);
     sandboxes.set(target.sandboxId, made);
     return made;
   };
-  const run = async <T>(target: Target, operation: Operation<T>, kind: 'work' | 'observer'): Promise<T> => {
+  const run = async <T>(target: StreamTarget, operation: SandboxOperation<T>, kind: 'work' | 'observer'): Promise<T> => {
     const atWork = enter(target);
     atWork.begin(kind);
     try {
@@ -45,7 +45,7 @@ export function createWork(contextOf: () => DockerContext): Work {
 /** One sandbox with operations in progress. */
 class AtWork {
   readonly #context: Context;
-  readonly #target: Target;
+  readonly #target: StreamTarget;
   readonly #count = { work: 0, observer: 0 };
   #queuedWake: Promise<void> | undefined;
   #runningWake: Promise<void> = Promise.resolve();
@@ -54,7 +54,7 @@ class AtWork {
   #round = 0;
   #failingSince: number | undefined;
 
-  constructor(context: Context, target: Target) {
+  constructor(context: Context, target: StreamTarget) {
     this.#context = context;
     this.#target = target;
   }
@@ -80,7 +80,7 @@ class AtWork {
     this.#failingSince = undefined;
   }
 
-  async reach<T>(operation: Operation<T>): Promise<T> {
+  async reach<T>(operation: SandboxOperation<T>): Promise<T> {
     const { connections, log } = this.#context;
     const { sandboxId } = this.#target;
     if (!connections.isOpen(sandboxId)) {
@@ -186,6 +186,6 @@ async function keepAwake(context: DockerContext, sandboxId: string, isWanted: ()
 
 /** Waits for other operations of this process on the sandbox, such as a copy. After that wait the wake may not be wanted any more. */
 async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
-  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUp(context, sandboxId, 'wake') : undefined));
+  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUpSandbox(context, sandboxId, 'wake') : undefined));
   if (woken !== undefined && woken.tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended' });
 }

@@ -3,7 +3,7 @@ import { failure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { FreezeOptions } from '../../api/sandbox.ts';
 import { applyRow } from '../base/apply-row.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/docker-context.ts';
+import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { describeDeath } from '../base/describe-loss.ts';
 
 type Mode = NonNullable<FreezeOptions['mode']>;
@@ -27,7 +27,7 @@ export async function freeze(context: DockerContext, sandboxId: string, mode: Mo
         if (!isPause && context.work.isUnderWay(sandboxId)) return 'running';
         return change(context, row, { paused: isPause });
       default:
-        return tierOf(row.state);
+        return tierOfState(row.state);
     }
   });
 }

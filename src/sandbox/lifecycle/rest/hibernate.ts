@@ -1,9 +1,9 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
-import { bringUp } from './bring-up-sandbox.ts';
+import { bringUpSandbox } from './bring-up-sandbox.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/docker-context.ts';
+import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { describeDeath } from '../base/describe-loss.ts';
 import { endBridges } from '../base/end-bridges.ts';
 import type { Checkpoints, ContainerState } from '../../engine/engine.ts';
@@ -21,14 +21,14 @@ export async function hibernate(context: DockerContext, sandboxId: string, other
   const settled = await untilSettled(sandboxId, () => attempt(context, sandboxId));
   if (settled !== 'cannot') return settled;
   if (otherwise === 'stop') return stop(context, sandboxId);
-  return tierOf((await ownRow(context, sandboxId)).state);
+  return tierOfState((await ownRow(context, sandboxId)).state);
 }
 
 async function attempt(context: DockerContext, sandboxId: string): Promise<SandboxTier | 'cannot' | undefined> {
   const { engine, rows } = context;
   const row = await ownRow(context, sandboxId);
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
-  if (!HAVE_PROCESSES.has(row.state)) return tierOf(row.state);
+  if (!HAVE_PROCESSES.has(row.state)) return tierOfState(row.state);
   const container = row.state === 'hibernated' ? await pastCheckpoint(context, row) : await engine.inspect(row.containerName);
   if (row.state === 'hibernated' && container?.status === 'hibernated') return 'hibernated';
   if (container === undefined || container.status === 'ended') {
@@ -85,9 +85,9 @@ async function settle(context: DockerContext, { sandboxId, generation }: Sandbox
   const [, ...older] = await checkpoints.list(container.id);
   for (const name of older) await checkpoints.remove(container.id, name);
   const now = await rows.get(sandboxId);
-  if (now?.generation !== generation && (now?.state === 'running' || now?.state === 'frozen')) return (await bringUp(context, sandboxId, 'wake')).tier;
+  if (now?.generation !== generation && (now?.state === 'running' || now?.state === 'frozen')) return (await bringUpSandbox(context, sandboxId, 'wake')).tier;
   log.info({ sandboxId }, 'sandbox hibernated');
-  return now === undefined ? 'none' : tierOf(now.state);
+  return now === undefined ? 'none' : tierOfState(now.state);
 }
 
 async function giveUp({ rows }: DockerContext, { sandboxId, generation }: SandboxRow, container: ContainerState | undefined): Promise<'cannot' | undefined> {

@@ -1,6 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
-import { ownRow, tierOf, untilSettled, type DockerContext } from '../base/docker-context.ts';
+import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
     if (before.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
     // Another caller changed the row to `lost` because it saw the container end during this stop.
     const isOurs = before.state === 'lost' && hasStopped;
-    if (!isOurs && (before.state === 'creating' || before.state === 'lost' || before.state === 'archived')) return tierOf(before.state);
+    if (!isOurs && (before.state === 'creating' || before.state === 'lost' || before.state === 'archived')) return tierOfState(before.state);
     const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
     if (row === undefined) return undefined;
     connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was stopped' }));

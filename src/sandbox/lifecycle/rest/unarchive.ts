@@ -3,7 +3,7 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import { Meter, type StoredBlob } from '../../../store/blobs/blob-store.ts';
 import type { SandboxChange, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
-import type { ContainerSpec, Place } from '../../engine/engine.ts';
+import type { ContainerSpec, CopyPlace } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
@@ -22,8 +22,8 @@ export async function unarchive(context: DockerContext, row: SandboxRow, specOf:
   const { files, memory } = archive;
   const takesMemory = memory !== undefined && (await canCopyMemory(context));
   const parts = {
-    files: (to: Place) => bringBack(context, sandboxId, files, to),
-    ...(takesMemory && { memory: { specOf, copyTo: (to: Place) => bringBack(context, sandboxId, memory, to) } }),
+    files: (to: CopyPlace) => bringBack(context, sandboxId, files, to),
+    ...(takesMemory && { memory: { specOf, copyTo: (to: CopyPlace) => bringBack(context, sandboxId, memory, to) } }),
   };
   const laidOut = await layOut(context, row, parts).catch(async (error: unknown) => {
     // When the row has changed, another caller has unpacked the sandbox meanwhile and removed the archive.
@@ -57,7 +57,7 @@ async function removeLeftover({ engine, rows }: DockerContext, { sandboxId, cont
   await engine.removeContainer(leftover.id);
 }
 
-async function bringBack(context: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: Place): Promise<void> {
+async function bringBack(context: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: CopyPlace): Promise<void> {
   const { blobs } = context;
   const meter = new Meter();
   const damaged = (problem: string) => failure('ARCHIVE_DAMAGED', { sandboxId, problem, blobId });

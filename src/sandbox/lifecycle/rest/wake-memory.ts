@@ -8,7 +8,7 @@ import type { Checkpoints, ContainerState, ContainerSpec } from '../../engine/en
 import { jobsOf } from '../base/engine-parts.ts';
 import { ensureHolder } from '../base/holder.ts';
 import { spareNameOf } from '../../engine/labels.ts';
-import type { Target } from '../base/open-stream.ts';
+import type { StreamTarget } from '../base/open-stream.ts';
 import { retried } from '../../../platform/retried.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 
@@ -23,7 +23,7 @@ export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'fail
  * is removed only after the woken supervisor has answered. Several callers may do this at the same time.
  * @param specOf makes the definition of the new container
  */
-export async function wakeMemory(needed: Needed, row: Target, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
+export async function wakeMemory(needed: Needed, row: StreamTarget, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
   const { engine, log } = needed;
   const { sandboxId, containerName } = row;
   const { checkpoints } = engine;
@@ -109,7 +109,7 @@ export async function finishMove(
 }
 
 /** Removes the checkpoint after the first answer: processes that have continued must not be restored from it again, because their work would be done twice. */
-async function confirmed(context: Waking, target: Target, containerId: string, name: string): Promise<Woken> {
+async function confirmed(context: Waking, target: StreamTarget, containerId: string, name: string): Promise<Woken> {
   try {
     await confirm(context, target, containerId, name);
     return { outcome: 'awake', containerId };
@@ -120,7 +120,7 @@ async function confirmed(context: Waking, target: Target, containerId: string, n
 }
 
 /** Waits for the first answer of the supervisor, then removes the checkpoint. */
-async function confirm({ engine, checkpoints, connections, log }: Waking, target: Target, container: string, name: string): Promise<void> {
+async function confirm({ engine, checkpoints, connections, log }: Waking, target: StreamTarget, container: string, name: string): Promise<void> {
   const open = async () => {
     const stream = await engine.openBridge(container);
     if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });

@@ -1,4 +1,4 @@
-import { contentOf } from '../../../../src/tool-calls/results/tool-result.ts';
+import { resultContentOf } from '../../../../src/tool-calls/results/tool-result.ts';
 import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { contextOf, problemOf, run, type TestContext } from '../../isolates/support.ts';
@@ -56,7 +56,7 @@ describe('AGENT and BEHAVIOR', () => {
 
   test.each(['AGENT', 'BEHAVIOR'])('%s must return a text: anything else is an error that names the method and both types', async (kind) => {
     const plugin = await load(mount('async function counts(ctx) { return 5; }', kind));
-    const { content } = await contentOf(createRegistry([plugin]).get('trial:counts')!, await run(plugin, 'counts'));
+    const { content } = await resultContentOf(createRegistry([plugin]).get('trial:counts')!, await run(plugin, 'counts'));
     const named = `trial:counts returned a number; a tool of kind "${kind.toLowerCase()}" returns a text. Correct the plugin.`;
     expect(content).toEqual([{ type: 'text', text: named }]);
   });

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { copyCommand, type MountedPlace } from '../../../../src/sandbox/engine/docker/copy-command.ts';
+import { copyJobCommand, type MountedPlace } from '../../../../src/sandbox/engine/docker/copy-command.ts';
 
 /** Where the engine has the pages of the copy; in a job nothing is there. */
 const ENGINE_PAGES = '/var/lib/engine/containers/c0ffee/checkpoints/rest-0.pages/pages.img';
@@ -18,13 +18,13 @@ type Kind = MountedPlace['kind'];
 
 /** As a copy job does. Places are directories here. */
 async function copy(kind: Kind, from: string, targetKind: Kind, to: string): Promise<void> {
-  await run(copyCommand({ kind, path: from }, { kind: targetKind, path: to, pages: ENGINE_PAGES }));
+  await run(copyJobCommand({ kind, path: from }, { kind: targetKind, path: to, pages: ENGINE_PAGES }));
 }
 
 /** The same with two jobs: what the first packs, the second unpacks. */
 async function carry(kind: Kind, from: string, targetKind: Kind, to: string): Promise<void> {
-  const archive = await run(copyCommand({ kind, path: from }, undefined));
-  await run(copyCommand(undefined, { kind: targetKind, path: to, pages: ENGINE_PAGES }), archive);
+  const archive = await run(copyJobCommand({ kind, path: from }, undefined));
+  await run(copyJobCommand(undefined, { kind: targetKind, path: to, pages: ENGINE_PAGES }), archive);
 }
 
 async function run([program = '', ...words]: string[], input?: Buffer): Promise<Buffer> {
@@ -94,5 +94,5 @@ test('a checkpoint is refused whose pages are a link of unknown origin, or are m
   await expect(copy('volume', archived, 'checkpoint', join(directory, 'rest-0'))).rejects.toMatchObject({ code: 1 });
   await expect(carry('volume', archived, 'checkpoint', join(directory, 'rest-1'))).rejects.toMatchObject({ code: 1 });
   await expect(copy('checkpoint', archived, 'volume', join(directory, 'volume'))).rejects.toMatchObject({ code: 1 });
-  await expect(run(copyCommand({ kind: 'checkpoint', path: archived }, undefined))).rejects.toMatchObject({ code: 2 });
+  await expect(run(copyJobCommand({ kind: 'checkpoint', path: archived }, undefined))).rejects.toMatchObject({ code: 2 });
 });

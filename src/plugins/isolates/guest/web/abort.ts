@@ -31,7 +31,7 @@ export class GuestAbortSignal {
 
   static abort(reason?: unknown): GuestAbortSignal {
     const signal = new GuestAbortSignal();
-    abortSignal(signal, reason);
+    abortGuestSignal(signal, reason);
     return signal;
   }
 
@@ -40,7 +40,7 @@ export class GuestAbortSignal {
     const first = sources.find((source) => source.aborted);
     if (first) return GuestAbortSignal.abort(first.reason);
     const signal = new GuestAbortSignal();
-    for (const source of sources) source.addEventListener('abort', () => abortSignal(signal, source.reason), { once: true });
+    for (const source of sources) source.addEventListener('abort', () => abortGuestSignal(signal, source.reason), { once: true });
     return signal;
   }
 
@@ -53,7 +53,7 @@ export class GuestAbortSignal {
     const signal = new GuestAbortSignal();
     const end = () => {
       timeouts -= 1;
-      abortSignal(signal, namedError('TimeoutError', 'The operation was aborted due to timeout'));
+      abortGuestSignal(signal, namedError('TimeoutError', 'The operation was aborted due to timeout'));
     };
     setTimeout(end, delay).unref();
     return signal;
@@ -83,7 +83,7 @@ export class GuestAbortSignal {
 }
 
 /** Aborts a signal. A listener that throws does not stop the other listeners. */
-export function abortSignal(signal: GuestAbortSignal, reason: unknown = abortError()): void {
+export function abortGuestSignal(signal: GuestAbortSignal, reason: unknown = abortError()): void {
   const state = stateOf(signal);
   if (state.aborted) return;
   state.aborted = true;
@@ -105,7 +105,7 @@ export class GuestAbortController {
   readonly signal = new GuestAbortSignal();
 
   abort(reason?: unknown): void {
-    abortSignal(this.signal, reason);
+    abortGuestSignal(this.signal, reason);
   }
 }
 

@@ -1,4 +1,4 @@
-import { bytesOf, decodeText, encodeText } from './text-codecs.ts';
+import { bytesOf, decodeUtf8, encodeUtf8 } from './text-codecs.ts';
 import { stringOf } from './string-of.ts';
 
 let bytesIn: (blob: GuestBlob) => Uint8Array;
@@ -13,7 +13,7 @@ export class GuestBlob {
   readonly #type: string;
 
   constructor(parts: Iterable<unknown> = [], options: { type?: unknown } = {}) {
-    this.#bytes = joined([...parts].map(partOf));
+    this.#bytes = joinedBytes([...parts].map(partOf));
     const type = stringOf(options?.type ?? '');
     this.#type = /[^\u0020-\u007E]/.test(type) ? '' : type.toLowerCase();
   }
@@ -39,7 +39,7 @@ export class GuestBlob {
   }
 
   async text(): Promise<string> {
-    return decodeText(this.#bytes);
+    return decodeUtf8(this.#bytes);
   }
 
   get [Symbol.toStringTag](): string {
@@ -79,7 +79,7 @@ export function blobBytes(blob: GuestBlob): Uint8Array {
   return bytesIn(blob);
 }
 
-export function joined(parts: Uint8Array[]): Uint8Array {
+export function joinedBytes(parts: Uint8Array[]): Uint8Array {
   const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -90,7 +90,7 @@ export function joined(parts: Uint8Array[]): Uint8Array {
 }
 
 function partOf(part: unknown): Uint8Array {
-  return isBlob(part) ? bytesIn(part) : (bytesOf(part) ?? encodeText(stringOf(part)));
+  return isBlob(part) ? bytesIn(part) : (bytesOf(part) ?? encodeUtf8(stringOf(part)));
 }
 
 harden(GuestBlob);

@@ -1,32 +1,32 @@
 import { blobBytes, GuestBlob, isBlob } from './blob.ts';
 import { encodeForm, GuestFormData } from './form-data.ts';
-import { bytesOf, decodeText, encodeText } from './text-codecs.ts';
+import { bytesOf, decodeUtf8, encodeUtf8 } from './text-codecs.ts';
 import { GuestURLSearchParams } from './url.ts';
 import { stringOf } from './string-of.ts';
 
-export interface Content {
+export interface BodyContent {
   bytes: Uint8Array;
   /** The content type that the body itself has. */
   type?: string;
 }
 
 /** The bytes of any value that may be a body; undefined where there is none. */
-export function contentOf(body: unknown): Content | undefined {
+export function bodyContentOf(body: unknown): BodyContent | undefined {
   if (body === undefined || body === null) return undefined;
   if (isBlob(body)) return { bytes: blobBytes(body), ...(body.type && { type: body.type }) };
   if (body instanceof GuestFormData) return encodeForm(body);
-  if (body instanceof GuestURLSearchParams) return { bytes: encodeText(stringOf(body)), type: 'application/x-www-form-urlencoded;charset=UTF-8' };
+  if (body instanceof GuestURLSearchParams) return { bytes: encodeUtf8(stringOf(body)), type: 'application/x-www-form-urlencoded;charset=UTF-8' };
   const bytes = bytesOf(body);
-  return bytes ? { bytes } : { bytes: encodeText(stringOf(body)), type: 'text/plain;charset=UTF-8' };
+  return bytes ? { bytes } : { bytes: encodeUtf8(stringOf(body)), type: 'text/plain;charset=UTF-8' };
 }
 
 /** The common part of requests and responses: a body that is read once, as a whole. */
 export class GuestBody {
-  readonly #content: Content | undefined;
+  readonly #content: BodyContent | undefined;
   readonly #type: () => string;
   #used = false;
 
-  constructor(content: Content | undefined, type: () => string) {
+  constructor(content: BodyContent | undefined, type: () => string) {
     this.#content = content;
     this.#type = type;
   }
@@ -48,22 +48,22 @@ export class GuestBody {
   }
 
   async text(): Promise<string> {
-    return decodeText(this.#take());
+    return decodeUtf8(this.#take());
   }
 
   async json(): Promise<unknown> {
-    return JSON.parse(decodeText(this.#take())) as unknown;
+    return JSON.parse(decodeUtf8(this.#take())) as unknown;
   }
 
   async formData(): Promise<GuestFormData> {
     if (!this.#type().startsWith('application/x-www-form-urlencoded')) throw new TypeError('Only a URL-encoded form can be read as FormData here');
     const form = new GuestFormData();
-    for (const [name, value] of new GuestURLSearchParams(decodeText(this.#take()))) form.append(name, value);
+    for (const [name, value] of new GuestURLSearchParams(decodeUtf8(this.#take()))) form.append(name, value);
     return form;
   }
 
   /** The content of a copy; the original stays readable. */
-  protected share(): Content | undefined {
+  protected share(): BodyContent | undefined {
     if (this.#used) throw new TypeError('Body is unusable: it has already been read');
     return this.#content;
   }

@@ -1,5 +1,5 @@
-import { blobBytes, GuestFile, isBlob, joined } from './blob.ts';
-import { encodeText } from './text-codecs.ts';
+import { blobBytes, GuestFile, isBlob, joinedBytes } from './blob.ts';
+import { encodeUtf8 } from './text-codecs.ts';
 import { stringOf } from './string-of.ts';
 
 type Value = string | GuestFile;
@@ -67,14 +67,14 @@ export function encodeForm(form: GuestFormData): { bytes: Uint8Array; type: stri
   for (let number = 0; ; number += 1) {
     const boundary = `----longshore-form-boundary-${stringOf(number).padStart(8, '0')}`;
     if (fields.some(({ head, body }) => holds(body, boundary) || head.includes(boundary))) continue;
-    const parts = fields.flatMap(({ head, body }) => [encodeText(`--${boundary}\r\n${head}\r\n\r\n`), body, encodeText('\r\n')]);
-    return { bytes: joined([...parts, encodeText(`--${boundary}--\r\n`)]), type: `multipart/form-data; boundary=${boundary}` };
+    const parts = fields.flatMap(({ head, body }) => [encodeUtf8(`--${boundary}\r\n${head}\r\n\r\n`), body, encodeUtf8('\r\n')]);
+    return { bytes: joinedBytes([...parts, encodeUtf8(`--${boundary}--\r\n`)]), type: `multipart/form-data; boundary=${boundary}` };
   }
 }
 
 function partOf(name: string, value: Value): { head: string; body: Uint8Array } {
   const head = `Content-Disposition: form-data; name="${quoted(name.replaceAll(/\r\n?|\n/g, '\r\n'))}"`;
-  if (typeof value === 'string') return { head, body: encodeText(value.replaceAll(/\r\n?|\n/g, '\r\n')) };
+  if (typeof value === 'string') return { head, body: encodeUtf8(value.replaceAll(/\r\n?|\n/g, '\r\n')) };
   const type = value.type || 'application/octet-stream';
   return { head: `${head}; filename="${quoted(value.name)}"\r\nContent-Type: ${type}`, body: blobBytes(value) };
 }

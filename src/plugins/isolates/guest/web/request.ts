@@ -1,4 +1,4 @@
-import { contentOf, GuestBody, type Content } from './body.ts';
+import { bodyContentOf, GuestBody, type BodyContent } from './body.ts';
 import { GuestHeaders } from './headers.ts';
 import { GuestURL } from './url.ts';
 import { stringOf } from './string-of.ts';
@@ -11,7 +11,7 @@ export interface RequestInit {
   signal?: unknown;
 }
 
-let contentIn: (request: GuestRequest) => Content | undefined;
+let contentIn: (request: GuestRequest) => BodyContent | undefined;
 
 /** A request that is not yet sent. */
 export class GuestRequest extends GuestBody {
@@ -50,12 +50,12 @@ export class GuestRequest extends GuestBody {
   }
 }
 
-function contentFor(input: unknown, { body }: RequestInit): Content | undefined {
-  if (body !== undefined && body !== null) return contentOf(body);
+function contentFor(input: unknown, { body }: RequestInit): BodyContent | undefined {
+  if (body !== undefined && body !== null) return bodyContentOf(body);
   return input instanceof GuestRequest ? requestContent(input) : undefined;
 }
 
-function headersFor(given: unknown, content: Content | undefined): GuestHeaders {
+function headersFor(given: unknown, content: BodyContent | undefined): GuestHeaders {
   const headers = new GuestHeaders(given);
   if (content?.type && !headers.has('content-type')) headers.set('content-type', content.type);
   return headers;
@@ -67,7 +67,7 @@ function methodOf(method: unknown): string {
 }
 
 /** The content of a request that is about to be sent. */
-export function requestContent(request: GuestRequest): Content | undefined {
+export function requestContent(request: GuestRequest): BodyContent | undefined {
   return contentIn(request);
 }
 

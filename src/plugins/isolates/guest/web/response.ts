@@ -1,11 +1,11 @@
 import { fromBase64 } from './base64.ts';
-import { contentOf, GuestBody, type Content } from './body.ts';
+import { bodyContentOf, GuestBody, type BodyContent } from './body.ts';
 import { GuestHeaders } from './headers.ts';
 import { GuestURL } from './url.ts';
 import { stringOf } from './string-of.ts';
 
 /** A response as the worker sends it; `body` is base 64. */
-export interface Answer {
+export interface SentResponse {
   status: number;
   statusText: string;
   url: string;
@@ -24,7 +24,7 @@ interface Facts {
   url: string;
   redirected: boolean;
   type: string;
-  content: Content | undefined;
+  content: BodyContent | undefined;
 }
 
 /** The part of the standard Response that a complete response needs. It has no streams: `body` is null. */
@@ -36,7 +36,7 @@ export class GuestResponse extends GuestBody {
   readonly type: string;
   readonly headers: GuestHeaders;
 
-  constructor(body?: unknown, { status = 200, statusText = '', headers }: ResponseInit = {}, facts = fresh(contentOf(body), status)) {
+  constructor(body?: unknown, { status = 200, statusText = '', headers }: ResponseInit = {}, facts = fresh(bodyContentOf(body), status)) {
     const { content, url, redirected, type } = facts;
     super(content, () => this.headers.get('content-type') ?? '');
     this.status = Number(status);
@@ -84,7 +84,7 @@ export class GuestResponse extends GuestBody {
 }
 
 /** The properties of a response that code makes itself. */
-function fresh(content: Content | undefined, status: unknown): Facts {
+function fresh(content: BodyContent | undefined, status: unknown): Facts {
   const number = Number(status);
   if (Number.isInteger(number) && number >= 200 && number <= 599) return { url: '', redirected: false, type: 'default', content };
   throw new RangeError(`The status ${stringOf(status)} is not between 200 and 599`);
@@ -93,7 +93,7 @@ function fresh(content: Content | undefined, status: unknown): Facts {
 harden(GuestResponse);
 
 /** The result of `fetch` inside a compartment. */
-export function responseOf({ status, statusText, headers, url, redirected, body }: Answer): GuestResponse {
+export function responseOf({ status, statusText, headers, url, redirected, body }: SentResponse): GuestResponse {
   const content = { bytes: fromBase64(body) };
   return harden(new GuestResponse(undefined, { status, statusText, headers }, { url, redirected, type: 'basic', content }));
 }

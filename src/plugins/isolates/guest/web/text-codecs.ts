@@ -11,7 +11,7 @@ export class GuestTextEncoder {
   }
 
   encode(text: unknown = ''): Uint8Array {
-    return encodeText(stringOf(text));
+    return encodeUtf8(stringOf(text));
   }
 
   encodeInto(text: unknown, into: Uint8Array): { read: number; written: number } {
@@ -67,13 +67,13 @@ export class GuestTextDecoder {
   }
 }
 
-export function encodeText(text: string): Uint8Array {
+export function encodeUtf8(text: string): Uint8Array {
   // A copy: the platform may return a part of memory that others share.
   return new Uint8Array(encoder.encode(text));
 }
 
 /** Decodes as `Response.text` does, which removes no byte order mark except that of UTF-8. */
-export function decodeText(bytes: Uint8Array): string {
+export function decodeUtf8(bytes: Uint8Array): string {
   const text = strict.decode(bytes);
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 }

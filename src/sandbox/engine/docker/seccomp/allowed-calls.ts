@@ -6,7 +6,7 @@
  * (containers share them), unshare, setns and all calls about mounts (namespaces), socketcall (its arguments are in memory, which a filter cannot read;
  * 32-bit programs also have separate socket calls), and calls that change the clock, modules, swap or the machine.
  */
-export const ALLOWED: Record<string, string> = {
+export const ALLOWED_CALLS: Record<string, string> = {
   'Files: content': `
     read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek _llseek open openat openat2 creat close close_range dup dup2
     dup3 sendfile sendfile64 copy_file_range splice tee vmsplice fsync fdatasync sync syncfs sync_file_range sync_file_range2

@@ -1,4 +1,4 @@
-import { ALLOWED } from './allowed-calls.ts';
+import { ALLOWED_CALLS } from './allowed-calls.ts';
 
 /** The format of a profile for an engine. */
 export interface SeccompProfile {
@@ -43,7 +43,7 @@ export function seccompProfile(): SeccompProfile {
     defaultAction: 'SCMP_ACT_ERRNO',
     archMap: ARCHITECTURES,
     syscalls: [
-      allow(Object.values(ALLOWED).flatMap((names) => names.trim().split(/\s+/))),
+      allow(Object.values(ALLOWED_CALLS).flatMap((names) => names.trim().split(/\s+/))),
       ...FAMILIES.map((family) => allow(['socket'], [equals(0, family)])),
       allow(['socketpair'], [equals(0, AF_UNIX)]),
       ...PERSONALITIES.map((personality) => allow(['personality'], [equals(0, personality)])),
