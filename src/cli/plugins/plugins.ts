@@ -2,6 +2,7 @@ import { Argument, Command } from 'commander';
 import type { Longshore } from '../../client.ts';
 import { DIALECTS, dialectNamed } from '../../plugins/dialects/dialects.ts';
 import { checkPlugin } from './check-plugin.ts';
+import { addViews } from '../output/add-views.ts';
 import { printFact, printJson, withClient, type Cli } from '../output/cli.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
 import { newPlugin } from './new-plugin.ts';
@@ -15,7 +16,14 @@ interface Json {
 
 export function pluginsCommand(cli: Cli): Command {
   const command = new Command('plugins').description('List, check, configure and write plugins');
-  addViews(command, cli);
+  addViews(command, {
+    ls: { description: 'List the plugins of all workers', run: (json) => lazily(cli, (longshore) => listPlugins(cli, longshore, json)) },
+    show: {
+      description: 'Show a plugin: its tools, permissions, configuration, alerts and errors',
+      id: 'id, or the name that agents give it',
+      run: (id, json) => lazily(cli, (longshore) => describePlugin(cli, longshore, id, json)),
+    },
+  });
   addChanges(command, cli);
   addGrants(command, cli);
   command
@@ -32,20 +40,6 @@ export function pluginsCommand(cli: Cli): Command {
     .option('--directory <path>', 'where to make it', '.')
     .action((dialect: string, name: string, { directory }: { directory: string }) => newPlugin(cli, dialectNamed(dialect), name, directory));
   return command;
-}
-
-function addViews(command: Command, cli: Cli): void {
-  command
-    .command('ls')
-    .description('List the plugins of all workers')
-    .option('--json', 'as JSON')
-    .action(({ json = false }: Json) => lazily(cli, (longshore) => listPlugins(cli, longshore, json)));
-  command
-    .command('show')
-    .description('Show a plugin: its tools, permissions, configuration, alerts and errors')
-    .argument('<id>', 'id, or the name that agents give it')
-    .option('--json', 'as JSON')
-    .action((id: string, { json = false }: Json) => lazily(cli, (longshore) => describePlugin(cli, longshore, id, json)));
 }
 
 function addChanges(command: Command, cli: Cli): void {

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { visibleLine } from '../../contracts/visible-text.ts';
+import { addViews } from '../output/add-views.ts';
 import { EXIT, printError, printFact, printJson, printLine, withClient, type Cli } from '../output/cli.ts';
 import { wholeNumber } from '../output/whole-number.ts';
 import { createSchedule, type CreateOptions } from './create.ts';
@@ -13,7 +14,13 @@ interface Json {
 export function scheduleCommand(cli: Cli): Command {
   const command = new Command('schedule').description('Make, list, pause and remove schedules, which start unattended conversations at set times');
   addCreate(command, cli);
-  addViews(command, cli);
+  addViews(command, {
+    ls: { description: 'List schedules', run: (json) => withClient(cli, (longshore) => listSchedules(cli, longshore, json)) },
+    show: {
+      description: 'Show a schedule: its times, its message, and the outcome of its last runs',
+      run: (id, json) => withClient(cli, (longshore) => showSchedule(cli, longshore, id, json)),
+    },
+  });
   addChanges(command, cli);
   return command;
 }
@@ -36,20 +43,6 @@ function addCreate(command: Command, cli: Cli): void {
     .option('--max-runs <number>', 'end the schedule after this many runs', wholeNumber)
     .option('--json', 'as JSON')
     .action((id: string, agent: string, options: CreateOptions) => withClient(cli, (longshore) => createSchedule(cli, longshore, { id, agent, ...options })));
-}
-
-function addViews(command: Command, cli: Cli): void {
-  command
-    .command('ls')
-    .description('List schedules')
-    .option('--json', 'as JSON')
-    .action(({ json = false }: Json) => withClient(cli, (longshore) => listSchedules(cli, longshore, json)));
-  command
-    .command('show')
-    .description('Show a schedule: its times, its message, and the outcome of its last runs')
-    .argument('<id>')
-    .option('--json', 'as JSON')
-    .action((id: string, { json = false }: Json) => withClient(cli, (longshore) => showSchedule(cli, longshore, id, json)));
 }
 
 function addChanges(command: Command, cli: Cli): void {

@@ -3,7 +3,6 @@ import { isBuiltin } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
-import { failure } from '../../contracts/errors.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import type { SdkModule } from '../dialects/shared/plugin-dialect.ts';
 import { withBundler } from '../bundle/bundler.ts';
@@ -13,6 +12,7 @@ import { pluginSources } from '../bundle/plugin-sources.ts';
 import { isBelow, territoryOf, type Territory } from '../files/territory.ts';
 import { readRealFile } from '../files/read-real-file.ts';
 import { absentModule, bundleRefusalOf, type BundleRefusal } from '../bundle/not-in-a-compartment.ts';
+import { pluginInvalid } from '../api/plugin-invalid.ts';
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const own = (path: string) => fileURLToPath(new URL(`../${path}${EXTENSION}`, import.meta.url));
@@ -80,7 +80,7 @@ async function bundleForCompartment(place: Place, start: string | undefined, bui
   });
   const evaded = await withBundler(() => evadeCensor(bundled));
   if ('code' in evaded) return evaded.code;
-  throw invalid(
+  throw pluginInvalid(
     place.name,
     `${place.entry} or what it imports uses ${evaded.refused}…, which a compartment does not have`,
     'Import what it needs by a fixed name; do without eval',
@@ -143,10 +143,10 @@ async function bundle(
     // Tools in the sandbox may need a module of Node, but a file outside of the plugin is always an error. So errors with a detail are reported first.
     const message = error.errors?.find(({ detail }) => detail !== undefined) ?? error.errors?.[0];
     const { problem, fix } = (message?.detail as BundleRefusal | undefined) ?? explain((message?.text ?? error.message).replaceAll(NAMED, '$1'));
-    throw invalid(name, `${placeOf(entry, directory, territory, message)}: ${problem}`, fix, error);
+    throw pluginInvalid(name, `${placeOf(entry, directory, territory, message)}: ${problem}`, fix, error);
   });
   const stray = Object.keys(built.metafile?.inputs ?? {}).find((input) => !/^(?:plugin|entry|builtin):/.test(input) && !isOurs(resolve(OWN_CODE, input)));
-  if (stray !== undefined) throw invalid(name, `${entry} brings in ${resolve(OWN_CODE, stray)}, which lies outside of the plugin`, STAY_INSIDE);
+  if (stray !== undefined) throw pluginInvalid(name, `${entry} brings in ${resolve(OWN_CODE, stray)}, which lies outside of the plugin`, STAY_INSIDE);
   return built.outputFiles?.[0]?.text ?? '';
 }
 
@@ -237,8 +237,4 @@ const replaceBuiltins: EsbuildPlugin = {
 function placeOf(entry: string, directory: string, { root }: Territory, message: Message | undefined): string {
   const { file = '', line = 0 } = message?.location ?? {};
   return file.startsWith('plugin:') ? `${relative(directory, join(root, file.replace(NAMED, '$1')))}:${line}` : entry;
-}
-
-function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
 }

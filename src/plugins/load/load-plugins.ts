@@ -11,6 +11,7 @@ import { whatWasMissed } from '../bundle/not-in-a-compartment.ts';
 import { defaultsOf, locatePlugin, type PluginPlace } from './locate-plugin.ts';
 import { UNVERSIONED } from '../api/plugin-details.ts';
 import { createRegistry, type RegisteredTool } from '../registry/registry.ts';
+import { pluginInvalid } from '../api/plugin-invalid.ts';
 
 export interface LoadedPlugins {
   plugins: Plugin[];
@@ -53,7 +54,7 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
       refuseSameBareName(name, plugin, loaded.values());
       loaded.set(plugin.id, { name, plugin });
     } catch (error) {
-      problems.push({ name, error: isFailure(error) ? error : invalid(name, (error as Error).message, 'Correct it or take it out of the agent', error) });
+      problems.push({ name, error: isFailure(error) ? error : pluginInvalid(name, (error as Error).message, 'Correct it or take it out of the agent', error) });
     }
   }
   return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
@@ -92,14 +93,14 @@ function isolateCode(name: string, root: string, isolates: Isolates) {
 }
 
 async function isolatePlugin(name: string, { root, entry }: PluginPlace, defaults: Partial<PluginDefinition>, isolates: Isolates | undefined): Promise<Plugin> {
-  if (!isolates) throw invalid(name, 'this process cannot isolate plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
+  if (!isolates) throw pluginInvalid(name, 'this process cannot isolate plugins', 'Load it in a worker, or name it in LONGSHORE_HOST_PLUGINS');
   const bundle = await bundlePlugin(name, { root, entry });
   try {
     return await isolates.load({ name, ...bundle, defaults });
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
     const { message } = error as Error;
-    throw invalid(name, `${entry} cannot be loaded (${message}${whatWasMissed(message, bundle.code)})`, 'Correct that file', error);
+    throw pluginInvalid(name, `${entry} cannot be loaded (${message}${whatWasMissed(message, bundle.code)})`, 'Correct that file', error);
   }
 }
 
@@ -108,11 +109,7 @@ async function importPlugin(name: string, { entry }: PluginPlace, defaults: Part
   try {
     module = (await import(`${pathToFileURL(entry).href}${again ? `?${(await stat(entry)).mtimeMs}` : ''}`)) as { default?: unknown };
   } catch (error) {
-    throw invalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Correct that file', error);
+    throw pluginInvalid(name, `${entry} cannot be imported (${(error as Error).message})`, 'Correct that file', error);
   }
   return adoptModule(name, entry, module, defaults);
-}
-
-function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
 }

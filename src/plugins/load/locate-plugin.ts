@@ -1,11 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import { failure } from '../../contracts/errors.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
 import type { PluginDefinition } from '../api/define-plugin.ts';
 import { readPluginFile } from '../files/read-plugin-file.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import type { PluginLoader } from '../dialects/shared/plugin-dialect.ts';
+import { isFile } from '../files/is-file.ts';
+import { pluginInvalid } from '../api/plugin-invalid.ts';
 
 /** Where the code of a plugin is. */
 export interface PluginPlace {
@@ -38,8 +39,8 @@ export async function locatePlugin(name: string, directory: string): Promise<Plu
     if (entry !== undefined) return { root, entry };
   }
   const python = await pythonFileOf(root);
-  if (python !== undefined) throw invalid(name, `${root} is a plugin in Python (${python}), and plugins are TypeScript or JavaScript`, insteadOfPython());
-  throw invalid(name, `${root} has none of ${[...named, ...INDEX_FILES].join(', ')}`, 'Put the plugin into one of these');
+  if (python !== undefined) throw pluginInvalid(name, `${root} is a plugin in Python (${python}), and plugins are TypeScript or JavaScript`, insteadOfPython());
+  throw pluginInvalid(name, `${root} has none of ${[...named, ...INDEX_FILES].join(', ')}`, 'Put the plugin into one of these');
 }
 
 /** The directory of a plugin. @throws PLUGIN_INVALID if there is none. */
@@ -47,17 +48,17 @@ export async function rootOf(name: string, directory: string): Promise<string> {
   if (isPath(name)) {
     const root = resolve(directory, name);
     if (await isDirectory(root)) return root;
-    throw invalid(name, `there is no directory ${root}`, 'Paths are relative to the file of the agent');
+    throw pluginInvalid(name, `there is no directory ${root}`, 'Paths are relative to the file of the agent');
   }
   if (!SCOPED_OR_NOT.test(name)) {
-    throw invalid(name, 'this is not the name of a package, nor a path that begins with ./ or ../', `If it is a directory, write ./${name}`);
+    throw pluginInvalid(name, 'this is not the name of a package, nor a path that begins with ./ or ../', `If it is a directory, write ./${name}`);
   }
   for (const modules of modulesAbove(directory)) {
     const root = join(modules, name);
     if (await isDirectory(root)) return root;
   }
   const beside = (await isDirectory(resolve(directory, name))) ? `; there is a directory of this name, which is written ./${name}` : '';
-  throw invalid(name, `no package of this name is installed in ${resolve(directory)} or above${beside}`, `Run: npm install ${name}`);
+  throw pluginInvalid(name, `no package of this name is installed in ${resolve(directory)} or above${beside}`, `Run: npm install ${name}`);
 }
 
 /** Whether a plugin's name means a directory and not a package. */
@@ -100,13 +101,13 @@ async function packageEntries(name: string, root: string): Promise<string[]> {
   const path = join(root, 'package.json');
   if (!(await isFile(path))) return [];
   const text = await readPluginFile(root, 'package.json').catch((error: Error) => {
-    throw invalid(name, `${path} cannot be read: ${error.message}`, 'Put the file itself there', error);
+    throw pluginInvalid(name, `${path} cannot be read: ${error.message}`, 'Put the file itself there', error);
   });
   let file: PackageFile;
   try {
     file = parseForeign(text) as PackageFile;
   } catch (error) {
-    throw invalid(name, `${path} cannot be read as JSON (${(error as Error).message})`, 'Correct that file', error);
+    throw pluginInvalid(name, `${path} cannot be read as JSON (${(error as Error).message})`, 'Correct that file', error);
   }
   const exported = typeof file.exports === 'object' ? (file.exports['.'] ?? file.exports) : file.exports;
   return [conditionOf(exported), file.main].filter((entry) => typeof entry === 'string');
@@ -138,20 +139,9 @@ function insteadOfPython(): string {
   return `Write it with ${sdks.join(' or ')}, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code`;
 }
 
-async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-}
-
 async function isDirectory(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isDirectory(),
     () => false,
   );
-}
-
-function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
 }

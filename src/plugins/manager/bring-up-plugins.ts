@@ -10,6 +10,7 @@ import { grantCommand, grantedTo, permissionsIn, ungrantedOf } from './permissio
 import { permissionsOf } from './permissions-of.ts';
 import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
+import { pluginInvalid } from '../api/plugin-invalid.ts';
 
 /** A source with its running plugins. */
 export interface ManagedSource {
@@ -68,7 +69,7 @@ export async function bringUpPlugins(household: Household, sources: ManagedSourc
   const { distinct, colliding } = withoutCollisions(enabled, household, others);
   for (const [item, error] of colliding) blame(item, error);
   const { ordered, problems } = loadOrder(distinct, new Set([...present].filter((id) => household.isEnabled(id))));
-  for (const [item, problem] of problems) blame(item, invalid(item.plugin.id, problem));
+  for (const [item, problem] of problems) blame(item, pluginInvalid(item.plugin.id, problem, 'Correct that one first'));
   for (const item of ordered) {
     const started = await start(household, item, present);
     if (started) present.add(item.plugin.id);
@@ -121,7 +122,7 @@ async function start(household: Household, item: Item, present: ReadonlySet<stri
   const { plugin, candidate } = item;
   const missing = (plugin.dependencies ?? []).find((id) => !present.has(id));
   try {
-    if (missing !== undefined) throw invalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`);
+    if (missing !== undefined) throw pluginInvalid(plugin.id, `it depends on the plugin "${missing}", which cannot be loaded`, 'Correct that one first');
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
     const { source } = candidate.managed;
     const granted = options.requireGrants ? grantedTo(household, source, plugin.id) : undefined;
@@ -189,8 +190,4 @@ async function discard({ options }: Household, instances: PluginInstance[], load
 
 function describe({ id, version, tools, environment }: Plugin): object {
   return { id, version, tools: tools.length, permissions: permissionsOf(tools, environment) };
-}
-
-function invalid(id: string, problem: string): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(id), problem, fix: 'Correct that one first' });
 }

@@ -1,6 +1,6 @@
 import { inTime } from '../../common/in-time.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { isFailure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
@@ -11,6 +11,7 @@ import { checkGrants } from './permission-grants.ts';
 import type { Compile } from '../schemas/validate-arguments.ts';
 import { prepareConfig } from './plugin-config.ts';
 import { countCalls, type CountedPlugin } from './count-calls.ts';
+import { pluginInvalid } from '../api/plugin-invalid.ts';
 
 /** A running plugin. */
 export interface PluginInstance extends CountedPlugin {
@@ -45,10 +46,10 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
   const { bounds = [] } = parts;
   await checkPermissions(plugin, bounds, parts);
   const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
-  if (missing.length > 0) throw invalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
+  if (missing.length > 0) throw pluginInvalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
   const prepared = await prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
   if ('problems' in prepared) {
-    throw invalid(id, `its configuration is not usable (${prepared.problems.join('; ')})`, `Correct it: longshore plugins config ${id} --set key=value`);
+    throw pluginInvalid(id, `its configuration is not usable (${prepared.problems.join('; ')})`, `Correct it: longshore plugins config ${id} --set key=value`);
   }
   const declared = plugin.environment.map(({ name }) => [name, parts.environment(name)] as const);
   const env = Object.freeze(Object.fromEntries(declared.filter((pair): pair is [string, string] => pair[1] !== undefined)));
@@ -71,7 +72,7 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   const { plugin } = instance;
   const { id, configSchema } = plugin;
   const prepared = await prepareConfig(id, configSchema, written, parts.environment, parts.compile);
-  if ('problems' in prepared) throw invalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The previous configuration stays');
+  if ('problems' in prepared) throw pluginInvalid(id, `the configuration is not usable (${prepared.problems.join('; ')})`, 'The previous configuration stays');
   await run(plugin, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   const { tools, alerts } = plugin;
   instance.refresh();
@@ -99,15 +100,11 @@ async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void
     await inTime(work(), HOOK_TIMEOUT_MS, () => new Error(`it took longer than ${HOOK_TIMEOUT_MS} ms`));
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
-    throw invalid(
+    throw pluginInvalid(
       id,
       `its ${dialectNamed(dialect).hookNames?.[hook] ?? hook} failed (${(error as Partial<Error> | undefined)?.message ?? String(error)})`,
       'Correct it, or what it needs',
       error,
     );
   }
-}
-
-function invalid(id: string, problem: string, fix: string, cause?: unknown): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(id), problem, fix }, cause);
 }

@@ -2,13 +2,14 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inTime } from '../../../common/in-time.ts';
-import { failure, isFailure } from '../../../contracts/errors.ts';
+import { isFailure } from '../../../contracts/errors.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { Permissions, Plugin, PluginHost, Tool } from '../../api/define-plugin.ts';
 import { alertsOf } from '../../api/plugin-details.ts';
 import type { LocatedPlugin } from '../shared/plugin-dialect.ts';
 import { adaptEntries, pick, type AdaptedEntries } from './adapt-tools.ts';
 import type { ToolEntry } from './manifest.ts';
+import { pluginInvalid } from '../../api/plugin-invalid.ts';
 
 /** An entry of the manifest, with its index there and the permissions of its tools. */
 export interface Entry extends ToolEntry {
@@ -53,7 +54,7 @@ function keyOf({ time = false, random = false, network = [], env = [], fs = [] }
 }
 
 async function isolateEntries({ name, root, isolate, id, settle }: EntriesOptions, entries: Entry[]): Promise<LoadedEntries> {
-  if (!isolate) throw invalid(name, 'this process cannot isolate plugins', 'Load it in a worker');
+  if (!isolate) throw pluginInvalid(name, 'this process cannot isolate plugins', 'Load it in a worker');
   const { permissions = {}, entry = '' } = entries[0] ?? {};
   const wrapper = wrapperOf(await realpath(root), entries, permissions);
   try {
@@ -103,17 +104,13 @@ async function importModule(name: string, path: string): Promise<Record<string, 
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {
-    throw invalid(name, `${path} cannot be imported (${(error as Error).message})`, 'Correct that file', error);
+    throw pluginInvalid(name, `${path} cannot be imported (${(error as Error).message})`, 'Correct that file', error);
   }
 }
 
 /** An error of definePlugin has a fix of its own. */
 function told(name: string, error: unknown): Error {
-  if (!isFailure(error, 'PLUGIN_INVALID')) return invalid(name, (error as Error).message, 'Correct its code', error);
+  if (!isFailure(error, 'PLUGIN_INVALID')) return pluginInvalid(name, (error as Error).message, 'Correct its code', error);
   const { problem = '', fix = '' } = error.values;
-  return invalid(name, String(problem), String(fix), error);
-}
-
-function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
+  return pluginInvalid(name, String(problem), String(fix), error);
 }

@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failure, isFailure } from '../../../contracts/errors.ts';
+import { isFailure } from '../../../contracts/errors.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginHost, type Tool } from '../../api/define-plugin.ts';
 import { alertsOf, type PluginAlert, type Variable } from '../../api/plugin-details.ts';
@@ -9,6 +8,8 @@ import type { LocatedPlugin } from '../shared/plugin-dialect.ts';
 import { configSchemaOf } from './config-schema.ts';
 import { loadEntries, type Entry, type LoadedEntries } from './load-entries.ts';
 import { readManifest, type Manifest, type ToolEntry } from './manifest.ts';
+import { isFile } from '../../files/is-file.ts';
+import { pluginInvalid } from '../../api/plugin-invalid.ts';
 
 interface PandoraOptions extends LocatedPlugin {
   /** Milliseconds, for code in the worker's own process; the isolates have a limit of their own. Default 10 000. */
@@ -27,9 +28,9 @@ export async function loadPandora(options: PandoraOptions): Promise<Plugin> {
   const manifest = await readManifest(name, root);
   const entries = (manifest.provides.tools ?? []).map((entry, index) => ({ ...entry, index, permissions: permissionsOf(entry, manifest) }));
   for (const { entry, sandbox } of entries) {
-    if (!(await isFile(join(root, entry)))) throw invalid(name, `its entry ${entry} does not exist`, 'Correct provides.tools of the manifest');
+    if (!(await isFile(join(root, entry)))) throw pluginInvalid(name, `its entry ${entry} does not exist`, 'Correct provides.tools of the manifest');
     if (sandbox === 'host' && !isTrusted)
-      throw invalid(name, `its entry ${entry} asks for the worker's own process`, 'If you trust it, name it in LONGSHORE_HOST_PLUGINS');
+      throw pluginInvalid(name, `its entry ${entry} asks for the worker's own process`, 'If you trust it, name it in LONGSHORE_HOST_PLUGINS');
   }
   /** Whether tools ask for approval, from the configuration. */
   const overrides = new Map<string, boolean>();
@@ -78,7 +79,7 @@ function composed({ options: { name }, manifest, entries, parts, overrides }: Wh
   const problemsOf = createCompiler()(id, 'config', 'configuration', configSchema);
   const load = async (given: PluginHost): Promise<void> => {
     const problems = [...missingVariables(manifest, given), ...(await problemsOf(given.config)).map((problem) => `its configuration: ${problem}`)];
-    if (problems.length > 0) throw invalid(name, problems.join('; '), 'Set what is missing, then load it again');
+    if (problems.length > 0) throw pluginInvalid(name, problems.join('; '), 'Set what is missing, then load it again');
     const before = [...overrides];
     setOverrides(overrides, Object.entries((given.config['requireApproval'] ?? {}) as Record<string, boolean>));
     try {
@@ -90,7 +91,7 @@ function composed({ options: { name }, manifest, entries, parts, overrides }: Wh
       setOverrides(overrides, before);
       const why = reasonOf(error);
       plugin.alerts = [...plugin.alerts.filter(({ text }) => !text.startsWith(UNRESOLVED)), ...alertsOf([{ level: 'error', text: `${UNRESOLVED}${why}` }])];
-      throw invalid(name, `its tools could not be resolved (${why})`, 'The previous ones stay; correct resolveTools or its configuration', error);
+      throw pluginInvalid(name, `its tools could not be resolved (${why})`, 'The previous ones stay; correct resolveTools or its configuration', error);
     }
   };
   const isAsleep = () => parts.length > 0 && parts.every((part) => part.isAsleep?.() === true);
@@ -142,15 +143,4 @@ function manifestAlerts({ provides, envVars }: Manifest, entries: Entry[]): { le
       .filter((name) => !seen.has(name))
       .map((name) => ({ level: 'warning', text: `No tool sees the variable ${name}: it is in envVars, but in no entry's permissions.env.` })),
   ];
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-}
-
-function invalid(name: string, problem: string, fix: string, cause?: unknown): Error {
-  return failure('PLUGIN_INVALID', { plugin: JSON.stringify(name), problem, fix }, cause);
 }
