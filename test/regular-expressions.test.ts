@@ -4,7 +4,6 @@ import { join } from 'node:path';
 /** Files that make regular expressions of text that is not written in the same place, and why that text is no stranger's. */
 const ALLOWED: Record<string, string> = {
   'models/check-expectation.ts': 'the script of the scripted model, which an operator writes beside the agent',
-  'plugins/dialects/nekro/keep-comments.ts': 'a name of letters, digits, _ and $, in an expression without other repetition than of spaces',
   'plugins/bundle/not-in-a-compartment.ts': 'names from a table of this file, and a property of letters, digits and _',
   'sandbox/output/clean-output.ts': 'constants of this file',
   'sandbox/protocol/validate.ts': 'constants of this file, escaped',

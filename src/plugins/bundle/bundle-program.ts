@@ -19,6 +19,11 @@ const OPTIONS = {
 
 /** Bundles a program of our own, with all that it imports, to one CommonJS text that runs from sources and from the built package alike. */
 export async function bundleProgram(entry: string): Promise<string> {
-  const { outputFiles } = await withBundler(() => build({ ...OPTIONS, entryPoints: [entry] }));
+  return withBundler(() => buildProgram(entry));
+}
+
+/** The same for work that runs within `withBundler` already, which would wait for itself. */
+export async function buildProgram(entry: string): Promise<string> {
+  const { outputFiles } = await build({ ...OPTIONS, entryPoints: [entry] });
   return outputFiles[0]?.text ?? '';
 }

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
-import type { Loader, OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessage, Plugin as EsbuildPlugin } from 'esbuild';
+import type { OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessage, Plugin as EsbuildPlugin } from 'esbuild';
 import type { BundleRefusal } from './not-in-a-compartment.ts';
 import { bundleRefusalOf } from './not-in-a-compartment.ts';
 import { readRealFile } from '../files/read-real-file.ts';
@@ -12,7 +12,7 @@ import type { Territory } from '../files/territory.ts';
 const PLUGIN = 'plugin';
 const ENTRY = 'entry';
 
-const LOADERS: Record<string, Loader> = {
+const LOADERS: Record<string, SourceLanguage | 'json'> = {
   '.ts': 'ts',
   '.mts': 'ts',
   '.cts': 'ts',
@@ -25,6 +25,9 @@ const LOADERS: Record<string, Loader> = {
 };
 const MAX_BYTES = 16 * 1024 * 1024;
 
+/** The language of a module that the bundler reads. */
+type SourceLanguage = 'ts' | 'tsx' | 'js' | 'jsx';
+
 export interface BundleSourceOptions {
   territory: Territory;
   resolveImport: ResolveImport;
@@ -33,8 +36,8 @@ export interface BundleSourceOptions {
   /** Source of a module that is the entry instead. It may import files of the plugin by their absolute paths, and paths that `isOwn` accepts. */
   start: string | undefined;
   isOwn: (path: string) => boolean;
-  /** Changes the source of a module of the plugin itself. */
-  transform: (source: string) => string;
+  /** Changes the source of a module of the plugin itself, or says what is wrong with it: a clause that follows its name, and what to do. */
+  transform: (source: string, language: SourceLanguage) => Promise<{ source: string } | BundleRefusal>;
 }
 
 /**
@@ -91,8 +94,10 @@ async function load(path: string, name: string, attributes: Record<string, strin
   if ('problem' in found) return { errors: [messageOf(unreadable(name, found))] };
   const source = found.content.toString('utf8');
   if (loader !== 'json' && (await importsByPattern(source, loader))) return { errors: [messageOf(byPattern(name))] };
-  const isOwnCode = unitOf(path) === root && loader !== 'json';
-  return { contents: isOwnCode ? transform(source) : source, loader };
+  if (loader === 'json' || unitOf(path) !== root) return { contents: source, loader };
+  const transformed = await transform(source, loader);
+  if ('source' in transformed) return { contents: transformed.source, loader };
+  return { errors: [messageOf({ ...transformed, problem: `${name} ${transformed.problem}` })] };
 }
 
 function messageOf({ problem, fix }: BundleRefusal): PartialMessage {

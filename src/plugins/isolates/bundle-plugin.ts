@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { DIALECTS } from '../dialects/dialects.ts';
-import type { SdkModule } from '../dialects/shared/plugin-dialect.ts';
+import type { SdkModule, SourceLanguage, Transformed } from '../dialects/shared/plugin-dialect.ts';
 import { withBundler } from '../bundle/bundler.ts';
 import { evadeCensor } from '../bundle/evade-censor.ts';
 import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts';
@@ -169,8 +169,14 @@ function explain(text: string): BundleRefusal {
   return { problem: `"${name}" is not for plugins`, fix: `Import ${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}` };
 }
 
-function transform(source: string): string {
-  return DIALECTS.reduce((text, dialect) => dialect.transform?.(text) ?? text, source);
+async function transform(source: string, language: SourceLanguage): Promise<Transformed> {
+  let text = source;
+  for (const dialect of DIALECTS) {
+    const transformed = (await dialect.transform?.(text, language)) ?? { source: text };
+    if ('problem' in transformed) return transformed;
+    text = transformed.source;
+  }
+  return { source: text };
 }
 
 function sdkModules(): SdkModule[] {

@@ -26,7 +26,7 @@ const klingon: PluginDialect = {
       return isolate({ entry: join(root, 'klingon.ts'), defaults: { description: 'told by the loader' } });
     },
   },
-  transform: (source) => source.replaceAll("Qapla'", 'success'),
+  transform: async (source) => ({ source: source.replaceAll("Qapla'", 'success') }),
   hasOwnIdentity: true,
   hasBareNames: true,
   hookNames: { load: 'yIchu', unload: 'yIchuHa', updateConfig: 'yIchoH' },

@@ -1,12 +1,13 @@
 import type { PluginDialect } from '../shared/plugin-dialect.ts';
-import { keepComments } from './keep-comments.ts';
+import { keepCommentsInThread } from './reader/keep-comments-in-thread.ts';
 import { nekroPlugin } from './scaffold.ts';
 
 /** Plugins in the style of Nekro Agent: modules that export a `NekroPlugin`, whose methods code in the sandbox calls. */
 export const nekro: PluginDialect = {
   name: 'nekro',
-  sdk: { imports: ['longshore/nekro'], file: new URL('./sdk.ts', import.meta.url) },
-  transform: (source) => (source.includes('.mountSandboxMethod(') ? keepComments(source) : source),
+  // What imports a plugin as it is gets `sdk.ts`, which reads comments itself.
+  sdk: { imports: ['longshore/nekro'], file: new URL('./nekro-plugin.ts', import.meta.url) },
+  transform: async (source, language) => (source.includes('mountSandboxMethod') ? keepCommentsInThread(source, language) : { source }),
   // A method gets its identity from its context.
   hasOwnIdentity: true,
   hasBareNames: true,

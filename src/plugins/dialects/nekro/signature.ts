@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import { parseForeign } from '../../../contracts/foreign-json.ts';
-import { schemaOfType, type DocComment } from './doc-comment.ts';
+import type { Parameter } from './reader/method-source.ts';
 
 /** Names and JSON Schema of a method's parameters after the context. */
 export interface Signature {
@@ -15,22 +14,19 @@ export const PYTHON_WORDS = new Set(
   ),
 );
 
-/**
- * Reads a method's list of parameters from its source.
- * @throws an Error that says what cannot be read.
- */
-export function readSignature(method: string, written: string, doc: DocComment): Signature {
-  const [context, ...rest] = splitList(written);
+/** @throws an Error that names a parameter that code could not pass. */
+export function signatureOf(method: string, [context, ...rest]: Parameter[]): Signature {
   if (context === undefined) throw new Error(`the first parameter of "${method}" has to be the context; write async function ${method}(ctx, …)`);
-  const properties: JsonObject = {};
-  const required: string[] = [];
-  for (const parameter of rest) {
-    const { name, schema, optional } = readParameter(method, parameter, doc);
-    properties[name] = schema;
-    if (!optional) required.push(name);
-  }
+  for (const { name, written } of rest) refuseName(method, name, written);
+  const required = rest.filter(({ optional }) => !optional).map(({ name }) => name);
+  const properties = Object.fromEntries(rest.map(({ name, schema }) => [name, schema]));
   const parameters = { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false };
   return { names: Object.keys(properties), parameters };
+}
+
+function refuseName(method: string, name: string, written: string): void {
+  if (name === '') throw new Error(`"${method}" has the parameter ${written}; only plain names can be called from Python`);
+  if (PYTHON_WORDS.has(name)) throw new Error(`"${method}" has the parameter ${name}, which is a word of Python; give it another name`);
 }
 
 /** The call of a method with types in Python's notation: `add(num1: int, num2: int = 1)`. */
@@ -69,61 +65,4 @@ function toPython(value: Json): string {
   if (typeof value !== 'object') return JSON.stringify(value);
   const entries = Object.entries(value).map(([name, part]) => `${JSON.stringify(name)}: ${toPython(part)}`);
   return `{${entries.join(', ')}}`;
-}
-
-function readParameter(method: string, written: string, doc: DocComment): { name: string; schema: JsonObject; optional: boolean } {
-  const { name, mark, type, byDefault } = splitParameter(written);
-  refuseName(method, name, written);
-  const told = doc.parameters.get(name);
-  // The doc comment distinguishes whole numbers from others; TypeScript does not.
-  const { schema, optional } = schemaOfType(told?.type ?? type);
-  const value = byDefault === undefined ? undefined : literalOf(byDefault);
-  const more = { ...(told?.description && { description: told.description }), ...(value !== undefined && { default: value }) };
-  return { name, schema: { ...schema, ...more }, optional: optional || mark !== undefined || byDefault !== undefined };
-}
-
-/** Splits `name?: type = default`. For any other form the name is empty. */
-function splitParameter(written: string): { name: string; mark: string | undefined; type: string | undefined; byDefault: string | undefined } {
-  const [head, name = '', mark] = /^([\w$]+)(\?)?\s*(?=[:=]|$)/.exec(written) ?? [''];
-  const rest = written.slice(head.length);
-  const at = rest.indexOf('=');
-  const type = rest.startsWith(':') ? rest.slice(1, at === -1 ? undefined : at).trim() : undefined;
-  const byDefault = at === -1 ? undefined : rest.slice(at + 1).trim();
-  return type === '' || byDefault === '' ? { name: '', mark, type, byDefault } : { name, mark, type, byDefault };
-}
-
-function refuseName(method: string, name: string, written: string): void {
-  if (name === '') throw new Error(`"${method}" has the parameter ${written}; only plain names can be called from Python`);
-  if (PYTHON_WORDS.has(name)) throw new Error(`"${method}" has the parameter ${name}, which is a word of Python; give it another name`);
-}
-
-/** The list of parameters in a function's own text. */
-export function writtenParameters(text: string): string {
-  const open = text.indexOf('(');
-  let depth = 0;
-  for (let at = open; at < text.length; at += 1) {
-    if ('([{'.includes(text[at] ?? '')) depth += 1;
-    if (')]}'.includes(text[at] ?? '') && --depth === 0) return text.slice(open + 1, at);
-  }
-  return '';
-}
-
-function splitList(written: string): string[] {
-  const parts: string[] = [''];
-  let depth = 0;
-  for (const character of written.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)|\/\/.*/g, '').replaceAll('=>', '')) {
-    if ('([{<'.includes(character)) depth += 1;
-    if (')]}>'.includes(character)) depth -= 1;
-    if (character === ',' && depth === 0) parts.push('');
-    else parts[parts.length - 1] += character;
-  }
-  return parts.map((part) => part.trim()).filter((part) => part !== '');
-}
-
-function literalOf(written: string): Json | undefined {
-  try {
-    return parseForeign(written.trim().replace(/^'([^'"\\]*)'$/, '"$1"'));
-  } catch {
-    return undefined;
-  }
 }

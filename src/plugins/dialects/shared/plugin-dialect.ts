@@ -3,7 +3,7 @@ import type { Permissions, Plugin, PluginDefinition, Tool } from '../../api/defi
 
 /**
  * A style in which plugins are written: all that the host knows about it. The folder of each dialect exports one such object from its `dialect.ts`, and
- * `dialects.ts` lists them. The modules that are bundled into plugins, `sdk.ts` and what it imports, import neither of these.
+ * `dialects.ts` lists them. The modules that are bundled into plugins, `sdk.file` and what it imports, import neither of these.
  */
 export interface PluginDialect {
   /** The `dialect` of its plugins, and its name for `longshore plugins new`. */
@@ -16,7 +16,7 @@ export interface PluginDialect {
    * Changes the source of a module before it is bundled. The dialect of a plugin is known only after its code has run, so this is called for plugins of all
    * dialects. It returns what it does not know as it is.
    */
-  transform?(source: string): string;
+  transform?(source: string, language: SourceLanguage): Promise<Transformed>;
   /** Its plugins are servers that agents name under `mcp`. There is nothing to load, and their tools may change at any time. */
   isServer?: true;
   /** Parameters like `user_id` are not ids of this host: the model gives them, and the host does not fill them in. */
@@ -31,10 +31,15 @@ export interface PluginDialect {
   scaffold: Scaffold;
 }
 
+export type SourceLanguage = 'ts' | 'tsx' | 'js' | 'jsx';
+
+/** The changed source, or why the plugin is not loaded: a clause that follows the name of the file, and what to do. */
+export type Transformed = { source: string } | { problem: string; fix: string };
+
 export interface SdkModule {
   /** The names by which plugins import it. Messages show the first one. */
   imports: [shown: string, ...others: string[]];
-  /** Its source. The built package has a .js file in the same place. */
+  /** Its source, as bundles have it. The built package has a .js file in the same place. */
   file: URL;
 }
 

@@ -1,6 +1,4 @@
-import { runInThisContext } from 'node:vm';
 import { definePlugin, type Plugin } from '../../../../src/plugins/api/define-plugin.ts';
-import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/sdk.ts';
 import type { PluginStore } from '../../../../src/plugins/api/tool-context.ts';
 import { refuseSameBareName } from '../../../../src/plugins/load/load-plugins.ts';
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
@@ -184,36 +182,6 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
     expect(() => refuseSameBareName('./b', other, [{ name: './a', plugin: harbour }])).toThrow(
       'Two plugins provide "my_sum_function": ./a and ./b. Rename one.',
     );
-  });
-});
-
-describe('the doc comment', () => {
-  test('with summary, Args, Returns and Example becomes the text that the model reads, wherever it stands', async () => {
-    const text = await harbour.promptText?.(CONVERSATION);
-    expect(text).toMatch(/^<plugin name="Harbour">\nPython and JavaScript code/);
-    expect(text).toContain('my_sum_function(num1: int, num2: int)\nCalculate and return the sum of two integers.\n\nArgs:\n    num1 (int): The first addend.');
-    expect(text).toContain('Example:\n    theme = preference(preference_key="theme")');
-    expect(text).toContain('search_kb(query: str) — the program ends at this call\nSearches the knowledge base.');
-    expect(text).toContain('draw(topic: str) — the program ends at this call\nDraws a topic.');
-    expect(tool(harbour, 'send_chat_message').description).toBe('Sends a text to the user.');
-  });
-
-  test('stands at the top of the body, or beside the function as a text, where a plugin is imported as it is', () => {
-    const plugin = new NekroPlugin({ name: 'Host', moduleName: 'host', description: '', version: '1', author: 'me' });
-    const within = runInThisContext('(async function within(ctx, n) { /** Counts.\n * Args:\n *   n (int): How many. */ return n; })') as SandboxMethod;
-    plugin.mountSandboxMethod('tool', 'within')(within);
-    plugin.mountSandboxMethod('tool', 'beside')(runInThisContext('(async function beside(ctx, n = 2) {})') as SandboxMethod, '@param {int} n How many.');
-    const property = { type: 'integer', description: 'How many.' };
-    expect(plugin.tools.map(({ parameters }) => parameters['properties'])).toEqual([{ n: property }, { n: { ...property, default: 2 } }]);
-    expect(plugin.alerts).toEqual([]);
-  });
-
-  test('that is missing is told as a warning; the method can be called', async () => {
-    const plugin = await load(mount('async function quiet(ctx) { return 1; }'));
-    expect(plugin.alerts.map(({ level, text }) => `${level}: ${text}`)).toEqual([
-      'warning: the method "quiet" has no doc comment, so the model is told little about it',
-    ]);
-    expect(await run(plugin, 'quiet')).toBe(1);
   });
 });
 
