@@ -1,3 +1,4 @@
+/** Finds words that are almost the same. Our own, since `definePlugin` uses it, and bundles of plugins have no package but zod. */
 const MAX_DISTANCE = 3;
 
 /** The candidate that differs least from a word, if it is near enough to be what was meant. */

@@ -1,3 +1,4 @@
+/** Locks between processes. Our own: `proper-lockfile` goes by the time of a file, so it takes the lock of a suspended process, and keeps that of a killed one. */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Writes the parts of DER that certificates need. */
+/** Writes the parts of DER that certificates need. Our own: `@peculiar/x509` brings 19 packages and 4.9 MB and takes 0.7 s to import, and `node-forge` has no ECDSA. */
 
 export type Der = Buffer;
 

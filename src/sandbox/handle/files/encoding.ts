@@ -1,3 +1,4 @@
+/** Texts of files as bytes. Node's TextDecoder decodes; `iconv-lite` does not, since it replaces invalid bytes instead of refusing them. */
 import { failure } from '../../../contracts/errors.ts';
 
 /** Encodings that can be detected from the bytes alone. `binary`: not a text. */
