@@ -1,5 +1,6 @@
 /** Compiles schemas and checks values against them, in a separate thread that is terminated if it takes too long. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { threadMs } from './thread-time.ts';
 import { createAnyCompiler } from './compile-schema.ts';
 import type { ThreadAnswer, Question, Shared } from './thread-messages.ts';
 import { reasonOf } from './words.ts';
@@ -11,14 +12,14 @@ tellPatterns(workerData as Shared);
 parentPort?.on('message', (question: Question) => parentPort?.postMessage(answer(question)));
 
 function answer({ key, toCompile, value, forget }: Question): ThreadAnswer {
-  const since = performance.now();
+  const since = threadMs();
   if (forget) checks.clear();
   try {
     const check = (toCompile ? compile(toCompile) : checks.get(key)) ?? (() => []);
     checks.set(key, check);
-    return { problems: value === undefined ? [] : check(value), tookMs: performance.now() - since };
+    return { problems: value === undefined ? [] : check(value), tookMs: threadMs() - since };
   } catch (error) {
-    return { unusable: reasonOf(error as Error), tookMs: performance.now() - since };
+    return { unusable: reasonOf(error as Error), tookMs: threadMs() - since };
   }
 }
 

@@ -3,7 +3,7 @@ import { makeThreadProgram } from './thread-program.ts';
 
 /** Threads that compile schemas and check values, so that no schema can block the worker's event loop. */
 export interface Validators {
-  /** @param owner owner of the schema: at most one task of an owner runs at a time, and an owner whose tasks take long does not delay the others */
+  /** @param owner owner of the schema: at most one task of an owner runs at a time, owners take turns, and one whose tasks take long does not delay the others */
   run(owner: string, task: Task): Promise<TaskEnding>;
 }
 
@@ -29,6 +29,9 @@ export function createValidators(given: Partial<LaneLimits> = {}): Validators {
   const waiting: Waiting[] = [];
   const running = new Set<string>();
   const slowUntil = new Map<string, number>();
+  /** Number of the last task of each owner that has one running or waiting. */
+  const lastTask = new Map<string, number>();
+  let tasks = 0;
   const isSlow = (owner: string) => (slowUntil.get(owner) ?? 0) > Date.now();
 
   return {
@@ -46,10 +49,18 @@ export function createValidators(given: Partial<LaneLimits> = {}): Validators {
   function dispatch(): void {
     for (const place of lanes) {
       if (place.isBusy) continue;
-      const index = waiting.findIndex(({ owner }) => isSlow(owner) === place.isSlow && !running.has(owner));
-      const [next] = index === -1 ? [] : waiting.splice(index, 1);
-      if (next) void work(place, next);
+      const next = longestUnserved(waiting.filter(({ owner }) => isSlow(owner) === place.isSlow && !running.has(owner)));
+      if (next === undefined) continue;
+      waiting.splice(waiting.indexOf(next), 1);
+      lastTask.set(next.owner, (tasks += 1));
+      void work(place, next);
     }
+  }
+
+  /** The first one of the owner whose last task is longest ago. */
+  function longestUnserved(candidates: Waiting[]): Waiting | undefined {
+    const taskBefore = ({ owner }: Waiting): number => lastTask.get(owner) ?? 0;
+    return candidates.reduce<Waiting | undefined>((best, each) => (best && taskBefore(best) <= taskBefore(each) ? best : each), undefined);
   }
 
   async function work(place: (typeof lanes)[number], { owner, task, settle }: Waiting): Promise<void> {
@@ -65,6 +76,7 @@ export function createValidators(given: Partial<LaneLimits> = {}): Validators {
       place.isBusy = false;
       running.delete(owner);
       dispatch();
+      if (!running.has(owner) && !waiting.some((each) => each.owner === owner)) lastTask.delete(owner);
     }
   }
 

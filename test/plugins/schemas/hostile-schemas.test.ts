@@ -79,6 +79,19 @@ test('another plugin is answered while one plugin uses all the time that it can 
   await attacks;
 });
 
+test('plugins whose checks take long take turns, however many checks one of them has waiting', async () => {
+  const [greedy, modest] = [checkOf({ pattern: '^(a+)+$' }), checkOf({ pattern: '^(b+)+$' })];
+  await Promise.all([greedy(`${'a'.repeat(40)}!`), modest(`${'b'.repeat(40)}!`)]);
+  const order: string[] = [];
+  const each = async (name: string, done: string[] | Promise<string[]>) => {
+    await done;
+    order.push(name);
+  };
+  const attacks = Array.from({ length: 4 }, (_, index) => each('greedy', greedy(`${'a'.repeat(40 + index)}!`)));
+  await Promise.all([...attacks, each('modest', modest('bbb'))]);
+  expect(order).toEqual(['greedy', 'modest', 'greedy', 'greedy', 'greedy']);
+});
+
 test('a check that needs too much memory is ended, and the process is not', async () => {
   const check = checkOf({ items: { allOf: Array.from({ length: 200 }, (_, index) => ({ const: index })) } });
   const [problem] = await check(Array.from({ length: 100_000 }, () => 'x'));
