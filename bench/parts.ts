@@ -3,7 +3,7 @@ import Docker from 'dockerode';
 import type { TemporaryStack } from '../scripts/temporary-stack.ts';
 import { createLogger, type Logger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
-import type { Sandboxes } from '../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../src/store/open-store.ts';
 import type { Store } from '../src/store/store.ts';
 

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readProgram } from '../src/platform/read-program.ts';
 import { createLogger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
-import type { SandboxHandle, Sandboxes } from '../src/sandbox/api/sandbox.ts';
+import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { listLeftovers, startTemporaryStack } from './temporary-stack.ts';
 

@@ -5,7 +5,7 @@
  */
 import { createLogger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
-import type { Sandboxes } from '../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { startTemporaryStack } from './temporary-stack.ts';
 

@@ -1,12 +1,13 @@
 /** `longshore/sandbox`: sandboxes without a conversation, and backends of your own. */
-export { openSandbox, type OpenSandboxOptions } from './sdk/open-sandbox.ts';
+export { openSandbox } from './sdk/open-sandbox.ts';
+export type { ForkOptions, ListOptions, OpenSandboxOptions, RestoreOptions, SnapshotsOptions, WhereOptions } from './sdk/option-types.ts';
 export type { OpenSandbox } from './sdk/opened-sandbox.ts';
-export { sandboxes, type ListOptions, type RestoreOptions, type SandboxById, type SnapshotsOptions } from './sdk/sandboxes-by-id.ts';
-export type { ForkOptions, SandboxControl } from './sdk/sandbox-control.ts';
+export { sandboxes, type SandboxById } from './sdk/sandboxes-by-id.ts';
+export type { SandboxControl } from './sdk/sandbox-control.ts';
 export type { SandboxInfo } from './sdk/sandbox-info.ts';
-export type { WhereOptions } from './sdk/with-sandboxes.ts';
 export { registerSandboxBackend, type SandboxBackend, type SandboxBackendParts } from './sdk/backends.ts';
 export type * from './sandbox/api/sandbox.ts';
+export type * from './sandbox/api/host-sandboxes.ts';
 export type * from './sandbox/api/code.ts';
 export type * from './sandbox/api/commands.ts';
 export type * from './sandbox/api/files.ts';

@@ -12,7 +12,8 @@ import { runHostTool } from '../tool-calls/run/run-host-tool.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 import { createSettleCall } from '../tool-calls/results/settle-call.ts';
 import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
-import type { RunOutcome, ToolRun } from '../tool-calls/run/tool-run.ts';
+import type { ToolRun } from '../tool-calls/run/tool-run.ts';
+import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services'> & { opened: ConversationSandboxes };
 

@@ -1,5 +1,5 @@
 import type { Logger } from '../platform/log.ts';
-import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
 
 export interface SamplerParts {

@@ -8,7 +8,8 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Logger } from '../platform/log.ts';
 import type { LanguageModelOfProvider } from './measured-arguments.ts';
 import type { Model } from './model.ts';
-import { createProviderModel, type ProviderTraits } from './provider-model.ts';
+import { createProviderModel } from './provider-model.ts';
+import type { ProviderTraits } from './provider-traits.ts';
 import { createScriptedModel } from './scripted-model.ts';
 
 /** The models of the agents, by their `model` strings. */

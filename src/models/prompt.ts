@@ -2,7 +2,7 @@ import type { AssistantModelMessage, ModelMessage, SystemModelMessage, ToolModel
 import type { JsonObject } from '../contracts/json.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { ModelRequest, ModelTool } from './model.ts';
-import type { ProviderTraits } from './provider-model.ts';
+import type { ProviderTraits } from './provider-traits.ts';
 
 type UserParts = Exclude<UserModelMessage['content'], string>;
 type AssistantParts = Exclude<AssistantModelMessage['content'], string>;

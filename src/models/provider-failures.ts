@@ -1,7 +1,7 @@
 import { AISDKError, APICallError } from 'ai';
 import { failure, type LongshoreError } from '../contracts/errors.ts';
 import { cutMiddle } from '../contracts/visible-text.ts';
-import type { ProviderTraits } from './provider-model.ts';
+import type { ProviderTraits } from './provider-traits.ts';
 
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 /** Errors of the library before anything was sent: the same request will never be accepted. */

@@ -5,22 +5,7 @@ import { withMeasuredArguments, type LanguageModelOfProvider } from './measured-
 import type { Model, ModelAnswer, ModelDelta, ModelTool } from './model.ts';
 import { toMessages } from './prompt.ts';
 import { toModelFailure } from './provider-failures.ts';
-
-/** The differences between providers. */
-export interface ProviderTraits {
-  /** As in the agent's file, `provider/name`. */
-  model: string;
-  /** Environment variable of the key, for error messages. */
-  variable: string;
-  /** Name of the provider's own options in the library. */
-  optionsKey: string;
-  /** Whether a tool's result may contain images; otherwise they follow as a user message. */
-  mediaInToolResults: boolean;
-  /** Provider options that apply unless the agent sets others. */
-  defaults?: JsonObject;
-  /** Marks the end of what the provider may cache. */
-  cacheMark?: Record<string, JsonObject>;
-}
+import type { ProviderTraits } from './provider-traits.ts';
 
 const CALL_SETTINGS = new Set(['temperature', 'maxOutputTokens', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'stopSequences', 'seed', 'headers']);
 /** A request fails when the provider sends nothing for this long; local models may think for minutes before their first token. */

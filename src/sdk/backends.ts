@@ -8,7 +8,7 @@ import { createDockerSandboxes } from '../sandbox/lifecycle/docker-sandboxes.ts'
 import { createLocalSandboxes } from '../sandbox/lifecycle/local-sandboxes.ts';
 import { parseArgument } from '../sandbox/options/parse.ts';
 import { callback, text } from '../sandbox/options/values.ts';
-import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 
 /** What a backend is given. It must ignore the rows of other hosts, and store its own rows under a host id that no other backend uses. */
 export interface SandboxBackendParts {

@@ -1,6 +1,6 @@
 import type { EgressRule } from '../contracts/agent.ts';
-import type { FreezeOptions } from '../sandbox/api/sandbox.ts';
-import type { ForkOptions } from './sandbox-control.ts';
+import type { FreezeOptions } from '../sandbox/api/host-sandboxes.ts';
+import type { ForkOptions } from './option-types.ts';
 import { options, parseArguments, type Parameters } from '../sandbox/options/parse.ts';
 import { egress } from './open-options.ts';
 import { lifetime, oneOf, snapshotName, whole } from '../sandbox/options/values.ts';

@@ -2,7 +2,7 @@ import type { SandboxOptions } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Store } from '../store/store.ts';
-import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 
 /**
  * Destroys the expired sandboxes that this host can reach, or puts them to rest when their `onTtl` says so. Returns the ids of the destroyed ones. A sandbox

@@ -14,45 +14,8 @@ import { parseOpenOptions } from './open-options.ts';
 import type { OpenedSandbox } from '../sandbox/api/sandbox.ts';
 import { HOUR_MS } from './sandbox-control.ts';
 import { uploadAssets } from '../sandbox/api/upload-assets.ts';
-import { openParts, type OpenParts, type WhereOptions } from './with-sandboxes.ts';
-
-/** Options that only a new sandbox takes; those of an existing one are fixed. */
-type NewSandboxOptions = Pick<
-  SandboxOptions,
-  | 'template'
-  | 'image'
-  | 'memoryMb'
-  | 'cpus'
-  | 'pids'
-  | 'diskMb'
-  | 'readOnlyRoot'
-  | 'runtime'
-  | 'egress'
-  | 'env'
-  | 'secrets'
-  | 'metadata'
-  | 'workDirectory'
-  | 'onTtl'
->;
-
-/**
- * `template` names a template of the directory `LONGSHORE_TEMPLATES`; options that are given here override its options. With a `template`, a warm sandbox is
- * used when workers of this host keep one with the same options.
- */
-export interface OpenSandboxOptions extends NewSandboxOptions, WhereOptions, Pick<SandboxOptions, 'assets'> {
-  /** Opens an existing sandbox of the same tenant, in any tier of rest. Absent: creates a new one. Refused together with options of a new sandbox. */
-  sandboxId?: string;
-  /**
-   * Milliseconds from now until the sandbox expires: it is destroyed, or what `onTtl` says, even if no process disposes it. Default one hour, at most
-   * 100 years. For an existing sandbox, it never shortens the time that is left.
-   */
-  ttlMs?: number;
-  /**
-   * Aborts the open, which rejects with INTERRUPTED after it has removed what it had created. An existing sandbox is not removed. Once the sandbox is open,
-   * the signal has no effect.
-   */
-  signal?: AbortSignal;
-}
+import { openParts, type OpenParts } from './with-sandboxes.ts';
+import type { OpenSandboxOptions } from './option-types.ts';
 
 /**
  * Opens a sandbox without a conversation and without Temporal. Needs a Docker engine and Postgres.

@@ -1,12 +1,13 @@
 import type { EgressRule } from '../contracts/agent.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
-import type { Store } from '../store/store.ts';
 import type { SandboxSample } from '../contracts/host-facts.ts';
 import { parseControl } from './control-options.ts';
-import type { FreezeOptions, Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { FreezeOptions } from '../sandbox/api/host-sandboxes.ts';
 import { readInfo, type SandboxInfo } from './sandbox-info.ts';
 import type { SnapshotInfo } from '../sandbox/api/snapshots.ts';
+import type { ForkOptions } from './option-types.ts';
+import type { ControlParts } from './with-sandboxes.ts';
 
 /** Operations on a sandbox as a whole. They do not wake a resting sandbox, except `wake`; `snapshot` and `fork` bring an archived one back to the host. */
 export interface SandboxControl {
@@ -38,17 +39,8 @@ export interface SandboxControl {
    */
   setEgress(rules: (string | EgressRule)[]): Promise<void>;
 }
-export interface ForkOptions {
-  count?: number;
-  ttlMs?: number;
-}
 
 export const HOUR_MS = 3_600_000;
-
-export interface ControlParts {
-  store: Store;
-  sandboxes: Sandboxes;
-}
 
 export function createControl({ store, sandboxes }: ControlParts, sandboxId: string): SandboxControl {
   return {

@@ -4,7 +4,7 @@ import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { SandboxRow } from '../store/sandbox-rows.ts';
-import type { ControlParts } from './sandbox-control.ts';
+import type { ControlParts } from './with-sandboxes.ts';
 
 /** What is known of a sandbox without waking it. */
 export interface SandboxInfo extends Pick<SandboxOptions, 'template' | 'image' | 'memoryMb' | 'cpus' | 'pids' | 'diskMb'> {

@@ -1,5 +1,4 @@
 import { makeId } from '../contracts/ids.ts';
-import type { SandboxTier } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
@@ -8,20 +7,8 @@ import { parseList, parseRestore, parseSandboxId, parseSnapshotId, parseSnapshot
 import { createControl, HOUR_MS, type SandboxControl } from './sandbox-control.ts';
 import { toSandboxInfo, type SandboxInfo } from './sandbox-info.ts';
 import type { SnapshotInfo } from '../sandbox/api/snapshots.ts';
-import { openParts, type OpenParts, type WhereOptions } from './with-sandboxes.ts';
-
-export interface ListOptions extends WhereOptions {
-  /** Only sandboxes in this tier. Default: all except the destroyed ones. */
-  tier?: SandboxTier;
-  template?: string;
-}
-export interface SnapshotsOptions extends WhereOptions {
-  sandboxId?: string;
-}
-export interface RestoreOptions extends WhereOptions {
-  /** Milliseconds until the new sandbox expires, as for `openSandbox`. Default one hour. */
-  ttlMs?: number;
-}
+import { openParts, type OpenParts } from './with-sandboxes.ts';
+import type { ListOptions, RestoreOptions, SnapshotsOptions, WhereOptions } from './option-types.ts';
 
 /** Operations on a sandbox by its id: those of `SandboxControl`, and `destroy`. */
 export interface SandboxById extends SandboxControl {

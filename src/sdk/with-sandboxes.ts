@@ -1,18 +1,15 @@
 import { checkDatabaseUrl, loadConfig, type Config } from '../platform/config.ts';
 import { createLogger, type Logger } from '../platform/log.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import { openStore } from '../store/open-store.ts';
+import type { Store } from '../store/store.ts';
 import { createSandboxes } from './backends.ts';
-import type { ControlParts } from './sandbox-control.ts';
+import type { WhereOptions } from './option-types.ts';
 
-/** The database and the backend of the sandboxes, and the tenant that they belong to. */
-export interface WhereOptions {
-  /** Default `default`. Sandboxes of another tenant are not found. */
-  tenantId?: string;
-  /** Default `LONGSHORE_SANDBOX_BACKEND`. */
-  backend?: string;
-  /** Default `DATABASE_URL`. */
-  databaseUrl?: string;
-  log?: Logger;
+/** What the operations on one sandbox use. */
+export interface ControlParts {
+  store: Store;
+  sandboxes: Sandboxes;
 }
 
 /** The open database and engine. The caller disposes them. */

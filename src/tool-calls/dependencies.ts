@@ -5,7 +5,7 @@ import type { CallMetrics } from '../metrics/worker-metrics.ts';
 import type { Models } from '../models/create-models.ts';
 import type { PluginServices } from '../plugins/api/plugin-services.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
-import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
 
 /** Starts a conversation, or finds the one with that id. */

@@ -1,22 +1,15 @@
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
-import type { ActivityDependencies, StartConversation } from '../tool-calls/dependencies.ts';
+import type { StartConversation } from '../tool-calls/dependencies.ts';
 import type { Config } from '../platform/config.ts';
 import { checkNamespace } from '../client/own-namespace.ts';
 import { startConversation } from '../client/start-conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { startReaper } from './start-reaper.ts';
-import { checkWorkerOptions } from './worker-options.ts';
+import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
-
-export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
-  config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
-    Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS'>>;
-  /** When absent, created from the config, and closed with the worker. */
-  connection?: NativeConnection;
-}
 
 /** One worker: polls the conversations' task queue and cleans up the sandboxes of its host. */
 export interface LongshoreWorker {

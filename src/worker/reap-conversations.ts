@@ -2,7 +2,7 @@ import { WorkflowNotFoundError, type WorkflowClient, type WorkflowExecutionStatu
 import type { Agent } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
-import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ConversationReaperParts {

@@ -1,5 +1,5 @@
 import { destroyExpired } from '../sdk/destroy-expired.ts';
-import type { Sandboxes } from '../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import type { Config } from '../platform/config.ts';
 import type { Logger } from '../platform/log.ts';

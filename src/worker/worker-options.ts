@@ -1,6 +1,15 @@
+import type { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
 import { read, textSchema } from '../common/arguments.ts';
-import type { WorkerOptions } from './create-worker.ts';
+import type { Config } from '../platform/config.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
+
+export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
+  config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
+    Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS'>>;
+  /** When absent, created from the config, and closed with the worker. */
+  connection?: NativeConnection;
+}
 
 const text = textSchema(2_000, { oneLine: true });
 const config = z.looseObject({

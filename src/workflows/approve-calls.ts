@@ -1,19 +1,9 @@
 import type { ApprovalEventArgs, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { recordApproval } from './activities.ts';
-import {
-  answerApproval,
-  askApproval,
-  dueApprovals,
-  nextExpiry,
-  openApprovals,
-  pauseForApprovals,
-  type Approval,
-  type Resolution,
-} from './state/approval-state.ts';
+import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals } from './state/approval-state.ts';
+import type { Approval, ConversationData, PauseWish, Resolution } from './state/conversation-data.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
-import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
-import type { PauseWish } from './state/pause-state.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';

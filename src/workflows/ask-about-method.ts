@@ -1,6 +1,7 @@
 import { condition } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
-import { askApproval, type Approval } from './state/approval-state.ts';
+import { askApproval } from './state/approval-state.ts';
+import type { Approval } from './state/conversation-data.ts';
 import { expire, record, refusedSettlementOf, resolve } from './approve-calls.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import type { RunningConversation } from './running.ts';

@@ -1,7 +1,8 @@
 import { CancellationScope, setHandler } from '@temporalio/workflow';
 import type { ResolveApprovalArgs, ResolveApprovalResult, SendMessageArgs, SendMessageResult, WakeArgs } from '../contracts/conversation.ts';
 import { editArguments } from './activities.ts';
-import { sameTool, type Approval } from './state/approval-state.ts';
+import { sameTool } from './state/approval-state.ts';
+import type { Approval } from './state/conversation-data.ts';
 import { resolve } from './approve-calls.ts';
 import { closeConversation, dropQueue, endTurn, judgeMessage, takeMessage, takeWake } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';

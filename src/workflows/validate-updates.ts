@@ -5,8 +5,8 @@ import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
 import { unstorable } from '../contracts/storable-text.ts';
 import { cutMiddle, visibleJson } from '../contracts/visible-text.ts';
-import { judgeAnswer, type Approval } from './state/approval-state.ts';
-import type { ConversationData } from './state/conversation-data.ts';
+import { judgeAnswer } from './state/approval-state.ts';
+import type { Approval, ConversationData } from './state/conversation-data.ts';
 import { judgeMessage, MAX_QUEUED } from './state/conversation-state.ts';
 import { isObject } from '../contracts/json.ts';
 

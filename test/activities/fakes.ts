@@ -11,7 +11,7 @@ import type { TranscriptEntry } from '../../src/contracts/transcript.ts';
 import { definePlugin, defineTool, type ToolDefinition } from '../../src/plugins/api/define-plugin.ts';
 import type { PluginServices } from '../../src/plugins/api/plugin-services.ts';
 import { createRegistry } from '../../src/plugins/registry/registry.ts';
-import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import type { NewEvent, Store, ToolCallRow } from '../../src/store/store.ts';
 import { createFakeSandbox } from './fake-sandbox.ts';
 

@@ -10,7 +10,7 @@ import { runCommand } from '../../src/platform/run-command.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import { createDockerSandboxes } from '../../src/sandbox/lifecycle/docker-sandboxes.ts';
-import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { builtWorker } from '../support/built-worker.ts';

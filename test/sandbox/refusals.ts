@@ -6,7 +6,7 @@ import { createLogger } from '../../src/platform/log.ts';
 import { openSandbox, registerSandboxBackend, type OpenSandboxOptions } from '../../src/sandbox.ts';
 import { createEngine } from '../../src/sandbox/engine/docker/engine.ts';
 import { createDockerSandboxes } from '../../src/sandbox/lifecycle/docker-sandboxes.ts';
-import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';

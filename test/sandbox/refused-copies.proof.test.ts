@@ -1,5 +1,5 @@
 import { sandboxes as byId } from '../../src/sandbox.ts';
-import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import { expectNothingLeft, takeCensus } from './census.ts';
 import { BACKEND, LONG_MS, counted, database, endAll, failEverywhere, log, nothingLeft, store, useFaults, worker } from './refusals.ts';
 

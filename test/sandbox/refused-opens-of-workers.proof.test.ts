@@ -1,4 +1,4 @@
-import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import { output } from './lifecycle/support.ts';
 import { LONG_MS, endAll, failEverywhere, faults, nothingLeft, refused, useFaults, worker } from './refusals.ts';
 

@@ -1,4 +1,4 @@
-import type { Sandboxes } from '../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
 import { printError, EXIT, printLine, type Cli } from '../output/cli.ts';
 import { createProgress } from './progress.ts';
-import { visit } from './with-sandboxes.ts';
+import { visit } from './visit.ts';
 
 interface CopyOptions {
   force?: boolean;

@@ -6,7 +6,7 @@ import { freeExec } from '../../contracts/call-ids.ts';
 import type { CommandResult, RunOptions } from '../../sandbox/api/commands.ts';
 import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import { printError, EXIT, printLine, type Cli } from '../output/cli.ts';
-import { visit } from './with-sandboxes.ts';
+import { visit } from './visit.ts';
 
 interface ExecOptions {
   cwd?: string;

@@ -7,7 +7,7 @@ import { printError, EXIT, printJson, printLine, type Cli } from '../output/cli.
 import { printTable } from '../output/table.ts';
 import { wholeNumber } from '../output/whole-number.ts';
 import { codeOf } from './exec.ts';
-import { visit } from './with-sandboxes.ts';
+import { visit } from './visit.ts';
 
 interface LogsOptions {
   from: number;

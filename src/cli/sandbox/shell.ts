@@ -6,7 +6,7 @@ import type { Pty } from '../../sandbox/api/terminals.ts';
 import { printLine, type Cli } from '../output/cli.ts';
 import { createDetachKeys } from './detach-keys.ts';
 import { codeOf } from './exec.ts';
-import { visit } from './with-sandboxes.ts';
+import { visit } from './visit.ts';
 
 interface ShellOptions {
   attach?: string;

@@ -1,30 +1,13 @@
 import { failure } from '../../contracts/errors.ts';
-import { detailsOf, problemOfDetails, UNVERSIONED, type PluginDetails } from './plugin-details.ts';
+import { detailsOf, problemOfDetails, UNVERSIONED } from './plugin-details.ts';
+import type { Plugin, PluginDefinition } from './plugin.ts';
 import { misspeltOf, readable, shownId } from './read-plugin-definition.ts';
 import { problemOfTools } from './tool-problems.ts';
-import type { Tool } from './tool.ts';
 
 export { defineTool } from './define-tool.ts';
 export type { FencedIsolation, Isolation, Permissions, Tool, ToolAnnotations, ToolDefinition, ToolKind, ToolResult, Visibility } from './tool.ts';
 export type { FileSource, PluginStore, StoreEntry, StoreScope, ToolContext, ToolFiles, ToolSandbox } from './tool-context.ts';
-export type { Dialect, PluginAlert, PluginConversation, PluginDetails, PluginHost } from './plugin-details.ts';
-
-export interface Plugin extends PluginDetails {
-  /** Letters, digits, `-`, `_` and `.`, with an optional `@scope/` before them. */
-  id: string;
-  version: string;
-  description: string;
-  /** Read again after `load` and `updateConfig`, which may have changed them. */
-  tools: Tool[];
-}
-
-export interface PluginDefinition extends Partial<PluginDetails> {
-  id: string;
-  /** Part of the hash that approvals are bound to: change it when the behaviour changes. Default: the version in package.json, else `0.0.0`. */
-  version?: string;
-  description?: string;
-  tools: Tool[];
-}
+export type { Dialect, Plugin, PluginAlert, PluginConversation, PluginDefinition, PluginDetails, PluginHost } from './plugin.ts';
 
 /** Defaults for a tool that was written as a plain object. */
 const UNSAID = { permissions: {}, visibility: 'visible', resultSchema: undefined, brief: undefined, requireApproval: undefined, summarize: undefined } as const;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { definePlugin, defineTool, type Plugin } from '../api/define-plugin.ts';
-import type { PluginConversation } from '../api/plugin-details.ts';
+import type { PluginConversation } from '../api/plugin.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
 
 export const SEARCH_TOOL = 'tools:search';

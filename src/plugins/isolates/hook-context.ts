@@ -1,4 +1,4 @@
-import type { PluginConversation } from '../api/plugin-details.ts';
+import type { PluginConversation } from '../api/plugin.ts';
 import type { ToolContext } from '../api/tool-context.ts';
 
 /** The context of a plugin's own function for a conversation. It has the store; all other methods of a tool's context are refused. */

@@ -2,7 +2,7 @@ import { inTime } from '../../common/in-time.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import { decide } from '../approval/decide.ts';
 import type { Plugin } from '../api/define-plugin.ts';
-import type { PluginConversation } from '../api/plugin-details.ts';
+import type { PluginConversation } from '../api/plugin.ts';
 import type { PluginStore } from '../api/tool-context.ts';
 import type { RegisteredTool, Registry } from '../registry/registry.ts';
 import { SEARCH_TOOL } from '../builtin/tools.ts';

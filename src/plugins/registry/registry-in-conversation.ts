@@ -1,5 +1,5 @@
 import type { Agent } from '../../contracts/agent.ts';
-import type { PluginConversation } from '../api/plugin-details.ts';
+import type { PluginConversation } from '../api/plugin.ts';
 import type { Registry } from './registry.ts';
 
 /** The registry for one conversation: servers in its sandbox may report other tools than elsewhere. */

@@ -1,5 +1,5 @@
 import type { Config } from '../../platform/config.ts';
-import type { Sandboxes } from '../api/sandbox.ts';
+import type { Sandboxes } from '../api/host-sandboxes.ts';
 import { createEngine } from '../engine/docker/engine.ts';
 import type { Engine } from '../engine/engine.ts';
 import { createSandboxesOf, type SandboxesOptions } from './sandboxes.ts';

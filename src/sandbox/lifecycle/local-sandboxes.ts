@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readEnvironment, type Config } from '../../platform/config.ts';
 import { failure } from '../../contracts/errors.ts';
 import { createSandboxesOf, type SandboxesOptions } from './sandboxes.ts';
-import type { Sandboxes } from '../api/sandbox.ts';
+import type { Sandboxes } from '../api/host-sandboxes.ts';
 import { createLocalEngine } from '../engine/local/engine.ts';
 
 export interface LocalSandboxesOptions extends Omit<SandboxesOptions, 'config' | 'terms'> {

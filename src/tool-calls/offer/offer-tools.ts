@@ -4,7 +4,7 @@ import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ModelRequest } from '../../models/model.ts';
 import { availableTools, promptTexts } from '../../plugins/offer/available-tools.ts';
 import type { Plugin } from '../../plugins/api/define-plugin.ts';
-import type { PluginConversation } from '../../plugins/api/plugin-details.ts';
+import type { PluginConversation } from '../../plugins/api/plugin.ts';
 import { registryInConversation } from '../../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import { showTools } from '../../plugins/offer/show-tools.ts';

@@ -1,4 +1,4 @@
-import type { PluginConversation } from '../../plugins/api/plugin-details.ts';
+import type { PluginConversation } from '../../plugins/api/plugin.ts';
 import type { PluginStore, StoreScope } from '../../plugins/api/tool-context.ts';
 import type { PluginShelf } from '../../store/plugin-rows.ts';
 import type { Store } from '../../store/store.ts';

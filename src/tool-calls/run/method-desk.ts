@@ -14,7 +14,7 @@ import { searchableTools } from '../offer/offer-tools.ts';
 import { answerOf, refusedAnswer } from '../results/method-answer.ts';
 import { shownArguments } from '../results/shown-arguments.ts';
 import { createSettleCall } from '../results/settle-call.ts';
-import type { RunOutcome } from './tool-run.ts';
+import type { RunOutcome } from './tool-run-outcome.ts';
 
 /**
  * The callers in this worker that wait for results of calls, by call id. A result that this worker stores reaches them at once, before the next read of

@@ -9,7 +9,8 @@ import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { contextFor } from './tool-context.ts';
 import { resultContentOf } from '../results/tool-result.ts';
-import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type ToolRun } from './tool-run.ts';
+import type { RunOutcome } from './tool-run-outcome.ts';
 import type { CallSandbox, OutsideEnding } from './tool-sandbox.ts';
 
 /** One error for all calls: creating it takes a stack trace, and few tools ever read it. */

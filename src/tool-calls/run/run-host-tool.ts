@@ -5,7 +5,8 @@ import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { redact } from '../results/redact.ts';
 import { contextFor } from './tool-context.ts';
-import { failedBy, isRepeatable, sandboxFor, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { failedBy, isRepeatable, sandboxFor, type ToolRun } from './tool-run.ts';
+import type { RunOutcome } from './tool-run-outcome.ts';
 
 /**
  * Runs a tool in the worker's own process. No process can find out later what it did, so only a repeatable tool is run a second time.

@@ -2,7 +2,8 @@ import { RecentMap } from '../../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import { adoptSandbox } from '../../sandbox/api/adopt-sandbox.ts';
-import type { OpenedSandbox, WorkerHandle, Sandboxes } from '../../sandbox/api/sandbox.ts';
+import type { OpenedSandbox, WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
 import { uploadAssets } from '../../sandbox/api/upload-assets.ts';
 import type { Store } from '../../store/store.ts';
 

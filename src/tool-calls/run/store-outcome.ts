@@ -6,7 +6,8 @@ import type { CallResult, NewEvent, ToolCallRow } from '../../store/store.ts';
 import { cutText } from '../results/cut-text.ts';
 import { toValue } from '../results/method-answer.ts';
 import { onlyNoted } from '../results/only-noted.ts';
-import { tierAfterRun, type RunOutcome, type ToolRun } from './tool-run.ts';
+import { tierAfterRun, type ToolRun } from './tool-run.ts';
+import type { RunOutcome } from './tool-run-outcome.ts';
 import { errorContent, shorten, resultTextOf, resultContentOf } from '../results/tool-result.ts';
 
 const MAX_EVENT_BYTES = 4000;

@@ -1,4 +1,4 @@
-import type { ExecuteToolArgs, ProposedCall } from '../../contracts/activities.ts';
+import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { isExecOf } from '../../contracts/call-ids.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
@@ -12,6 +12,7 @@ import type { OutputEvents } from '../results/output-events.ts';
 import type { Progress } from './progress.ts';
 import { redact } from '../results/redact.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
+import type { RunOutcome } from './tool-run-outcome.ts';
 import { createCallSandbox, type CallSandbox } from './tool-sandbox.ts';
 
 /** One claimed call that runs in this worker. */
@@ -32,19 +33,6 @@ export interface ToolRun {
   /** Set once the sandbox has been reached. */
   handle?: WorkerHandle;
 }
-
-/** How an attempt at a call ended. */
-export type RunOutcome =
-  | { outcome: 'returned'; result: unknown }
-  /** An error result, for the model. */
-  | { outcome: 'failed'; text: string }
-  | { outcome: 'interrupted'; text: string }
-  | { outcome: 'unknown'; why: string }
-  | { outcome: 'detached' }
-  /** Its code waits for calls; `calls` are those that are new to the workflow. */
-  | { outcome: 'suspended'; calls: ProposedCall[] }
-  /** The outcome is not known yet; the error is thrown, so that Temporal retries. */
-  | { outcome: 'later'; error: unknown };
 
 /** The sandbox for one execution of the tool; opened at its first use. */
 export function sandboxFor(run: ToolRun): CallSandbox {

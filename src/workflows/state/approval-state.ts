@@ -1,20 +1,6 @@
-import type { ApprovalAnswer, PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
+import type { PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
-import type { ConversationData } from './conversation-data.ts';
-import type { PauseWish } from './pause-state.ts';
-
-/** How an approval ended; `withdrawn` when its turn ended before an answer. */
-export interface Resolution {
-  answer: ApprovalAnswer | 'expired' | 'withdrawn';
-  reason?: string;
-}
-
-/** An approval of the running step. It can be answered once: `claimed` while an answer to it is being recorded. */
-export interface Approval {
-  pending: PendingApproval;
-  claimed: boolean;
-  answer?: Resolution;
-}
+import type { Approval, ConversationData, PauseWish, Resolution } from './conversation-data.ts';
 
 export type ApprovalVerdict = { outcome: 'accept'; approval: Approval } | { outcome: 'missing' } | { outcome: 'mismatch'; expected: string };
 

@@ -1,9 +1,7 @@
 import type { SaveStatusArgs } from '../../contracts/activities.ts';
 import type { AgentLimits } from '../../contracts/agent.ts';
-import type { PauseReason, QueuedMessage, SandboxTier, TurnOutcome, Wake } from '../../contracts/conversation.ts';
+import type { ApprovalAnswer, PauseReason, PendingApproval, QueuedMessage, SandboxTier, TurnOutcome, Wake } from '../../contracts/conversation.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
-import type { Approval } from './approval-state.ts';
-import type { PauseWish } from './pause-state.ts';
 
 /** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
 export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'stopped'>;
@@ -21,6 +19,25 @@ export interface Turn {
   /** Messages that join the turn at its next step. */
   steers: QueuedMessage[];
   ending?: TurnEnding;
+}
+
+/** How an approval ended; `withdrawn` when its turn ended before an answer. */
+export interface Resolution {
+  answer: ApprovalAnswer | 'expired' | 'withdrawn';
+  reason?: string;
+}
+
+/** An approval of the running step. It can be answered once: `claimed` while an answer to it is being recorded. */
+export interface Approval {
+  pending: PendingApproval;
+  claimed: boolean;
+  answer?: Resolution;
+}
+
+/** A request to pause: after the running step, or at once. */
+export interface PauseWish {
+  reason: PauseReason;
+  mode: 'step' | 'now';
 }
 
 /** The whole state of a conversation; only the state modules of this folder change it. */

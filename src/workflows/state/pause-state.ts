@@ -1,11 +1,6 @@
 import type { PauseArgs, PauseReason, ResumeArgs } from '../../contracts/conversation.ts';
 import { stopWork } from './budget-state.ts';
-import type { ConversationData } from './conversation-data.ts';
-
-export interface PauseWish {
-  reason: PauseReason;
-  mode: 'step' | 'now';
-}
+import type { ConversationData, PauseWish } from './conversation-data.ts';
 
 /** An operator's request to pause. A later request to pause after the step does not weaken a request to pause now. */
 export function wishPause(data: ConversationData, { mode, note }: PauseArgs): void {

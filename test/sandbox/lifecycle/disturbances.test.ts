@@ -1,5 +1,6 @@
 import { createLogger } from '../../../src/platform/log.ts';
-import type { SandboxHandle, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { startCuttingProxy, type CuttingProxy } from '../../support/cutting-proxy.ts';

@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/platform/log.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import type { ContainerSpec, ContainerState, Engine } from '../../../src/sandbox/engine/engine.ts';
 import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/docker-sandboxes.ts';
-import type { Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { Meter } from '../../../src/store/blobs/blob-store.ts';
 import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
 import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';

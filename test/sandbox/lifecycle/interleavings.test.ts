@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../src/contracts/errors.ts';
-import type { SandboxHandle, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
+import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { FakeTime } from './fake-time.ts';
 import { FakeWorld, type FakeWorker } from './fake-world.ts';
 

@@ -1,7 +1,8 @@
 import Docker from 'dockerode';
 import { loadConfig, type Config } from '../../../src/platform/config.ts';
 import type { RunOptions } from '../../../src/sandbox/api/commands.ts';
-import type { SandboxHandle, SandboxOwner, Sandboxes } from '../../../src/sandbox/api/sandbox.ts';
+import type { SandboxHandle, SandboxOwner } from '../../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { createLogger } from '../../../src/platform/log.ts';
 import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/docker-sandboxes.ts';
 import { openStore } from '../../../src/store/open-store.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { ContentPart } from '../../../contracts/transcript.ts';
-import type { PluginHost } from '../../api/plugin-details.ts';
+import type { PluginHost } from '../../api/plugin.ts';
 import type { ToolContext } from '../../api/tool-context.ts';
 
 type Write = (message: string, values?: object) => void;

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../contracts/json.ts';
 import { AS_PLUGIN } from '../../api/plugin-of-exports.ts';
-import type { Variable } from '../../api/plugin-details.ts';
+import type { Variable } from '../../api/plugin.ts';
 import type { MaiBotContext } from './maibot-context.ts';
 import { toPlugin } from './to-plugin.ts';
 

@@ -1,17 +1,27 @@
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { Tool } from '../../api/define-plugin.ts';
+import type { PluginDefinition, Tool } from '../../api/define-plugin.ts';
 import { identityFieldsOf, identityOf } from '../../api/identity-fields.ts';
-import type { PluginConversation, PluginDetails } from '../../api/plugin-details.ts';
+import type { PluginConversation, PluginDetails } from '../../api/plugin.ts';
 import type { ToolContext } from '../../api/tool-context.ts';
-import { createMaiBotContext, type MaiBotState } from './maibot-context.ts';
+import { createMaiBotContext, type MaiBotContext, type MaiBotState } from './maibot-context.ts';
 import { declarationsOf, type Declaration, type ToolOptions } from './declarations.ts';
-import type { MaiBotPlugin } from './sdk.ts';
 import { describeParameters, schemaOf, withArgumentDefaults } from './parameters.ts';
 import { handlerResultOf } from './results.ts';
 
 const HOOKS = ['onLoad', 'onUnload', 'onConfigUpdate'] as const;
 /** Arguments that the host sets in each call. They replace values of the model with these names. */
 const SAID_BY_HOST = ['stream_id', 'chat_id', 'group_id', 'user_id', 'platform'];
+
+/** A plugin that is an object of a class: what it says of itself, and its hooks. */
+interface ClassPlugin extends Pick<
+  Partial<PluginDefinition>,
+  'id' | 'version' | 'description' | 'brief' | 'dependencies' | 'requireApproval' | 'environment' | 'configSchema'
+> {
+  ctx: MaiBotContext;
+  onLoad(): Promise<void> | void;
+  onUnload(): Promise<void> | void;
+  onConfigUpdate(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void> | void;
+}
 
 /** A canonical plugin that is given a function which returns its current call. */
 interface AttachedPlugin extends Partial<PluginDetails> {
@@ -23,7 +33,7 @@ interface AttachedPlugin extends Partial<PluginDetails> {
  * The canonical form of a class plugin.
  * @throws an Error that names what is missing or wrong.
  */
-export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
+export function toPlugin(plugin: ClassPlugin): AttachedPlugin {
   const missing = HOOKS.filter((hook) => typeof plugin[hook] !== 'function');
   if (missing.length > 0) throw new Error(`it has no ${missing.join(', no ')}; a MaiBot plugin has ${HOOKS.join(', ')}, even where they do nothing`);
   const state: MaiBotState = { host: undefined, config: {}, current: () => undefined };
@@ -59,7 +69,7 @@ export function toPlugin(plugin: MaiBotPlugin): AttachedPlugin {
 }
 
 /** The fields that the class sets; others are omitted. */
-function describedBy(plugin: MaiBotPlugin): object {
+function describedBy(plugin: ClassPlugin): object {
   const { id, version, description, brief, dependencies, requireApproval, environment, configSchema } = plugin;
   const said = { id, version, description, brief, dependencies, requireApproval, environment, configSchema };
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
@@ -80,7 +90,7 @@ function isOfferedIn({ conversationId }: PluginConversation): (declaration: Decl
   return ({ options: { chatScope = 'all', allowedSession } }) => chatScope !== 'group' && (allowedSession?.includes(conversationId) ?? true);
 }
 
-function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): Partial<Tool> {
+function toolOf(plugin: ClassPlugin, { name, options, method }: Declaration): Partial<Tool> {
   const { visibility = 'visible', timeoutMs = 60_000, annotations = {}, permissions = {}, isolation = 'compartment', requireApproval } = options;
   const brief = options.briefDescription || options.description || (isDescribed(options) ? undefined : name);
   const parameters = parametersOf(name, options);
@@ -98,7 +108,7 @@ function toolOf(plugin: MaiBotPlugin, { name, options, method }: Declaration): P
     ...(requireApproval !== undefined && { requireApproval }),
     metadata: metadataOf(options),
     async execute(input, context) {
-      const handler = plugin[method as keyof MaiBotPlugin] as unknown as (given: JsonObject) => unknown;
+      const handler = plugin[method as keyof ClassPlugin] as unknown as (given: JsonObject) => unknown;
       return handlerResultOf(await handler.call(plugin, await argumentsOf(parameters, input, context)));
     },
   };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { freeExec } from '../../../contracts/call-ids.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer, ServerRequestOptions } from '../../../sandbox/api/host-methods.ts';
-import type { ServerSandbox } from '../../api/plugin-details.ts';
+import type { ServerSandbox } from '../../api/plugin.ts';
 import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
 
 export interface ListedTools {

@@ -7,7 +7,7 @@ import type { SandboxAsset, SandboxOptions } from '../../../contracts/agent.ts';
 import { makeId } from '../../../contracts/ids.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
-import type { Sandboxes } from '../../../sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../../sandbox/api/host-sandboxes.ts';
 import { ensureOwnDirectory } from '../../../platform/own-path.ts';
 import { uploadAssets } from '../../../sandbox/api/upload-assets.ts';
 import { askForTools, type ListedTools } from './ask-for-tools.ts';

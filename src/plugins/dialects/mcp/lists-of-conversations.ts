@@ -7,7 +7,7 @@ import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
 import type { PluginShelf } from '../../../store/plugin-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
-import type { PluginConversation, PluginDetails } from '../../api/plugin-details.ts';
+import type { PluginConversation, PluginDetails } from '../../api/plugin.ts';
 import { askForTools, type ListedTools } from './ask-for-tools.ts';
 import { versionOf } from './server-plugin.ts';
 

@@ -1,4 +1,4 @@
-import type { PluginAlert, PluginConversation, PluginHost } from '../../api/plugin-details.ts';
+import type { PluginAlert, PluginConversation, PluginHost } from '../../api/plugin.ts';
 import type { FencedIsolation, Permissions, Tool, ToolAnnotations, ToolKind } from '../../api/define-plugin.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { PluginStore } from '../../api/tool-context.ts';

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
-import type { PluginHost } from '../../api/plugin-details.ts';
+import type { PluginHost } from '../../api/plugin.ts';
 import type { ToolContext } from '../../api/tool-context.ts';
 import type { ResolveToolsContext, Tool, ToolExecuteContext } from './sdk.ts';
 

@@ -1,4 +1,4 @@
-import type { PluginHost } from '../../api/plugin-details.ts';
+import type { PluginHost } from '../../api/plugin.ts';
 import { adaptEntries, pick, type AdaptedEntries, type EntryModule } from './adapt-tools.ts';
 
 let variables: Readonly<Record<string, string>> = {};

@@ -1,9 +1,9 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readEnvironment } from '../../../platform/config.ts';
 import { judgeFence, MODEL, NETWORK, type FenceLevel, type Judged } from './fence-parts.ts';
 import { findControlGroups } from './control-groups.ts';
+import type { FencedProcess } from './fenced-process.ts';
 import { launchings, type Launching } from './launcher.ts';
 import { measureFence, measureStarted, probeWords, type Obstacle } from './measure-fence.ts';
 import { siblings, type Sibling } from './sibling.ts';
@@ -12,9 +12,6 @@ import { OWN_USER } from './own-user.ts';
 import { weakParts } from './weak-fence.ts';
 
 export type { FenceLevel } from './fence-parts.ts';
-
-/** The members of a child process that are used for a process behind a fence. */
-export type FencedProcess = Pick<ChildProcessWithoutNullStreams, 'pid' | 'stdin' | 'stdout' | 'stderr' | 'kill' | 'once'>;
 
 export interface Fence {
   level: FenceLevel;

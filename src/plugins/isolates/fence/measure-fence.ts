@@ -1,7 +1,7 @@
 import { execFile, type ExecFileException } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { FencedProcess } from './fence.ts';
+import type { FencedProcess } from './fenced-process.ts';
 
 /** What was tried inside a fence. `open` has for each property what was possible and must not be; empty where the property holds. */
 export interface Measured {

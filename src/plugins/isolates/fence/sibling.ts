@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { PluginContainers, PluginContainerSpec } from '../../../sandbox/engine/docker/plugin-containers.ts';
-import type { FencedProcess } from './fence.ts';
+import type { FencedProcess } from './fenced-process.ts';
 import { MEMORY_BYTES, PROCESSES, limitNumbers } from './fence-limits.ts';
 import { SIBLING_USERS, type UserRange } from './own-user.ts';
 import { filesOfNode, LAUNCHER, processor } from './launcher.ts';

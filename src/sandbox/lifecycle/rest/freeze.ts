@@ -1,7 +1,7 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { FreezeOptions } from '../../api/sandbox.ts';
+import type { FreezeOptions } from '../../api/host-sandboxes.ts';
 import { applyRow } from '../base/apply-row.ts';
 import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { describeDeath } from '../base/describe-loss.ts';

@@ -6,7 +6,7 @@ import { loadConfig } from '../../../../src/platform/config.ts';
 import { isAlive } from '../../../../src/platform/lock.ts';
 import { createSandboxes, registerSandboxBackend } from '../../../../src/sdk/backends.ts';
 import { createLocalSandboxes, type LocalSandboxesOptions } from '../../../../src/sandbox/lifecycle/local-sandboxes.ts';
-import type { Sandboxes } from '../../../../src/sandbox/api/sandbox.ts';
+import type { Sandboxes } from '../../../../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../../../../src/store/open-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/databases.ts';

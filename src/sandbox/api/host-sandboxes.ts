@@ -1,0 +1,60 @@
+import type { SandboxOptions } from '../../contracts/agent.ts';
+import type { SandboxTier } from '../../contracts/conversation.ts';
+import type { SandboxCapabilities, SandboxSample, WarmPool } from '../../contracts/host-facts.ts';
+import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
+import type { SandboxSnapshots } from './snapshots.ts';
+
+/** The sandboxes of one worker's engine. Lifecycle operations are idempotent and safe against other workers. */
+export interface Sandboxes extends SandboxSnapshots {
+  /** Creates the owner's sandbox, or wakes it when it exists. A lost sandbox is rebuilt on its old files. */
+  open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
+  /** Returns the tier of the sandbox afterwards: `running` when work in progress keeps it awake. */
+  freeze(sandboxId: string, options?: FreezeOptions): Promise<SandboxTier>;
+  /**
+   * Saves a sandbox with its processes to disk; the processes continue when it wakes. When the host or the container does not support this, the sandbox is
+   * stopped, or left unchanged with `otherwise: 'stay'`. Returns the tier of the sandbox afterwards.
+   */
+  hibernate(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
+  /** Wakes the sandbox from any tier of rest. */
+  wake(sandboxId: string): Promise<SandboxTier>;
+  /** Ends the container and keeps the files. */
+  stop(sandboxId: string): Promise<SandboxTier>;
+  /**
+   * Packs a sandbox into the blob store and removes it from this host. The next access restores it, on the host of that access. Its processes are packed too
+   * when they can be saved to disk and copied. Otherwise they end, or with `otherwise: 'stay'` the sandbox is not archived. Returns the tier afterwards.
+   */
+  archive(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
+  /** Removes container, volume and archive. Named snapshots stay. */
+  destroy(sandboxId: string): Promise<void>;
+  /** Tier from the sandbox's row, checked against the engine. */
+  tier(sandboxId: string): Promise<SandboxTier>;
+  /** What this host's engine can do, found by a trial. With gVisor, the first call takes some seconds. */
+  capabilities(): Promise<SandboxCapabilities>;
+  /**
+   * Keeps warm sandboxes ready in the background; a conversation takes one over in a few milliseconds. On disposal, removes those that no other process keeps.
+   * Absent in backends that create every sandbox on request.
+   */
+  keepWarm?(pools: WarmPool[]): AsyncDisposable;
+  /** Removes orphans (containers, volumes and blobs of this host that no row owns) and expired snapshots. Marks rows whose container is gone as `lost`. */
+  reap(): Promise<{ removedContainers: string[]; removedVolumes: string[]; lost: string[] }>;
+  /**
+   * Resource usage of the running sandboxes of this host, or of one of them. `disk` adds the size of their files, and the hibernated and stopped sandboxes;
+   * it costs the engine more. Absent in backends that cannot measure.
+   */
+  measure?(options: { disk: boolean; sandboxId?: string }): Promise<SandboxSample[]>;
+  /**
+   * Replaces the rules about the hosts that a sandbox may reach. They apply at once in this process. Another process that has the sandbox open applies them
+   * from the guest's next connection on, or, when there were no rules before, within seconds of its next use. Open connections of the guest are closed.
+   * Absent in backends without such rules.
+   */
+  setEgress?(sandboxId: string, rules: NonNullable<SandboxOptions['egress']>): Promise<void>;
+  /** Closes all connections. The sandboxes continue to run. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+export interface FreezeOptions {
+  /**
+   * What happens to operations in progress: followed commands, code, transfers. `idle`, the default: they keep the sandbox awake, or thaw it again.
+   * `pause`: they are frozen with the sandbox, and their callers wait until it is woken.
+   */
+  mode?: 'idle' | 'pause';
+}

@@ -1,0 +1,71 @@
+/** The options of `openSandbox` and of the calls on sandboxes by their ids, as callers give them. */
+import type { SandboxOptions } from '../contracts/agent.ts';
+import type { SandboxTier } from '../contracts/conversation.ts';
+import type { Logger } from '../platform/log.ts';
+
+/** The database and the backend of the sandboxes, and the tenant that they belong to. */
+export interface WhereOptions {
+  /** Default `default`. Sandboxes of another tenant are not found. */
+  tenantId?: string;
+  /** Default `LONGSHORE_SANDBOX_BACKEND`. */
+  backend?: string;
+  /** Default `DATABASE_URL`. */
+  databaseUrl?: string;
+  log?: Logger;
+}
+
+/** Options that only a new sandbox takes; those of an existing one are fixed. */
+type NewSandboxOptions = Pick<
+  SandboxOptions,
+  | 'template'
+  | 'image'
+  | 'memoryMb'
+  | 'cpus'
+  | 'pids'
+  | 'diskMb'
+  | 'readOnlyRoot'
+  | 'runtime'
+  | 'egress'
+  | 'env'
+  | 'secrets'
+  | 'metadata'
+  | 'workDirectory'
+  | 'onTtl'
+>;
+
+/**
+ * `template` names a template of the directory `LONGSHORE_TEMPLATES`; options that are given here override its options. With a `template`, a warm sandbox is
+ * used when workers of this host keep one with the same options.
+ */
+export interface OpenSandboxOptions extends NewSandboxOptions, WhereOptions, Pick<SandboxOptions, 'assets'> {
+  /** Opens an existing sandbox of the same tenant, in any tier of rest. Absent: creates a new one. Refused together with options of a new sandbox. */
+  sandboxId?: string;
+  /**
+   * Milliseconds from now until the sandbox expires: it is destroyed, or what `onTtl` says, even if no process disposes it. Default one hour, at most
+   * 100 years. For an existing sandbox, it never shortens the time that is left.
+   */
+  ttlMs?: number;
+  /**
+   * Aborts the open, which rejects with INTERRUPTED after it has removed what it had created. An existing sandbox is not removed. Once the sandbox is open,
+   * the signal has no effect.
+   */
+  signal?: AbortSignal;
+}
+
+export interface ListOptions extends WhereOptions {
+  /** Only sandboxes in this tier. Default: all except the destroyed ones. */
+  tier?: SandboxTier;
+  template?: string;
+}
+export interface SnapshotsOptions extends WhereOptions {
+  sandboxId?: string;
+}
+export interface RestoreOptions extends WhereOptions {
+  /** Milliseconds until the new sandbox expires, as for `openSandbox`. Default one hour. */
+  ttlMs?: number;
+}
+
+export interface ForkOptions {
+  count?: number;
+  ttlMs?: number;
+}
