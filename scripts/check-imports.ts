@@ -1,6 +1,6 @@
 /**
  * Holds the table of docs/architecture.md: each part of src imports what its row names and nothing else, types included, each part has a row, no two
- * folders import each other at any depth, and parts form no ring. Prints what breaks it, with file and line.
+ * folders import each other at any depth, and neither parts nor files import each other in a circle. Prints what breaks it, with file and line.
  *   tsx scripts/check-imports.ts
  */
 import { readdir, readFile } from 'node:fs/promises';
@@ -52,6 +52,7 @@ export function problemsOf(table: Map<string, Set<string>>, files: string[], imp
   const homeless = files.filter((file) => partOf(file) === undefined).map((file) => `src/${file}: no row of the table has it`);
   const empty = [...table.keys()].filter((part) => !files.some((file) => partOf(file) === part)).map((part) => `${part}: it has a row and no files`);
   const used = new Set<string>();
+  const arrows = new Set(imports.filter(({ isOwn }) => isOwn).map(({ from, to }) => `${from} ${to}`));
   const crossed = imports.flatMap(({ from, line, to, isOwn }) => {
     const [part = '', other = ''] = [partOf(from), isOwn ? partOf(to) : undefined];
     if (!isOwn) return PURE.includes(part) && to.startsWith('node:') ? [`src/${from}:${line}: ${part} imports no module of Node.js, and this is ${to}`] : [];
@@ -62,7 +63,11 @@ export function problemsOf(table: Map<string, Set<string>>, files: string[], imp
   const unused = [...table].flatMap(([part, allowed]) =>
     [...allowed].filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part}: its row allows ${other}, which it does not import`),
   );
-  return [...homeless, ...empty, ...crossed, ...unused, ...mutual(imports), ...rings(used)];
+  // `mutual` tells of two folders that import each other.
+  const ofParts = circles(used).filter((circle) => circle.length > 3 || circle.some((part) => part.endsWith('.ts')));
+  const ofFiles = circles(arrows).map((circle) => circle.map((file) => `src/${file}`));
+  const rings = [...ofParts, ...ofFiles].map((circle) => `${circle.join(', ')}: each imports the next`);
+  return [...homeless, ...empty, ...crossed, ...unused, ...mutual(imports), ...rings];
 }
 
 /** Pairs of folders that import each other: those of two files, and those above them up to where their paths meet. */
@@ -79,23 +84,42 @@ function mutual(imports: Import[]): string[] {
   });
 }
 
-/** Rings of more than two parts, each told once. */
-function rings(used: ReadonlySet<string>): string[] {
-  const arrows = [...used].map((arrow) => arrow.split(' ') as [from: string, to: string]).filter(([, to]) => to !== '');
-  const found = new Map<string, string>();
-  for (const start of new Set(arrows.map(([from]) => from))) {
-    const paths = [[start]];
-    const seen = new Set<string>();
-    for (const path of paths) {
-      for (const [, to] of arrows.filter(([from]) => from === path.at(-1))) {
-        if (to === start && path.length > 2) found.set(path.toSorted().join(' '), `${[...path, to].join(', ')}: each imports the next`);
-        if (seen.has(to)) continue;
-        seen.add(to);
-        paths.push([...path, to]);
-      }
+/** The shortest circle of each group of parts or files that all lead to each other; its first member ends it too. */
+function circles(arrows: ReadonlySet<string>): string[][] {
+  const next = new Map<string, string[]>();
+  for (const arrow of arrows) {
+    const [from = '', to = ''] = arrow.split(' ');
+    if (to !== '') next.set(from, [...(next.get(from) ?? []), to]);
+  }
+  const walks = [...next.keys()].map((start) => walkFrom(start, next)).toSorted((a, b) => a.circle.length - b.circle.length);
+  const found: Walk[] = [];
+  for (const walk of walks) {
+    const isKnown = found.some(({ start, reached }) => reached.has(walk.start) && walk.reached.has(start));
+    if (walk.circle.length > 0 && !isKnown) found.push(walk);
+  }
+  return found.map(({ circle }) => circle);
+}
+
+interface Walk {
+  start: string;
+  reached: ReadonlySet<string>;
+  /** The shortest path back to the start; empty where none leads there. */
+  circle: string[];
+}
+
+function walkFrom(start: string, next: ReadonlyMap<string, string[]>): Walk {
+  const reached = new Set<string>();
+  const paths = [[start]];
+  let circle: string[] = [];
+  for (const path of paths) {
+    for (const to of next.get(path.at(-1) ?? '') ?? []) {
+      if (reached.has(to)) continue;
+      reached.add(to);
+      if (to === start) circle = [...path, to];
+      else paths.push([...path, to]);
     }
   }
-  return [...found.values()];
+  return { start, reached, circle };
 }
 
 function foldersBetween(from: string, to: string): [string, string][] {

@@ -36,6 +36,7 @@ test.each([
   expect(problems({ 'contracts/errors.ts': `\n${statement}\n` })).toEqual([
     'src/contracts/errors.ts:2: contracts may not import store (store/store.ts)',
     'contracts and store import each other: src/contracts/errors.ts:2 and src/store/store.ts:1',
+    'src/store/store.ts, src/contracts/errors.ts, src/store/store.ts: each imports the next',
   ]);
 });
 
@@ -45,19 +46,49 @@ test('a folder without a row, a row without files, and a permission that nothing
   expect(problems({ 'workflows/turn.ts': '' })).toEqual(['workflows: its row allows contracts, which it does not import']);
 });
 
-test('parts that import each other in a ring are told', () => {
+test('parts that import each other in a circle are told', () => {
   const table = readTable(`
 | \`a\` | | \`b\` |
 | \`b\` | | \`c\` |
 | \`c\` | | \`a\` |
 `);
   const imports = ['ab', 'bc', 'ca'].flatMap(([from, to]) => importsOf(`${from}/x.ts`, `import '../${to}/x.ts';`));
-  expect(problemsOf(table, ['a/x.ts', 'b/x.ts', 'c/x.ts'], imports)).toEqual([expect.stringMatching(/^., ., ., .: each imports the next$/) as string]);
+  expect(problemsOf(table, ['a/x.ts', 'b/x.ts', 'c/x.ts'], imports)).toEqual([
+    'a, b, c, a: each imports the next',
+    'src/a/x.ts, src/b/x.ts, src/c/x.ts, src/a/x.ts: each imports the next',
+  ]);
+});
+
+test('a part of one file and a folder that import each other are told', () => {
+  const table = readTable('| `client.ts` | | `cli` |\n| `cli` | | `client.ts` |\n');
+  const imports = [...importsOf('client.ts', `import './cli/a.ts';`), ...importsOf('cli/b.ts', `import '../client.ts';`)];
+  expect(problemsOf(table, ['client.ts', 'cli/a.ts', 'cli/b.ts'], imports)).toEqual(['client.ts, cli, client.ts: each imports the next']);
+});
+
+test.each([
+  ['two files', { a: `import { b } from './b.ts';`, b: `import { a } from './a.ts';` }, ['a', 'b', 'a']],
+  ['two files, by a type', { a: `import { b } from './b.ts';`, b: `type A = import('./a.ts').A;` }, ['a', 'b', 'a']],
+  ['three files', { a: `import './b.ts';`, b: `import type { C } from './c.ts';`, c: `export type { A } from './a.ts';` }, ['a', 'b', 'c', 'a']],
+  ['three files with a shorter way', { a: `import './b.ts';`, b: `import './c.ts';`, c: `import './b.ts'; import './a.ts';` }, ['b', 'c', 'b']],
+])('a circle of %s is told once, by its shortest way', (_kind, sources, circle) => {
+  const inStore = Object.fromEntries(Object.entries(sources).map(([name, source]) => [`store/${name}.ts`, source]));
+  expect(problems(inStore)).toEqual([`${circle.map((name) => `src/store/${name}.ts`).join(', ')}: each imports the next`]);
+});
+
+test('circles that do not lead to each other are told one by one, and files that only lead to a circle are not part of it', () => {
+  const pair = (one: string, other: string) => ({ [`store/${one}.ts`]: `import './${other}.ts';`, [`store/${other}.ts`]: `import './${one}.ts';` });
+  expect(problems({ ...pair('a', 'b'), ...pair('c', 'd'), 'store/all.ts': `import './a.ts'; import './c.ts';` })).toEqual([
+    'src/store/a.ts, src/store/b.ts, src/store/a.ts: each imports the next',
+    'src/store/c.ts, src/store/d.ts, src/store/c.ts: each imports the next',
+  ]);
 });
 
 test('two folders within a part do not import each other, nor does a folder and one in it', () => {
   const inside = { 'store/blobs/s3.ts': `import '../store.ts';`, 'store/store.ts': `import './blobs/s3.ts'; import '../contracts/errors.ts';` };
-  expect(problems(inside)).toEqual(['store and store/blobs import each other: src/store/store.ts:1 and src/store/blobs/s3.ts:1']);
+  expect(problems(inside)).toEqual([
+    'store and store/blobs import each other: src/store/store.ts:1 and src/store/blobs/s3.ts:1',
+    'src/store/store.ts, src/store/blobs/s3.ts, src/store/store.ts: each imports the next',
+  ]);
 });
 
 test('code that has to give the same result each time imports no module of Node.js', () => {
