@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { loadConfig } from '../../src/platform/config.ts';
-import { isAlive } from '../../src/platform/lock.ts';
+import { isAlive } from '../../src/platform/process-identity.ts';
 import { installPinnedPackages } from '../../src/setup/pinned-packages.ts';
 import { freePort, isListening } from '../../src/setup/ports.ts';
 import { placeForData, serverUser } from '../../src/setup/postgres-files.ts';

@@ -1,17 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { bootId, factsOf, type ProcessFacts } from '../../../platform/process-identity.ts';
 
 /** Identifies a process, also when a later one has the same id: by its start in clock ticks since the boot, and the id of the boot. */
 export interface ProcessIdentity {
   pid: number;
   startTicks: string;
   bootId: string;
-}
-interface ProcessFacts {
-  pid: number;
-  parent: number;
-  state: string;
-  startTicks: string;
 }
 
 /** The environment variable that marks the supervisor of a sandbox and the processes that it forks. */
@@ -80,15 +75,6 @@ async function everyProcess(): Promise<ProcessFacts[]> {
   return found.filter((facts) => facts !== undefined);
 }
 
-async function factsOf(pid: string): Promise<ProcessFacts | undefined> {
-  const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The program's name is in parentheses and may itself contain parentheses, so the last one counts.
-  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
-  const [state, parent] = fields;
-  const startTicks = fields[19];
-  return state === undefined || parent === undefined || startTicks === undefined ? undefined : { pid: Number(pid), parent: Number(parent), state, startTicks };
-}
-
 async function bears(pid: number, mark: string): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
   return environment.split('\0').includes(`${MARK}=${mark}`);
@@ -96,8 +82,4 @@ async function bears(pid: number, mark: string): Promise<boolean> {
 
 function isDead({ state }: ProcessFacts): boolean {
   return state === 'Z' || state === 'X';
-}
-
-async function bootId(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
 import { loadConfig } from '../../../../src/platform/config.ts';
-import { isAlive } from '../../../../src/platform/lock.ts';
+import { isAlive } from '../../../../src/platform/process-identity.ts';
 import { createSandboxes, registerSandboxBackend } from '../../../../src/sdk/backends.ts';
 import { createLocalSandboxes, type LocalSandboxesOptions } from '../../../../src/sandbox/lifecycle/local-sandboxes.ts';
 import type { Sandboxes } from '../../../../src/sandbox/api/host-sandboxes.ts';
