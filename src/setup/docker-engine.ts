@@ -4,7 +4,7 @@ import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failure } from '../contracts/errors.ts';
-import { isAlive } from '../platform/lock.ts';
+import { isGone, nameProcess } from '../platform/process-identity.ts';
 import { mustRun, runCommand } from '../platform/run-command.ts';
 import { endProcess } from './server-process.ts';
 import { hasProgram, installPackages } from './system-packages.ts';
@@ -65,10 +65,10 @@ async function startEngine({ logFile, log, signal }: EngineOptions): Promise<voi
     if (ended || Date.now() > deadline) throw await explainEngineLog(logFile);
     await sleep(POLL_MS, undefined, signal && { signal });
   }
-  await writeFile(markOf(logFile), await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
+  await writeFile(markOf(logFile), await nameProcess(await enginePid()));
 }
 
-/** The file with the process id of the engine that Longshore started. */
+/** The file that names the process of the engine that Longshore started. */
 function markOf(logFile: string): string {
   return `${logFile}.started`;
 }
@@ -78,13 +78,20 @@ function markOf(logFile: string): string {
  * `theirs` for an engine that Longshore did not start, `busy` for one with running containers.
  */
 export async function restartOwnEngine(options: EngineOptions): Promise<'restarted' | 'theirs' | 'busy'> {
-  const pid = Number(await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
-  const ours = Number(await readFile(markOf(options.logFile), 'utf8').catch(() => ''));
-  if (process.env['DOCKER_HOST'] || pid === 0 || pid !== ours || !isAlive(pid)) return 'theirs';
+  const pid = await enginePid();
+  const ours = (await readFile(markOf(options.logFile), 'utf8').catch(() => '')).trim();
+  // A mark of a version before is only the id.
+  const isOurs = [String(pid), await nameProcess(pid)].includes(ours) && !(await isGone(ours));
+  if (process.env['DOCKER_HOST'] || !isOurs) return 'theirs';
   if ((await runCommand('docker', ['ps', '--quiet'])).stdout.trim() !== '') return 'busy';
   await endProcess(pid, 'SIGTERM');
   await startEngine(options);
   return 'restarted';
+}
+
+/** 0 when there is none. */
+async function enginePid(): Promise<number> {
+  return Number(await readFile(ENGINE_PID_FILE, 'utf8').catch(() => ''));
 }
 
 async function explainEngineLog(logFile: string): Promise<Error> {

@@ -4,7 +4,7 @@ import { chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile }
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { failure } from '../contracts/errors.ts';
-import { isAlive } from '../platform/lock.ts';
+import { isGone, nameProcess } from '../platform/process-identity.ts';
 import { isListening } from './ports.ts';
 import { ensurePostgresFiles, placeForData, serverUser, type User } from './postgres-files.ts';
 import { startServerProcess } from './server-process.ts';
@@ -97,7 +97,7 @@ async function initialise({ native, place, user, password, signal }: NewData): P
   const secrets = await mkdtemp(join(tmpdir(), 'longshore-postgres-'));
   const passwordFile = join(secrets, 'password');
   await writeFile(passwordFile, password, { mode: 0o600 });
-  const unfinished = `${place}.${process.pid}.unfinished`;
+  const unfinished = `${place}.${await nameProcess(process.pid)}.unfinished`;
   await mkdir(unfinished);
   if (user) for (const path of [secrets, passwordFile, unfinished]) await chown(path, user.uid, user.gid);
   try {
@@ -119,9 +119,9 @@ async function initialise({ native, place, user, password, signal }: NewData): P
 /** Removes what processes that were killed had begun to make for a place. */
 async function removeUnfinished(place: string): Promise<void> {
   for (const name of await readdir(dirname(place))) {
-    const pid = name.startsWith(`${basename(place)}.`) ? /\.(\d+)\.unfinished$/.exec(name)?.[1] : undefined;
+    const maker = name.startsWith(`${basename(place)}.`) ? /\.(\d[^.]*)\.unfinished$/.exec(name)?.[1] : undefined;
     // The program that makes it can still be writing.
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(dirname(place), name), { recursive: true, force: true, maxRetries: 20 });
+    if (maker !== undefined && (await isGone(maker))) await rm(join(dirname(place), name), { recursive: true, force: true, maxRetries: 20 });
   }
 }
 

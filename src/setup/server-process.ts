@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failure } from '../contracts/errors.ts';
-import { isAlive } from '../platform/lock.ts';
+import { isAlive, isGone, nameProcess } from '../platform/process-identity.ts';
 import { isListening } from './ports.ts';
 
 const POLL_MS = 50;
@@ -17,7 +17,7 @@ export interface ServerProcessOptions<Facts> {
   env?: Record<string, string>;
   /** The user to run as. Default: the user of this process. */
   runAs?: { uid: number; gid: number };
-  /** Stores the ids of the server and of its owner, so that the next start finds a server whose owner was killed. */
+  /** Stores which processes the server and its owner are, so that the next start finds a server whose owner was killed. */
   stateFile: string;
   logFile: string;
   port: number;
@@ -43,6 +43,9 @@ export interface ServerProcess<Facts> {
 interface State<Facts> {
   pid: number;
   ownerPid: number;
+  /** The same processes by names that do not come again. Missing in a file of a version before. */
+  server?: string;
+  owner?: string;
   facts: Facts;
 }
 
@@ -53,8 +56,8 @@ interface State<Facts> {
 export async function startServerProcess<Facts>(options: ServerProcessOptions<Facts>): Promise<ServerProcess<Facts>> {
   options.signal?.throwIfAborted();
   const earlier = await readState<Facts>(options.stateFile);
-  if (earlier && isAlive(earlier.pid)) {
-    if (isAlive(earlier.ownerPid)) {
+  if (earlier && !(await isGone(earlier.server ?? String(earlier.pid)))) {
+    if (!(await isGone(earlier.owner ?? String(earlier.ownerPid)))) {
       await untilReady(options, earlier);
       return { facts: earlier.facts, pid: earlier.pid, shared: true, stop: async () => undefined };
     }
@@ -130,7 +133,8 @@ async function launch<Facts>(options: ServerProcessOptions<Facts>): Promise<Stat
     await log.close();
   }
   child.unref();
-  const state = { pid: child.pid ?? 0, ownerPid: process.pid, facts: options.facts };
+  const [pid, ownerPid] = [child.pid ?? 0, process.pid];
+  const state = { pid, ownerPid, server: await nameProcess(pid), owner: await nameProcess(ownerPid), facts: options.facts };
   await writeFile(options.stateFile, JSON.stringify(state));
   return state;
 }

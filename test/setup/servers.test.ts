@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { Client } from 'pg';
 import { startTemporaryStack } from '../../scripts/temporary-stack.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { startDevStack } from '../../src/setup/dev-stack.ts';
-import { isAlive } from '../../src/platform/lock.ts';
+import { isAlive, nameProcess } from '../../src/platform/process-identity.ts';
 import { freePort, isListening } from '../../src/setup/ports.ts';
 import { startPostgres } from '../../src/setup/postgres.ts';
 import { runCommand } from '../../src/platform/run-command.ts';
@@ -108,6 +108,43 @@ describe('a server of the development stack', () => {
     expect(isAlive(first.pid)).toBe(false);
   });
 
+  // Their start is known from /proc.
+  const testWithProc = existsSync('/proc/self/stat') ? test : test.skip;
+  const nameOfEarlier = async (pid: number) => (await nameProcess(pid)).replace(/-\d+-/, '-1-');
+
+  testWithProc('another process that has the id of a server that was left is not ended', async () => {
+    const options = await server('left-id', LISTEN);
+    const other = spawn('sleep', ['1000']);
+    const ended = once(other, 'exit');
+    const pid = other.pid!;
+    const earlier = await nameOfEarlier(pid);
+    await writeFile(options.stateFile, JSON.stringify({ pid, ownerPid: pid, server: earlier, owner: earlier, facts: options.facts }));
+    const started = await startServerProcess(options);
+    expect({ shared: started.shared, other: isAlive(pid) }).toEqual({ shared: false, other: true });
+    await started.stop();
+    other.kill();
+    await ended;
+  });
+
+  testWithProc('a server is ended when another process has the id of its owner', async () => {
+    const options = await server('left-owner', LISTEN);
+    const first = await startServerProcess(options);
+    const state = JSON.parse(await readFile(options.stateFile, 'utf8')) as object;
+    await writeFile(options.stateFile, JSON.stringify({ ...state, owner: await nameOfEarlier(process.pid) }));
+    const second = await startServerProcess(options);
+    expect({ shared: second.shared, first: isAlive(first.pid) }).toEqual({ shared: false, first: false });
+    await second.stop();
+  });
+
+  test('a state file of a version before has only the ids', async () => {
+    const options = await server('ids', LISTEN);
+    const first = await startServerProcess(options);
+    const { pid, ownerPid, facts } = JSON.parse(await readFile(options.stateFile, 'utf8')) as Record<string, unknown>;
+    await writeFile(options.stateFile, JSON.stringify({ pid, ownerPid, facts }));
+    expect(await startServerProcess(options)).toMatchObject({ pid: first.pid, shared: true });
+    await first.stop();
+  });
+
   test('one that ends at once says why', async () => {
     const failing = startServerProcess(await server('failing', 'console.error("no such database"); process.exit(1)'));
     await expect(failing).rejects.toMatchObject({ code: 'SETUP_FAILED', message: expect.stringContaining('no such database') as string });
@@ -141,7 +178,7 @@ test('a first start that is killed while it makes the data leaves nothing that a
     import { startPostgres } from './src/setup/postgres.ts';
     await startPostgres({ ...${JSON.stringify(options)}, log: () => {} });`;
   const first = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], { stdio: 'ignore' });
-  const unfinished = join(directory, `killed.${first.pid}.unfinished`);
+  const unfinished = join(directory, `killed.${await nameProcess(first.pid!)}.unfinished`);
   while (!existsSync(join(unfinished, 'PG_VERSION'))) await new Promise((resolve) => setImmediate(resolve));
   first.kill('SIGKILL');
   await once(first, 'exit');

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/platform/config.ts';
-import { isAlive } from '../../src/platform/lock.ts';
+import { isAlive, isGone } from '../../src/platform/process-identity.ts';
 import { inspectEngine } from '../../src/setup/engine-facts.ts';
 import { judgeGvisorScript } from '../../src/setup/gvisor-script.ts';
 import { freePort } from '../../src/setup/ports.ts';
@@ -98,8 +98,8 @@ async function endDeadRuns(): Promise<void> {
     if (isAlive(pid)) continue;
     const directory = join(RUNS, run);
     for (const file of (await readdir(directory)).filter((name) => name.endsWith('.process.json'))) {
-      const state = JSON.parse(await readFile(join(directory, file), 'utf8')) as { pid: number };
-      await endProcess(state.pid, 'SIGINT');
+      const state = JSON.parse(await readFile(join(directory, file), 'utf8')) as { pid: number; server?: string };
+      if (!(await isGone(state.server ?? String(state.pid)))) await endProcess(state.pid, 'SIGINT');
     }
     await removeLeftovers(run);
     await removeFilesOf(run);
