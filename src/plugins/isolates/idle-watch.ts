@@ -9,8 +9,9 @@ import type { PluginProcess } from './plugin-process.ts';
 export function createIdleWatch(process: PluginProcess, calls: Pick<Calls, 'begun' | 'underWay'>, windowMs: number): () => Promise<void> {
   let since: { at: number; wantedMs: number; begun: number } | undefined;
   return async () => {
-    const wantedMs = await processorTimeOf(process.pid);
-    if (wantedMs === undefined) return;
+    const time = await processorTimeOf(process.pid);
+    if (time === undefined) return;
+    const wantedMs = time.ranMs + time.waitedMs;
     const now = { at: performance.now(), wantedMs, begun: calls.begun() };
     if (!since || calls.underWay() > 0 || since.begun !== now.begun) {
       since = now;
@@ -23,11 +24,11 @@ export function createIdleWatch(process: PluginProcess, calls: Pick<Calls, 'begu
   };
 }
 
-/** Milliseconds for which the main thread ran on a processor or waited for one. The main thread runs the plugin's code. */
-async function processorTimeOf(pid: number | undefined): Promise<number | undefined> {
+/** How long the main thread, which runs the plugin's code, ran on a processor and how long it waited for one. Undefined where the system does not say. */
+export async function processorTimeOf(pid: number | undefined): Promise<{ ranMs: number; waitedMs: number } | undefined> {
   const numbers = await readFile(`/proc/${await programOf(pid)}/schedstat`, 'utf8').catch(() => undefined);
   const [ran, waited] = numbers?.split(' ') ?? [];
-  return ran === undefined || waited === undefined ? undefined : (Number(ran) + Number(waited)) / 1_000_000;
+  return ran === undefined || waited === undefined ? undefined : { ranMs: Number(ran) / 1_000_000, waitedMs: Number(waited) / 1_000_000 };
 }
 
 /** The only child of the launcher; without a launcher, the process itself. */

@@ -5,10 +5,10 @@ import type { ToolContext } from '../api/tool-context.ts';
 import { createCalls, type Calls } from './calls.ts';
 import { explain } from './explain.ts';
 import { useCapability, type CallUnderWay } from './capabilities.ts';
-import { createIdleWatch } from './idle-watch.ts';
 import type { PluginProcess } from './plugin-process.ts';
 import { createPromptAnswers } from './prompt-answers.ts';
 import { MAX_TOLD, type CallFacts, type CallTarget, type FromGuest, type Grants, type ToGuest } from './guest-protocol.ts';
+import { createWatchdog } from './watchdog.ts';
 
 export interface CallRequest {
   /** Full id, for messages. */
@@ -129,33 +129,6 @@ function write({ call, what, text }: Extract<FromGuest, { type: 'tell' }>, calls
   // A plugin's own function has no call to log for.
   else if (context && context.callId !== '') context.logger[what](line);
   else writeForPlugin(line);
-}
-
-/** Ends a process that does not answer: an endless loop answers no ping. The watch starts after the code is loaded, which has a longer limit. */
-function createWatchdog(process: PluginProcess, calls: Calls, { unresponsiveMs }: ProcessLimits) {
-  let asked: number | undefined;
-  let id = 0;
-  const watchIdle = createIdleWatch(process, calls, unresponsiveMs);
-  const look = (): void => {
-    void watchIdle();
-    if (asked === undefined) {
-      asked = performance.now();
-      id += 1;
-      process.send({ type: 'ping', id });
-    } else if (performance.now() - asked >= unresponsiveMs) {
-      process.kill(`it did not answer for ${unresponsiveMs} ms`);
-    }
-  };
-  return {
-    start(): void {
-      const timer = setInterval(look, unresponsiveMs / 4);
-      timer.unref();
-      void process.ended.then(() => clearInterval(timer));
-    },
-    listen(message: FromGuest): void {
-      if (message.type === 'pong' && message.id === id) asked = undefined;
-    },
-  };
 }
 
 /** What a call receives about itself. */

@@ -18,6 +18,8 @@ export interface PluginProcess {
   /** Resolves when nothing of it is left on the machine. */
   gone: Promise<void>;
   alive(): boolean;
+  /** Milliseconds for which its output was not read because it had sent too much. */
+  heldMs(): number;
   /** Sets the listener of the process's messages. `length` is the number of characters of the message. */
   listen(onMessage: (message: FromGuest, length: number) => void): void;
   send(message: ToGuest): void;
@@ -62,7 +64,7 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
     listener?.(message, line.length);
   };
   const toLines = createLineReader({ maxBytes: MAX_LINE_BYTES, onLine, onTooLong: () => kill(`it sent a message of more than ${MAX_LINE_BYTES} bytes`) });
-  const hurry = readSteadily(child.stdout, { bytes: BYTES, milliseconds: MILLISECONDS }, toLines);
+  const reading = readSteadily(child.stdout, { bytes: BYTES, milliseconds: MILLISECONDS }, toLines);
   child.stderr.on('data', (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-MAX_STDERR)));
   // A write to a process that has ended fails. `ended` reports the end.
   child.stdin.on('error', () => undefined);
@@ -72,7 +74,7 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
       resolve();
     });
     // The rest may be of no use, but `close` follows only after it has been read.
-    child.once('exit', hurry);
+    child.once('exit', reading.hurry);
     child.once('close', (code, signal) => {
       end(whyOf(code, signal, complaints));
       resolve(child.pid === undefined ? undefined : fence.clean(child.pid));
@@ -84,6 +86,7 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
     ended: ended.promise,
     gone,
     alive: () => cause === undefined,
+    heldMs: reading.heldMs,
     listen: (onMessage) => (listener = onMessage),
     send(message) {
       child.stdin.write(`${JSON.stringify(message)}\n`);

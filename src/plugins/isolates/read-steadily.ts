@@ -7,26 +7,51 @@ interface Rates {
   milliseconds: Rate;
 }
 
-/**
- * Reads a stream no faster than the rates. Data that is sent faster waits in the pipe and blocks its sender: reading takes time that other plugins need.
- * @returns a function after which the rest is read without a limit.
- */
-export function readSteadily(stream: Readable, { bytes, milliseconds }: Rates, onChunk: (chunk: Buffer) => void): () => void {
+export interface SteadyReading {
+  /** After this, the rest is read without a limit. */
+  hurry(): void;
+  /** Milliseconds for which nothing was read because too much had come. */
+  heldMs(): number;
+}
+
+/** Reads a stream no faster than the rates. Data that is sent faster waits in the pipe and blocks its sender: reading takes time that other plugins need. */
+export function readSteadily(stream: Readable, { bytes, milliseconds }: Rates, onChunk: (chunk: Buffer) => void): SteadyReading {
   const takeBytes = createAllowance(bytes);
   const takeTime = createAllowance(milliseconds);
   let timer: NodeJS.Timeout | undefined;
   let steady = true;
+  let held = 0;
+  let heldSince: number | undefined;
+  const resume = (): void => {
+    if (heldSince !== undefined) held += performance.now() - heldSince;
+    heldSince = undefined;
+    stream.resume();
+  };
   stream.on('data', (chunk: Buffer) => {
-    const since = performance.now();
+    const took = stopwatch();
     onChunk(chunk);
-    const owed = Math.max(-takeBytes(chunk.length) / bytes.perSecond, -takeTime(performance.now() - since) / milliseconds.perSecond);
+    const owed = Math.max(-takeBytes(chunk.length) / bytes.perSecond, -takeTime(took()) / milliseconds.perSecond);
     if (owed <= 0 || !steady) return;
     stream.pause();
-    timer = setTimeout(() => stream.resume(), owed * 1_000);
+    heldSince ??= performance.now();
+    timer = setTimeout(resume, owed * 1_000);
   });
+  return {
+    hurry() {
+      steady = false;
+      clearTimeout(timer);
+      resume();
+    },
+    heldMs: () => held + (heldSince === undefined ? 0 : performance.now() - heldSince),
+  };
+}
+
+/** Milliseconds of work since now. A busy machine lengthens the elapsed time, other threads lengthen the processor time: the shorter one is nearer. */
+function stopwatch(): () => number {
+  const since = performance.now();
+  const used = process.cpuUsage();
   return () => {
-    steady = false;
-    clearTimeout(timer);
-    stream.resume();
+    const { user, system } = process.cpuUsage(used);
+    return Math.min(performance.now() - since, (user + system) / 1_000);
   };
 }

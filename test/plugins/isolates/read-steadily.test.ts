@@ -5,24 +5,29 @@ import { until } from '../../e2e/support.ts';
 function open(perSecond: number, milliseconds = { burst: 60_000, perSecond: 60_000 }, work: () => void = () => undefined) {
   const stream = new PassThrough();
   let bytes = 0;
-  const hurry = readSteadily(stream, { bytes: { burst: 1_000, perSecond }, milliseconds }, (chunk) => {
+  const { hurry, heldMs } = readSteadily(stream, { bytes: { burst: 1_000, perSecond }, milliseconds }, (chunk) => {
     bytes += chunk.length;
     work();
   });
   const has = (count: number) => until(async () => bytes === count, `${count} bytes are read`);
-  return { stream, hurry, has };
+  return { stream, hurry, heldMs, has };
 }
 
 test('what is more than a burst is read, and what follows waits until that is made up for', async () => {
-  const { stream, has } = open(100_000);
+  const { stream, heldMs, has } = open(100_000);
   stream.write(Buffer.alloc(1_000));
   await has(1_000);
   expect(stream.isPaused()).toBe(false);
+  expect(heldMs()).toBe(0);
   stream.write(Buffer.alloc(3_000));
   await has(4_000);
   expect(stream.isPaused()).toBe(true);
   stream.write(Buffer.alloc(10));
   await has(4_010);
+  const held = heldMs();
+  // 2,000 bytes above the burst, at 100,000 a second. A timer may be a millisecond early.
+  expect(held).toBeGreaterThanOrEqual(19);
+  expect(heldMs()).toBe(held);
 });
 
 test('the rest of a process that is gone is read at once', async () => {

@@ -71,6 +71,7 @@ class World {
       gone: ended.then(() => undefined),
       tenants: new Set(),
       alive: () => isAlive,
+      heldMs: () => 0,
       listen: (onMessage) => void (listener = onMessage),
       kill(why) {
         isAlive = false;
