@@ -6,7 +6,7 @@ const ALLOWED: Record<string, string> = {
   'models/check-expectation.ts': 'the script of the scripted model, which an operator writes beside the agent',
   'plugins/bundle/not-in-a-compartment.ts': 'names from a table of this file, and a property of letters, digits and _',
   'sandbox/output/clean-output.ts': 'constants of this file',
-  'sandbox/protocol/validate.ts': 'constants of this file, escaped',
+  'sandbox/protocol/validate-messages.ts': 'constants of this file, escaped',
   'sandbox/egress/http/message-head.ts': 'constants of this file',
   'models/scripted-model.ts': 'a constant of this file',
 };

@@ -46,6 +46,8 @@ const CHANGE = `with before as (
   ), logged as (${insertEvents('counter.events')})
   select ${SANDBOX_COLUMNS} from changed`;
 
+const ONE = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1`;
+const LOCK = { shared: `${ONE} for share`, alone: `${ONE} for no key update` };
 const WITHDRAW = 'delete from sandboxes where sandbox_id = $1 and generation = $2 returning sandbox_id';
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
 
@@ -85,7 +87,7 @@ export function createSandboxRows({ database, announcer }: { database: Database;
       if (!found) throw failure('SANDBOX_CONFLICT', { sandboxId: row.sandboxId });
       return found;
     },
-    get: (sandboxId) => one('sandboxes.get', `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1`, [sandboxId]),
+    get: (sandboxId) => one('sandboxes.get', ONE, [sandboxId]),
     ofConversation: (conversationId) =>
       one('sandboxes.ofConversation', `select ${SANDBOX_COLUMNS} from sandboxes where conversation_id = $1`, [conversationId]),
     async list({ hostId, states }) {
@@ -98,6 +100,8 @@ export function createSandboxRows({ database, announcer }: { database: Database;
       if (changed?.conversationId) announcer.announce(changed.conversationId);
       return changed;
     },
+    hold: (sandboxId, mode, work) =>
+      database.withLock(LOCK[mode], [sandboxId], ([row]) => work(row === undefined ? undefined : toSandbox(row as SandboxSqlRow))),
     async prolong(sandboxId, ttlMs) {
       await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs]);
     },

@@ -168,6 +168,11 @@ export interface Store {
      * conversation.
      */
     change(sandboxId: string, generation: number, change: SandboxChange): Promise<SandboxRow | undefined>;
+    /**
+     * Calls `work` with the row, which does not change until the work has ended (for 10 s at most). `shared`: work of other callers that is shared too runs at
+     * the same time. The work must not change the row itself.
+     */
+    hold<Result>(sandboxId: string, mode: 'shared' | 'alone', work: (row: SandboxRow | undefined) => Promise<Result>): Promise<Result>;
     touch(sandboxId: string): Promise<void>;
     /** Extends the lifetime of a sandbox that has one, to at least so many milliseconds from now. */
     prolong(sandboxId: string, ttlMs: number): Promise<void>;

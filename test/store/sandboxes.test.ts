@@ -1,11 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
+import { deferred } from '../../src/common/deferred.ts';
 import type { Store } from '../../src/store/store.ts';
+import { until } from '../e2e/support.ts';
 import { newConversation, newId, useTestStore } from './support.ts';
 
 let store: Store;
 let url: string;
 useTestStore((opened) => ({ store, url } = opened));
+
+/** Whether a statement waits for the lock of another. */
+async function waitingForLocks(address: string): Promise<boolean> {
+  const client = new Client(address);
+  await client.connect();
+  const { rowCount } = await client.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+  await client.end();
+  return (rowCount ?? 0) > 0;
+}
 
 function newSandbox(conversationId?: string, hostId = 'host-1') {
   const sandboxId = newId('sbx');
@@ -27,6 +38,37 @@ test('a conversation has one sandbox, however many ask for it at once', async ()
   expect(new Set(rows.map((row) => row.sandboxId)).size).toBe(1);
   expect(rows[0]).toMatchObject({ generation: 1, state: 'creating', conversationId: id, options: { memoryMb: 512 } });
   expect(await store.sandboxes.ofConversation(id)).toEqual(rows[0]);
+});
+
+test('a row that is held does not change meanwhile; shared holds run at once, others alone', async () => {
+  const { sandboxId } = await store.sandboxes.ensure(newSandbox());
+  const order: string[] = [];
+  const [first, second, end] = [deferred<undefined>(), deferred<undefined>(), deferred<undefined>()];
+  const share = (begun: typeof first) =>
+    store.sandboxes.hold(sandboxId, 'shared', async (row) => {
+      begun.resolve(undefined);
+      await end.promise;
+      order.push(`shared ${row?.generation}`);
+    });
+  const shared = [share(first), share(second)];
+  await Promise.all([first.promise, second.promise]);
+  const alone = store.sandboxes.hold(sandboxId, 'alone', async () => order.push('alone'));
+  await until(() => waitingForLocks(url), 'the one that is alone waits');
+  const changed = store.sandboxes.change(sandboxId, 1, { state: 'running' }).then((row) => order.push(`changed to ${row?.generation}`));
+  end.resolve(undefined);
+  await Promise.all([...shared, alone, changed]);
+  expect(order.slice(0, 2)).toEqual(['shared 1', 'shared 1']);
+  expect(order.toSorted()).toEqual(['alone', 'changed to 2', 'shared 1', 'shared 1']);
+  expect(await store.sandboxes.hold('sbx_none', 'alone', async (row) => row)).toBeUndefined();
+});
+
+test('the error of work that holds a row is its own, and the row can be held again', async () => {
+  const { sandboxId } = await store.sandboxes.ensure(newSandbox());
+  const broken = new Error('the engine is away');
+  const failing = () => store.sandboxes.hold(sandboxId, 'alone', () => Promise.reject(broken));
+  // More often than there are connections for it.
+  for (let turn = 0; turn < 10; turn += 1) await expect(failing()).rejects.toBe(broken);
+  expect(await store.sandboxes.hold(sandboxId, 'shared', async (row) => row?.sandboxId)).toBe(sandboxId);
 });
 
 test('of changes that saw the same generation, one wins', async () => {

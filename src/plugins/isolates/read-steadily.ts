@@ -9,9 +9,9 @@ interface Rates {
 
 export interface SteadyReading {
   /** After this, the rest is read without a limit. */
-  hurry(): void;
+  hurry: () => void;
   /** Milliseconds for which nothing was read because too much had come. */
-  heldMs(): number;
+  heldMs: () => number;
 }
 
 /** Reads a stream no faster than the rates. Data that is sent faster waits in the pipe and blocks its sender: reading takes time that other plugins need. */
@@ -37,7 +37,7 @@ export function readSteadily(stream: Readable, { bytes, milliseconds }: Rates, o
     timer = setTimeout(resume, owed * 1_000);
   });
   return {
-    hurry() {
+    hurry: () => {
       steady = false;
       clearTimeout(timer);
       resume();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Pool, type ClientConfig } from 'pg';
+import { Client, Pool, type ClientConfig, type PoolClient } from 'pg';
 import type { Logger } from '../../platform/log.ts';
 import { isConflict, postgresFailure } from './database-failures.ts';
 import { toPlainText } from './json-text.ts';
@@ -9,12 +9,19 @@ export type SqlValue = string | number | boolean | null | string[] | Buffer;
 /** The database for the query families: statements by name (each is prepared once per connection), with errors already translated. */
 export interface Database {
   query<Row>(name: string, sql: string, values: SqlValue[]): Promise<Row[]>;
+  /**
+   * Runs a statement that locks rows, then work with these rows, in one transaction: the rows stay locked until the work has ended, for 10 s at most. The work
+   * goes on after that, without the lock. Uses connections of its own, so that such work leaves those of `query` alone.
+   */
+  withLock<Result>(sql: string, values: SqlValue[], work: (rows: unknown[]) => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 60_000;
 const CONFLICT_ATTEMPTS = 12;
+const LOCKED_AT_MOST_MS = 10_000;
+const LOCKS_AT_ONCE = 4;
 /** Limits of the delay between two attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 500;
@@ -22,7 +29,10 @@ const LONGEST_PAUSE_MS = 500;
 export function openDatabase(options: { url: string; log: Logger; poolSize: number }): Database {
   const pool = new Pool({ ...connectionOptions(options.url), max: options.poolSize, idleTimeoutMillis: 60_000 });
   // Without a listener, an idle connection that the server drops would end the process.
-  pool.on('error', (error) => options.log.warn({ error: error.message }, 'an idle Postgres connection was lost'));
+  const onLost = (error: Error) => options.log.warn({ error: error.message }, 'an idle Postgres connection was lost');
+  pool.on('error', onLost);
+  const locks = new Pool({ ...connectionOptions(options.url), max: LOCKS_AT_ONCE, idleTimeoutMillis: 10_000 });
+  locks.on('error', onLost);
   // A pool that ends drops the queries that wait for a connection, and their callers would wait without end.
   const running = new Set<Promise<unknown>>();
   let closing = false;
@@ -41,12 +51,55 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
         running.delete(query);
       }
     },
+    async withLock<Result>(sql: string, values: SqlValue[], work: (rows: unknown[]) => Promise<Result>) {
+      if (closing) throw postgresFailure(new Error('Cannot use a pool after calling end on the pool'));
+      const locked = lock(locks, sql, values);
+      running.add(locked);
+      const { rows, release } = await locked.finally(() => running.delete(locked));
+      const timer = setTimeout(() => void release(), LOCKED_AT_MOST_MS);
+      try {
+        return await work(rows);
+      } finally {
+        clearTimeout(timer);
+        await release();
+      }
+    },
     async close() {
       closing = true;
       await Promise.allSettled(running);
-      if (!pool.ending) await pool.end();
+      await Promise.all([pool, locks].map(async (each) => each.ending || each.end()));
     },
   };
+}
+
+/** Rows that stay locked until `release`, which never rejects: a transaction that only reads has nothing to lose. */
+async function lock(pool: Pool, sql: string, values: SqlValue[]): Promise<{ rows: unknown[]; release: () => Promise<void> }> {
+  let client: PoolClient | undefined;
+  try {
+    client = await pool.connect();
+    // If this process stops for long, the server ends the transaction.
+    await client.query(`begin; set local idle_in_transaction_session_timeout = ${2 * LOCKED_AT_MOST_MS}`);
+    const { rows } = await client.query(sql, values);
+    return { rows, release: createRelease(client) };
+  } catch (error) {
+    client?.release(true);
+    throw postgresFailure(error);
+  }
+}
+
+function createRelease(client: PoolClient): () => Promise<void> {
+  // A connection that is lost meanwhile has lost its lock as well.
+  const onLost = (): void => undefined;
+  client.on('error', onLost);
+  let released: Promise<void> | undefined;
+  const release = async (): Promise<void> => {
+    const failed = await client.query('commit').then(
+      () => false,
+      () => true,
+    );
+    client.off('error', onLost).release(failed);
+  };
+  return () => (released ??= release());
 }
 
 /**

@@ -22,7 +22,7 @@ interface Said {
 async function inContainer(options: string[], program: string[]): Promise<Said> {
   const volumes = [`--volume=${process.execPath}:${NODE}:ro`, `--volume=${ROOT}:${ROOT}:ro`];
   const words = ['run', '--rm', ...RESTRICTED, ...volumes, ...options, `--workdir=${ROOT}`, `--entrypoint=${NODE}`, IMAGE, '--import', 'tsx', ...program];
-  return run('docker', words, { timeout: 60_000 }).then(
+  return run('docker', words, { timeout: 170_000 }).then(
     (done) => ({ ...done, code: 0 }),
     ({ stdout, stderr, code }: Said) => ({ stdout, stderr, code }),
   );

@@ -8,7 +8,9 @@ import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { Meter } from '../../../src/store/blobs/blob-store.ts';
 import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';
+import { RowLocks } from './row-locks.ts';
 
 interface Container {
   id: string;
@@ -16,6 +18,8 @@ interface Container {
   status: ContainerState['status'];
   supervisor?: FakeSupervisor;
   checkpoints: string[];
+  /** Programs that the engine is starting in it. */
+  starting: number;
 }
 /** One worker: its calls take as long as the world says, and once it is dead they never return. */
 export interface FakeWorker {
@@ -31,6 +35,7 @@ export class FakeWorld {
   readonly volumes = new Map<string, FakeVolume>();
   readonly rows = new Map<string, SandboxRow>();
   readonly #blobs = new Map<string, Buffer>();
+  readonly #locks = new RowLocks();
   readonly #latency: () => number;
   #ids = 0;
   #workers = 0;
@@ -43,6 +48,7 @@ export class FakeWorld {
 
   worker(): FakeWorker {
     let isDead = false;
+    const locks = new Set<() => void>();
     const number = (this.#workers += 1);
     const slowly = <T extends object>(target: T): T =>
       new Proxy(target, {
@@ -60,7 +66,17 @@ export class FakeWorld {
           };
         },
       });
-    const store = { sandboxes: slowly(this.#store()), pools: {}, snapshots: { list: async () => [] }, blobs: this.#blobStore(), events: {} };
+    const hold: Store['sandboxes']['hold'] = async (sandboxId, mode, work) => {
+      const release = await this.#locks.take(sandboxId, mode);
+      locks.add(release);
+      try {
+        return await work(this.rows.get(sandboxId));
+      } finally {
+        locks.delete(release);
+        release();
+      }
+    };
+    const store = { sandboxes: slowly({ ...this.#store(), hold }), pools: {}, snapshots: { list: async () => [] }, blobs: this.#blobStore(), events: {} };
     const sandboxes = createDockerSandboxes({
       config: { ...loadConfig(), LONGSHORE_INSTALLATION: 'fake', LONGSHORE_HOST_ID: 'fake-host', LONGSHORE_COPY_CHECKPOINTS: 'no' },
       store: store as unknown as DockerSandboxesOptions['store'],
@@ -69,7 +85,10 @@ export class FakeWorld {
     });
     return {
       sandboxes,
-      die: () => void (isDead = true),
+      die() {
+        isDead = true;
+        for (const release of locks) release();
+      },
       get isDead() {
         return isDead;
       },
@@ -105,7 +124,7 @@ export class FakeWorld {
       if (known !== undefined) return known.id;
       const id = `container-${(this.#ids += 1)}`;
       if (spec.volumeName !== undefined && !this.volumes.has(spec.volumeName)) this.volumes.set(spec.volumeName, new FakeVolume());
-      this.containers.set(id, { id, spec, status: 'created', checkpoints: [] });
+      this.containers.set(id, { id, spec, status: 'created', checkpoints: [], starting: 0 });
       return id;
     };
     const engine = {
@@ -172,6 +191,7 @@ export class FakeWorld {
       pause: async (name: string) => {
         const found = up(name);
         if (found !== undefined) Object.assign(found, { status: 'paused' }).supervisor?.freeze();
+        if (found !== undefined && found.starting > 0) await STUCK;
         return found !== undefined;
       },
       unpause: async (name: string) => {
@@ -198,7 +218,13 @@ export class FakeWorld {
       },
       openBridge: async (name: string) => {
         const found = this.container(name);
-        return found?.status === 'running' ? found.supervisor?.connect() : undefined;
+        if (found?.status !== 'running') return undefined;
+        found.starting += 1;
+        await new Promise<void>((resolve) => setTimeout(resolve, this.#latency()));
+        // Docker waits without end for a program that is frozen while it is started.
+        if (up(name)?.status === 'paused') await STUCK;
+        found.starting -= 1;
+        return found.supervisor?.connect();
       },
       imageId: async () => 'image',
       newestTemplateImage: async () => undefined,
@@ -221,6 +247,7 @@ export class FakeWorld {
         generation: number,
         { lost: _lost, filesLost: _filesLost, ...change }: Partial<SandboxRow> & { lost?: string; filesLost?: boolean },
       ) => {
+        (await this.#locks.take(sandboxId, 'alone'))();
         const row = this.rows.get(sandboxId);
         if (row?.generation !== generation) return undefined;
         const { archive: _archive, paused: _paused, ...rest } = row;
@@ -250,5 +277,6 @@ export class FakeWorld {
   }
 }
 
+const STUCK = new Promise<never>(() => undefined);
 /** What answers at once and not by a promise. */
 const PLAIN: ReadonlySet<string> = new Set(['jobs']);

@@ -3,6 +3,7 @@ import { Agent } from 'node:http';
 import { inspect as utilInspect } from 'node:util';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Docker from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
 import { readProgram } from '../../../platform/read-program.ts';
@@ -23,6 +24,7 @@ const CALL_TIMEOUT_MS = 60_000;
 /** The same for calls that write or read the memory of a sandbox. */
 const MEMORY_TIMEOUT_MS = 300_000;
 /** Retries every 10 ms for one second until the supervisor listens. Ends 0.1 s after either side has closed. */
+const LONGEST_LOOK_MS = 20;
 const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'];
 
 const STANDARD_SOCKET = 'unix:///var/run/docker.sock';
@@ -137,6 +139,15 @@ async function runInside(docker: Docker, container: string, command: string[]): 
   });
 }
 
+/** The engine answers before it starts the program. */
+async function untilBegun(exec: Docker.Exec): Promise<void> {
+  for (let delay = 1; ; delay = Math.min(delay * 2, LONGEST_LOOK_MS)) {
+    const { Pid, ExitCode } = await exec.inspect();
+    if (Pid > 0 || typeof ExitCode === 'number') return;
+    await sleep(delay);
+  }
+}
+
 async function openBridge(calls: Docker, streams: Docker, container: string): Promise<Duplex | undefined> {
   return mapped(`reach the supervisor of container ${container}`, async () => {
     try {
@@ -151,7 +162,19 @@ async function openBridge(calls: Docker, streams: Docker, container: string): Pr
       });
       // Without the option `stdin`: with it, dockerode never ends a request that the engine refuses, and the socket stays open for ever.
       const socket = await streams.getExec(exec.id).start({ hijack: true, Detach: false, Tty: false });
-      return new Bridge(socket);
+      // Nothing is read before the bridge listens, so that what the engine says about a failed start is not missed.
+      const ignore = (): void => undefined;
+      socket.on('error', ignore);
+      try {
+        await untilBegun(exec);
+      } catch (error) {
+        socket.destroy();
+        throw error;
+      }
+      if (socket.destroyed) throw new Error('the engine closed the stream');
+      const bridge = new Bridge(socket);
+      socket.off('error', ignore);
+      return bridge;
     } catch (error) {
       const status = engineStatus(error);
       if (status === 404 || status === 409) return undefined;

@@ -1,3 +1,4 @@
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Engine } from '../../engine/engine.ts';
 
@@ -6,16 +7,18 @@ export type Applied = 'running' | 'frozen' | 'gone' | 'other';
 
 /**
  * Freezes or thaws the container as the row says, and repeats that until the row did not change meanwhile. So the last call of each process
- * that does this agrees with the newest row, in whatever order the calls reach the engine.
+ * that does this agrees with the newest row, in whatever order the calls reach the engine. No bridge is opened while a container is being frozen, see `openStream`.
  */
 export async function applyRow({ engine, rows }: { engine: Engine; rows: Store['sandboxes'] }, sandboxId: string): Promise<Applied> {
   let row = await rows.get(sandboxId);
   for (;;) {
     if (row?.state !== 'running' && row?.state !== 'frozen') return 'other';
-    const isThere = row.state === 'running' ? await engine.unpause(row.containerName) : await engine.pause(row.containerName);
+    const { state, generation, containerName } = row;
+    const pause = async (now: SandboxRow | undefined) => now?.generation !== generation || engine.pause(containerName);
+    const isThere = state === 'running' ? await engine.unpause(containerName) : await rows.hold(sandboxId, 'alone', pause);
     if (!isThere) return 'gone';
     const now = await rows.get(sandboxId);
-    if (now?.generation === row.generation) return row.state;
+    if (now?.generation === generation) return state;
     row = now;
   }
 }

@@ -25,9 +25,8 @@ const FROZEN_POLL_MS = { first: 50, longest: 1000 };
 export async function openStream(deps: OpenStreamDeps, target: StreamTarget, closing: AbortSignal): Promise<Duplex> {
   for (let delay = FROZEN_POLL_MS.first; ; delay = Math.min(delay * 2, FROZEN_POLL_MS.longest)) {
     // A bridge into a container that is being checkpointed or copied would prevent that.
-    const state = (await deps.rows.get(target.sandboxId))?.state;
-    const resting = state === 'hibernated' || state === 'frozen';
-    const stream = resting ? undefined : await deps.engine.openBridge(target.containerName);
+    const resting = isResting(await deps.rows.get(target.sandboxId));
+    const stream = resting ? undefined : await openBridge(deps, target);
     if (closing.aborted) {
       stream?.destroy();
       throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'the connection was closed' });
@@ -35,6 +34,18 @@ export async function openStream(deps: OpenStreamDeps, target: StreamTarget, clo
     if (stream !== undefined) return stream;
     if (resting || (await findObstacle(deps, target)) === 'frozen') await pause(delay, closing);
   }
+}
+
+/**
+ * Holds the row meanwhile: if the container were frozen while the engine starts a program in it, both would wait for each other without end, and nothing could
+ * thaw or remove the container any more.
+ */
+function openBridge({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: StreamTarget): Promise<Duplex | undefined> {
+  return rows.hold(sandboxId, 'shared', async (row) => (isResting(row) ? undefined : engine.openBridge(containerName)));
+}
+
+function isResting(row: SandboxRow | undefined): boolean {
+  return row?.state === 'hibernated' || row?.state === 'frozen';
 }
 
 /** Why no stream could be opened: the sandbox is frozen on purpose; or the obstacle has passed, and the caller tries again. */

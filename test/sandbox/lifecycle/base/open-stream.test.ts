@@ -1,4 +1,7 @@
+import { Client } from 'pg';
+import { deferred } from '../../../../src/common/deferred.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
+import type { Engine } from '../../../../src/sandbox/engine/engine.ts';
 import { openStream } from '../../../../src/sandbox/lifecycle/base/open-stream.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { createTestSandboxes, until, type TestSandboxes } from '../support.ts';
@@ -23,6 +26,15 @@ function counted(): { rows: Store['sandboxes']; looks: () => number } {
   return { rows: { ...rows, get: (sandboxId) => ((looks += 1), rows.get(sandboxId)) }, looks: () => looks };
 }
 
+/** How many statements wait for the lock of another in the database of these sandboxes. */
+async function waitingForLocks(): Promise<number> {
+  const client = new Client(parts.databaseUrl);
+  await client.connect();
+  const { rowCount } = await client.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+  await client.end();
+  return rowCount ?? 0;
+}
+
 describe('a new stream to a supervisor', () => {
   test('waits for a sandbox that is frozen on purpose, without thawing it, until it is woken', async () => {
     const target = await opened();
@@ -36,6 +48,37 @@ describe('a new stream to a supervisor', () => {
     await parts.sandboxes.wake(target.sandboxId);
     await opening;
     expect(stream).toBeDefined();
+  });
+
+  test('is opened before a freeze that another worker wants meanwhile: frozen at that moment, both would wait for ever', async () => {
+    const target = await opened();
+    const begun = deferred<undefined>();
+    const goOn = deferred<undefined>();
+    const order: string[] = [];
+    const slow: Engine = {
+      ...engine,
+      async openBridge(container) {
+        begun.resolve(undefined);
+        await goOn.promise;
+        const stream = await engine.openBridge(container);
+        order.push('opened');
+        return stream;
+      },
+    };
+    const opening = openStream({ engine: slow, rows: parts.store.sandboxes }, target, new AbortController().signal);
+    await begun.promise;
+    const freezing = parts
+      .another()
+      .freeze(target.sandboxId, { mode: 'pause' })
+      .then(() => order.push('frozen'));
+    await until(async () => (await waitingForLocks()) > 0, 'the freeze waits');
+    expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'running' });
+    goOn.resolve(undefined);
+    await freezing;
+    (await opening).destroy();
+    expect(order).toEqual(['opened', 'frozen']);
+    expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'paused' });
+    await parts.sandboxes.wake(target.sandboxId);
   });
 
   test('stops waiting when it is not wanted any more', async () => {
