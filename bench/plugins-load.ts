@@ -36,7 +36,7 @@ export async function measurePluginsLoad({ store, log }: BenchParts): Promise<Be
       await using isolates = await openIsolates({ log });
       let manager: PluginManager | undefined;
       const builtins = (registry: Registry) => [createToolsPlugin(async () => registry.tools)];
-      const sources = names.map((name) => ({ name, pins: [] }));
+      const sources = names.map((name) => ({ name, pins: [], agents: ['bench'] }));
       const parts = { store: store.plugins, hostId: 'bench', hostPlugins: [], environment: () => undefined, isolates, log };
       times.subject.push(await timed(async () => (manager = await openPluginManager({ ...parts, sources, directory, builtins }))));
       if (!manager) throw new Error('no plugins were loaded');

@@ -105,6 +105,13 @@ export const ERRORS = {
     retryable: false,
   },
   PLUGIN_COLLISION: { message: 'Two plugins provide "{id}": {first} and {second}. Rename one.', httpStatus: 400, retryable: false },
+  METHOD_COLLISION: {
+    message:
+      'Plugin "{plugin}": its method "{method}" has the same name as one of the plugin "{other}", and agent "{agent}" has both. ' +
+      'Code calls methods by their names alone: rename one of them, take one plugin out of the agent, or disable one: longshore plugins disable {other}',
+    httpStatus: 400,
+    retryable: false,
+  },
   PLUGIN_ENDED: { message: '{tool} failed: its process was ended: {why}', httpStatus: 502, retryable: false },
   PLUGIN_STORE_REFUSED: { message: 'The store of plugin "{plugin}" refused "{key}": {problem}. {fix}', httpStatus: 400, retryable: false },
   NETWORK_REFUSED: { message: 'Request to "{target}" refused: {problem}', httpStatus: 403, retryable: false },

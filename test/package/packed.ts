@@ -1,6 +1,6 @@
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mustRun, runCommand, type CommandOutcome } from '../../src/platform/run-command.ts';
 
@@ -40,7 +40,10 @@ export async function packProject(): Promise<PackedProject> {
         fix: FIX,
       });
     },
-    write: (name, text) => writeFile(join(directory, name), text),
+    async write(name, text) {
+      await mkdir(dirname(join(directory, name)), { recursive: true });
+      await writeFile(join(directory, name), text);
+    },
     run: (program, args, environment = {}) =>
       runCommand(program, args, {
         cwd: directory,

@@ -3,7 +3,6 @@ import { pathToFileURL } from 'node:url';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Plugin, PluginDefinition } from '../api/define-plugin.ts';
 import { adoptModule } from '../api/adopt-module.ts';
-import { dialectNamed } from '../dialects/dialects.ts';
 import type { PluginCode } from '../dialects/shared/plugin-dialect.ts';
 import { bundlePlugin } from '../isolates/bundle-plugin.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
@@ -51,7 +50,6 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
       const plugin = await loadPlace(name, place, options);
       const first = loaded.get(plugin.id);
       if (first) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: first.name, second: name });
-      refuseSameBareName(name, plugin, loaded.values());
       loaded.set(plugin.id, { name, plugin });
     } catch (error) {
       problems.push({ name, error: isFailure(error) ? error : pluginInvalid(name, (error as Error).message, 'Correct it or take it out of the agent', error) });
@@ -73,16 +71,6 @@ async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugi
   // Compiles the schemas, so that an invalid one is a problem of this plugin and not of all.
   for (const tool of createRegistry([plugin], { ...(register && { register }) }).tools) await tool.compiled();
   return plugin;
-}
-
-/** Code calls tools with bare names without their plugin, so two of them must not have the same one. @throws PLUGIN_COLLISION naming both. */
-export function refuseSameBareName(name: string, plugin: Plugin, others: Iterable<{ name: string; plugin: Plugin }>): void {
-  const bareNames = ({ dialect, tools }: Plugin) => (dialectNamed(dialect).hasBareNames ? tools.map(({ id }) => id) : []);
-  const own = new Set(bareNames(plugin));
-  for (const other of others) {
-    const id = bareNames(other.plugin).find((each) => own.has(each));
-    if (id !== undefined) throw failure('PLUGIN_COLLISION', { id, first: other.name, second: name });
-  }
 }
 
 function isolateCode(name: string, root: string, isolates: Isolates) {

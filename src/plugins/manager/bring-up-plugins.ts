@@ -1,44 +1,14 @@
 import { failure } from '../../contracts/errors.ts';
-import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
-import type { RegisteredTool } from '../registry/registry.ts';
-import type { Compile } from '../schemas/validate-arguments.ts';
+import { refuseSharedNames } from './bare-names.ts';
+import type { Household, ManagedSource } from './household.ts';
 import { loadOrder } from './load-order.ts';
-import type { ManagerOptions } from './manager-options.ts';
 import { boundsOf } from './permission-bounds.ts';
 import { grantCommand, grantedTo, permissionsIn, ungrantedOf } from './permission-grants.ts';
 import { permissionsOf } from './permissions-of.ts';
 import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
 import { pluginInvalid } from '../api/plugin-invalid.ts';
-
-/** A source with its running plugins. */
-export interface ManagedSource {
-  source: PluginSource;
-  /** Ids of its plugins when it was last read successfully. */
-  ids: string[];
-  /** Those plugins, running or not; for the reports. */
-  described?: Plugin[];
-  instances: PluginInstance[];
-  loaded?: LoadedSource;
-  /** Why a part of it, or its newest version, does not run. */
-  problems: { pluginId?: string; error: Error }[];
-}
-
-/** What `bringUpPlugins` works on. */
-export interface Household {
-  readonly options: ManagerOptions;
-  readonly sources: ManagedSource[];
-  readonly settings: ReadonlyMap<string, PluginSettings>;
-  readonly builtins: Plugin[];
-  readonly compile: Compile;
-  readonly register: (plugin: Plugin) => RegisteredTool[];
-  /** Plugins with another owner, such as MCP servers, that could not be tried. */
-  readonly refused: { name: string; error: Error }[];
-  isEnabled(pluginId: string): boolean;
-  publish(): void;
-  retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void;
-}
 
 /** A source that is being brought up: first it is loaded, then its plugins are started one by one. */
 interface Candidate {
@@ -57,8 +27,9 @@ interface Item {
 const AT_ONCE = 4;
 
 /**
- * Loads sources and starts their plugins in the order of their dependencies. A source that runs is replaced only by a new version without problems. Of a
- * source that does not run, every plugin that can run is started.
+ * Loads sources and starts their plugins in the order of their dependencies, and otherwise of their ids: of two plugins with the same bare name, the same
+ * one is refused whichever source agents name first. A source that runs is replaced only by a new version without problems. Of a source that does not run,
+ * every plugin that can run is started.
  */
 export async function bringUpPlugins(household: Household, sources: ManagedSource[], { again = false } = {}): Promise<void> {
   const candidates = await loadAll(household, sources, again);
@@ -68,10 +39,11 @@ export async function bringUpPlugins(household: Household, sources: ManagedSourc
   const enabled = items.filter(({ plugin }) => household.isEnabled(plugin.id));
   const { distinct, colliding } = withoutCollisions(enabled, household, others);
   for (const [item, error] of colliding) blame(item, error);
-  const { ordered, problems } = loadOrder(distinct, new Set([...present].filter((id) => household.isEnabled(id))));
+  const sorted = distinct.toSorted((a, b) => (a.plugin.id < b.plugin.id ? -1 : 1));
+  const { ordered, problems } = loadOrder(sorted, new Set([...present].filter((id) => household.isEnabled(id))));
   for (const [item, problem] of problems) blame(item, pluginInvalid(item.plugin.id, problem, 'Correct that one first'));
   for (const item of ordered) {
-    const started = await start(household, item, present);
+    const started = await start(household, item, { present, candidates });
     if (started) present.add(item.plugin.id);
   }
   for (const candidate of candidates) await settle(household, candidate);
@@ -117,7 +89,7 @@ function withoutCollisions(items: Item[], { builtins }: Household, others: Manag
 }
 
 /** Checks the dependencies again: one may have failed after the order was made. */
-async function start(household: Household, item: Item, present: ReadonlySet<string>): Promise<boolean> {
+async function start(household: Household, item: Item, { present, candidates }: { present: ReadonlySet<string>; candidates: Candidate[] }): Promise<boolean> {
   const { options, settings, compile, register } = household;
   const { plugin, candidate } = item;
   const missing = (plugin.dependencies ?? []).find((id) => !present.has(id));
@@ -126,7 +98,8 @@ async function start(household: Household, item: Item, present: ReadonlySet<stri
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
     const { source } = candidate.managed;
     const granted = options.requireGrants ? grantedTo(household, source, plugin.id) : undefined;
-    const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, granted, bounds: boundsOf(source.pins) });
+    const accept = (current: Plugin) => refuseSharedNames(household, candidate.managed, current, candidates);
+    const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, granted, accept, bounds: boundsOf(source.pins) });
     candidate.instances.push(instance);
     // Its own `load` may have changed its tools.
     for (const tool of register(instance.plugin)) await tool.compiled();

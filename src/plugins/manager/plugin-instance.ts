@@ -25,6 +25,8 @@ export interface InstanceParts {
   bounds?: PermissionBound[];
   /** What operators granted to it; everything when absent. */
   granted?: PermissionBound | undefined;
+  /** Throws if the plugin cannot run beside the others. Called again when its tools may have changed. */
+  accept?: (this: void, plugin: Plugin) => void;
   environment: (name: string) => string | undefined;
   log: Logger;
   /** Compiler of JSON Schemas. To share one between plugins saves the time to make one for each. */
@@ -38,13 +40,13 @@ type Hook = 'load' | 'unload' | 'updateConfig';
 type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
 
 /**
- * Starts a plugin: checks its permissions, its variables and its configuration, and runs its own `load`.
- * @throws PERMISSION_NOT_GRANTED, or PLUGIN_INVALID naming the variable that is missing or the wrong part of the configuration, or with what `load` threw.
+ * Starts a plugin: checks its permissions, that it can run beside the others, its variables and its configuration, and runs its own `load`.
+ * @throws PERMISSION_NOT_GRANTED, what `accept` throws, or PLUGIN_INVALID naming the variable that is missing or the wrong part of the configuration, or with what `load` threw.
  */
 export async function startInstance(plugin: Plugin, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<PluginInstance> {
   const { id } = plugin;
   const { bounds = [] } = parts;
-  await checkPermissions(plugin, bounds, parts);
+  await check(plugin, bounds, parts);
   const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
   if (missing.length > 0) throw pluginInvalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
   const prepared = await prepareConfig(id, plugin.configSchema, written, parts.environment, parts.compile);
@@ -60,7 +62,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
   };
   await run(plugin, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
   // Its own `load` may have changed its tools.
-  await checkPermissions(plugin, bounds, parts);
+  await check(plugin, bounds, parts);
   return { ...countCalls(plugin), config: prepared.config, configVersion, bounds };
 }
 
@@ -76,7 +78,7 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   await run(plugin, 'updateConfig', () => plugin.updateConfig?.('self', prepared.config, String(configVersion)));
   const { tools, alerts } = plugin;
   instance.refresh();
-  await checkPermissions(plugin, instance.bounds, parts).catch((error: unknown) => {
+  await check(plugin, instance.bounds, parts).catch((error: unknown) => {
     Object.assign(plugin, { tools, alerts });
     throw error;
   });
@@ -84,9 +86,10 @@ export async function configureInstance(instance: PluginInstance, { config: writ
   instance.configVersion = configVersion;
 }
 
-async function checkPermissions(plugin: Plugin, bounds: PermissionBound[], { granted }: InstanceParts): Promise<void> {
+async function check(plugin: Plugin, bounds: PermissionBound[], { granted, accept }: InstanceParts): Promise<void> {
   await checkBounds(plugin, bounds);
   await checkGrants(plugin, granted);
+  accept?.(plugin);
 }
 
 /** Lets a plugin clean up. */

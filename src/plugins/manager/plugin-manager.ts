@@ -1,10 +1,11 @@
 import { createTurns } from '../../common/turns.ts';
-import type { PermissionBound } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry/registry.ts';
-import { bringUpPlugins, type Household, type ManagedSource } from './bring-up-plugins.ts';
+import { isFreed, refuseSharedNames } from './bare-names.ts';
+import { bringUpPlugins } from './bring-up-plugins.ts';
+import type { Household, ManagedSource } from './household.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
@@ -101,6 +102,7 @@ class Manager implements PluginManager, Household {
       await this.readSettings();
       const changed = [...this.settings.values()].filter((now) => differs(before.get(now.pluginId), now));
       for (const now of changed) await this.obey(before.get(now.pluginId), now);
+      await this.bringUpFreed();
       await this.report();
     });
   }
@@ -178,7 +180,18 @@ class Manager implements PluginManager, Household {
 
   private async bringAgain(sources: ManagedSource[]): Promise<void> {
     await bringUpPlugins(this, sources, { again: true });
+    await this.bringUpFreed();
     await this.report();
+  }
+
+  /** Tries plugins again that were refused for the name of a method, when it is free. Each source once, since it may be refused for something else. */
+  private async bringUpFreed(): Promise<void> {
+    const tried = new Set<ManagedSource>();
+    const freed = () => this.sources.filter((managed) => !tried.has(managed) && isFreed(this, managed));
+    for (let sources = freed(); sources.length > 0; sources = freed()) {
+      for (const managed of sources) tried.add(managed);
+      await bringUpPlugins(this, this.withWaiting(sources), { again: true });
+    }
   }
 
   private async obey(before: PluginSettings | undefined, now: PluginSettings): Promise<void> {
@@ -234,21 +247,18 @@ class Manager implements PluginManager, Household {
   }
 
   private async configure(instance: PluginInstance, now: PluginSettings): Promise<void> {
-    const { log, store } = this.options;
+    const { log, store, requireGrants } = this.options;
+    const managed = this.sources.find(({ instances }) => instances.includes(instance));
+    const granted = managed && requireGrants ? grantedTo(this, managed.source, now.pluginId) : undefined;
+    const accept = (plugin: Plugin) => managed && refuseSharedNames(this, managed, plugin);
     try {
-      await configureInstance(instance, now, { ...this.options, compile: this.compile, granted: this.grantedTo(now.pluginId) });
+      await configureInstance(instance, now, { ...this.options, compile: this.compile, granted, accept });
       this.publish();
       log.info({ plugin: now.pluginId, configVersion: now.configVersion }, 'a plugin works with another configuration');
     } catch (error) {
       log.error({ plugin: now.pluginId, configVersion: now.configVersion, err: error }, 'a plugin refused its configuration');
       await store.takeBackConfig(now.pluginId, now.configVersion, (error as Error).message);
     }
-  }
-
-  /** Undefined: everything. */
-  private grantedTo(pluginId: string): PermissionBound | undefined {
-    const managed = this.sources.find(({ instances }) => instances.some(({ plugin }) => plugin.id === pluginId));
-    return managed && this.options.requireGrants ? grantedTo(this, managed.source, pluginId) : undefined;
   }
 
   private async readSettings(): Promise<void> {

@@ -11,6 +11,8 @@ export interface PluginSource {
   name: string;
   /** The versions, digests and permissions that the agents require. */
   pins: PluginPin[];
+  /** Ids of the agents that name it. */
+  agents: string[];
 }
 
 /** The code of a source: loaded, but not yet started. */
@@ -24,13 +26,14 @@ export interface LoadedSource extends AsyncDisposable {
 export type ManagedSourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again' | 'register'> & { isolates: Isolates | undefined };
 
 /** The sources that agents name, each once, in the order of their first mention. */
-export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>>): PluginSource[] {
+export function sourcesOf(agents: Iterable<Pick<Agent, 'id' | 'plugins' | 'pluginPins'>>): PluginSource[] {
   const sources = new Map<string, PluginSource>();
-  for (const { plugins, pluginPins = {} } of agents) {
+  for (const { id, plugins, pluginPins = {} } of agents) {
     for (const name of plugins) {
-      const source = sources.get(name) ?? { name, pins: [] };
+      const source = sources.get(name) ?? { name, pins: [], agents: [] };
       const pin = pluginPins[name];
       if (pin) source.pins.push(pin);
+      if (!source.agents.includes(id)) source.agents.push(id);
       sources.set(name, source);
     }
   }
@@ -41,7 +44,7 @@ export function sourcesOf(agents: Iterable<Pick<Agent, 'plugins' | 'pluginPins'>
  * Loads a source. Disposing it ends its processes.
  * @throws PLUGIN_INVALID, or another problem that `loadPlugins` reports, when nothing of it can be loaded.
  */
-export async function loadSource({ name, pins }: PluginSource, { isolates, ...options }: ManagedSourceOptions): Promise<LoadedSource> {
+export async function loadSource({ name, pins }: Pick<PluginSource, 'name' | 'pins'>, { isolates, ...options }: ManagedSourceOptions): Promise<LoadedSource> {
   if (options.hostPlugins?.includes(name) && pins.some(({ permissions }) => permissions !== undefined)) throw unbounded(name);
   if (pins.length > 0) {
     const root = await rootOf(name, options.directory);

@@ -1,7 +1,7 @@
 import type { PluginReport } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
-import type { Household, ManagedSource } from './bring-up-plugins.ts';
+import type { Household, ManagedSource } from './household.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { grantedTo, permissionsIn, ungrantedOf } from './permission-grants.ts';
 import { permissionsOf } from './permissions-of.ts';

@@ -5,6 +5,7 @@ import type { Plugin } from '../../../src/plugins/api/define-plugin.ts';
 import { DIALECTS } from '../../../src/plugins/dialects/dialects.ts';
 import type { PluginDialect } from '../../../src/plugins/dialects/shared/plugin-dialect.ts';
 import { loadPlugins } from '../../../src/plugins/load/load-plugins.ts';
+import { collisionOfNames } from '../../../src/plugins/manager/bare-names.ts';
 import { startInstance } from '../../../src/plugins/manager/plugin-instance.ts';
 import { createRegistry } from '../../../src/plugins/registry/registry.ts';
 import { describeTools } from '../../../src/tool-calls/offer/describe-tools.ts';
@@ -93,7 +94,9 @@ test('messages use its names', async () => {
 
 test('two of its plugins with a tool of one name are refused, since code calls both by that name', async () => {
   await runLine(undefined, ['plugins', 'new', 'klingon', 'kurn', '--directory', bench.directory]);
-  const { plugins, problems } = await loadPlugins(['./worf', './kurn'], { directory: bench.directory, isolates: bench.isolates });
-  expect(plugins.map(({ id }) => id)).toEqual(['worf']);
-  expect(problems.map(({ error }) => error.message)).toEqual(['Two plugins provide "greet": ./worf and ./kurn. Rename one.']);
+  const kurn = (await load('kurn')).plugins[0]!;
+  const source = { agents: ['gowron'] };
+  expect(collisionOfNames({ plugin: kurn, source }, [{ plugin, source }])?.message).toMatch(
+    /^Plugin "kurn": its method "greet" has the same name as one of the plugin "worf", and agent "gowron" has both\./,
+  );
 });

@@ -72,7 +72,7 @@ export async function openManagerBench(isolates: Isolates | undefined): Promise<
     },
     async open(names, { pins = {}, ...more } = {}) {
       const manager = await openPluginManager({
-        sources: names.map((name) => ({ name, pins: pins[name] ? [pins[name]] : [] })),
+        sources: names.map((name) => ({ name, pins: pins[name] ? [pins[name]] : [], agents: ['agent'] })),
         directory,
         hostPlugins: [],
         isolates,

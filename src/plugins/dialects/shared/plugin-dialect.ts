@@ -21,7 +21,7 @@ export interface PluginDialect {
   isServer?: true;
   /** Parameters like `user_id` are not ids of this host: the model gives them, and the host does not fill them in. */
   hasOwnIdentity?: true;
-  /** Code in the sandbox calls its tools by their bare names, so no two of its plugins may have a tool of the same name. */
+  /** Code in the sandbox calls its tools by their bare names, so no agent can have two plugins with such a tool of the same name. */
   hasBareNames?: true;
   /** The names by which its authors know the functions of a plugin, for messages. */
   hookNames?: Record<'load' | 'unload' | 'updateConfig', string>;

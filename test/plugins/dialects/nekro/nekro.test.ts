@@ -1,6 +1,6 @@
 import { definePlugin, type Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import type { PluginStore } from '../../../../src/plugins/api/tool-context.ts';
-import { refuseSameBareName } from '../../../../src/plugins/load/load-plugins.ts';
+import { collisionOfNames } from '../../../../src/plugins/manager/bare-names.ts';
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { problemOf, run } from '../../isolates/support.ts';
 import { mount, openTrials, type Trials } from './trials.ts';
@@ -179,8 +179,10 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
 
   test('does not let names collide silently: two plugins with a method of one name are an error that names both', () => {
     const other = definePlugin({ ...harbour, id: 'other' });
-    expect(() => refuseSameBareName('./b', other, [{ name: './a', plugin: harbour }])).toThrow(
-      'Two plugins provide "my_sum_function": ./a and ./b. Rename one.',
+    const source = { agents: ['captain'] };
+    expect(collisionOfNames({ plugin: other, source }, [{ plugin: harbour, source }])?.message).toBe(
+      'Plugin "other": its method "my_sum_function" has the same name as one of the plugin "harbour-office", and agent "captain" has both. ' +
+        'Code calls methods by their names alone: rename one of them, take one plugin out of the agent, or disable one: longshore plugins disable harbour-office',
     );
   });
 });
