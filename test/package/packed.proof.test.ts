@@ -78,27 +78,6 @@ test('a worker without its optional dependency says what to install', async () =
   });
 });
 
-test('a Nekro plugin is read by the parser of the package, and works as a program imports it', async () => {
-  const source = `import { NekroPlugin, SandboxMethodType } from 'longshore/nekro';
-const plugin = new NekroPlugin({ name: 'Sums', moduleName: 'sums', description: 'Adds', version: '1.0.0', author: 'me' });
-plugin.mountSandboxMethod(SandboxMethodType.TOOL, 'calculate_sum')(async function my_sum(ctx, num1) {
-  /** Adds.
-   *
-   * Args:
-   *     num1 (int): The first one. */
-  return num1;
-});
-export default plugin;`;
-  const method = { id: 'my_sum', description: expect.stringMatching(/^Adds/) as string, parameters: { properties: { num1: { type: 'integer' } } } };
-  await project.write('sums/index.mjs', source);
-  await project.write('sums/package.json', '{ "main": "index.mjs" }');
-  const { stdout, stderr } = await cli('plugins', 'check', './sums', '--json');
-  expect({ stderr, ...(JSON.parse(stdout) as object) }).toMatchObject({ stderr: '', problems: [], plugins: [{ id: 'sums', alerts: [], tools: [method] }] });
-  await project.write('import.mjs', `import plugin from './sums/index.mjs'; console.log(JSON.stringify(plugin.tools));`);
-  const imported = await project.run(process.execPath, ['import.mjs']);
-  expect({ stderr: imported.stderr, tools: JSON.parse(imported.stdout) as unknown }).toMatchObject({ stderr: '', tools: [method] });
-});
-
 test(
   "the README's lines run in JavaScript, and in strict TypeScript once compiled",
   async () => {
@@ -120,3 +99,26 @@ test(
   },
   LONG_MS,
 );
+
+test('a Nekro plugin is read by the parser of the package, and works as a program imports it', async () => {
+  const source = `import { NekroPlugin, SandboxMethodType } from 'longshore/nekro';
+const plugin = new NekroPlugin({ name: 'Sums', moduleName: 'sums', description: 'Adds', version: '1.0.0', author: 'me' });
+plugin.mountSandboxMethod(SandboxMethodType.TOOL, 'calculate_sum')(async function my_sum(ctx, num1) {
+  /** Adds.
+   *
+   * Args:
+   *     num1 (int): The first one. */
+  return num1;
+});
+export default plugin;`;
+  const method = { id: 'my_sum', description: expect.stringMatching(/^Adds/) as string, parameters: { properties: { num1: { type: 'integer' } } } };
+  await project.write('sums/index.mjs', source);
+  await project.write('sums/package.json', '{ "main": "index.mjs" }');
+  const checked = await cli('plugins', 'check', './sums', '--json');
+  expect(checked).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(checked.stdout)).toMatchObject({ problems: [], plugins: [{ id: 'sums', alerts: [], tools: [method] }] });
+  await project.write('import.mjs', `import plugin from './sums/index.mjs'; console.log(JSON.stringify(plugin.tools));`);
+  const imported = await project.run(process.execPath, ['import.mjs']);
+  expect(imported).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(imported.stdout)).toMatchObject([method]);
+});

@@ -62,8 +62,11 @@ async function answersOf(agent: string): Promise<unknown[]> {
 test('of two plugins of an agent with a method of one name a worker loads the one whose id comes first, and all others', async () => {
   expect(await reportOf('quay')).toMatchObject({ health: 'failed', tools: ['moor'], error: expect.stringContaining(collision('quay', 'berth')) as string });
   for (const name of ['berth', 'crane', 'buoy']) expect(await reportOf(name)).toMatchObject({ health: 'loaded' });
-  expect(await answersOf('harbour')).toEqual([{ text: 'berth' }, { text: 'crane' }]);
-  expect(await answersOf('outside')).toEqual([{ text: 'buoy' }]);
+  expect(await answersOf('harbour')).toEqual([
+    { text: 'berth', isError: false },
+    { text: 'crane', isError: false },
+  ]);
+  expect(await answersOf('outside')).toEqual([{ text: 'buoy', isError: false }]);
 });
 
 test('an edit that gives a plugin the name of a method of another is refused, and its old version works on', async () => {
@@ -75,7 +78,10 @@ test('an edit that gives a plugin the name of a method of another is refused, an
     tools: ['lift'],
     error: expect.stringContaining(collision('crane', 'berth')) as string,
   });
-  expect(await answersOf('harbour')).toEqual([{ text: 'berth' }, { text: 'crane' }]);
+  expect(await answersOf('harbour')).toEqual([
+    { text: 'berth', isError: false },
+    { text: 'crane', isError: false },
+  ]);
 });
 
 test('the plugin that was refused is loaded once the other one is disabled', async () => {
