@@ -103,7 +103,7 @@ function createRelease(client: PoolClient): () => Promise<void> {
 }
 
 /**
- * Repeats a statement that Postgres has rolled back because of concurrent statements. Each statement is a transaction of its own, so it has had no effect
+ * Repeats a statement that Postgres has rolled back because of concurrent statements. Each statement of `query` is a transaction of its own, so it has had no effect
  * and may be repeated.
  */
 async function unlessConflicting<T>(statement: () => Promise<T>): Promise<T> {
