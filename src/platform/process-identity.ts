@@ -1,9 +1,10 @@
 /** Which process it is, also when a later one has the same id. From /proc; where there is none (macOS), only the id is known. */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 
 export interface ProcessFacts {
   pid: number;
   parent: number;
+  /** The letter of /proc. A process whose first thread has ended looks like a zombie while others of its threads run on: its state is theirs. */
   state: string;
   /** The start of the process in clock ticks since the boot. */
   startTicks: string;
@@ -34,20 +35,28 @@ export async function isGone(name: string): Promise<boolean> {
   if (pid === undefined) return true;
   const facts = await factsOf(pid);
   if (!facts) return !isAlive(Number(pid));
-  // A killed process is a zombie from the end of its first thread on, while others can still finish what they have begun.
-  if (facts.state === 'Z' && facts.threads <= 1) return true;
+  if (facts.state === 'Z') return true;
   return startTicks !== undefined && (startTicks !== facts.startTicks || boot !== (await bootId()));
 }
 
 /** Undefined when the process does not exist, or there is no /proc. */
 export async function factsOf(pid: string): Promise<ProcessFacts | undefined> {
-  const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const facts = await factsIn(`/proc/${pid}`);
+  if (facts?.state !== 'Z' || facts.threads <= 1) return facts;
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const states = (await Promise.all(threads.map((thread) => factsIn(`/proc/${pid}/task/${thread}`)))).map((thread) => thread?.state ?? 'X');
+  const living = states.filter((state) => !'ZX'.includes(state));
+  return { ...facts, state: living.find((state) => !'Tt'.includes(state)) ?? living[0] ?? 'Z' };
+}
+
+async function factsIn(directory: string): Promise<ProcessFacts | undefined> {
+  const line = await readFile(`${directory}/stat`, 'utf8').catch(() => '');
   // The program's name is in parentheses and may itself contain parentheses, so the last one counts.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const [state, parent] = fields;
   const [threads, , startTicks] = fields.slice(17);
   if (state === undefined || parent === undefined || startTicks === undefined) return undefined;
-  return { pid: Number(pid), parent: Number(parent), state, startTicks, threads: Number(threads) };
+  return { pid: Number.parseInt(line, 10), parent: Number(parent), state, startTicks, threads: Number(threads) };
 }
 
 /** Start ticks count from the boot, so they mean something only together with it. Empty where the system does not tell it. */

@@ -62,6 +62,20 @@ test('a row that is held does not change meanwhile; shared holds run at once, ot
   expect(await store.sandboxes.hold('sbx_none', 'alone', async (row) => row)).toBeUndefined();
 });
 
+test('a connection that is lost while it holds a row lets go of the row and nothing else', async () => {
+  const { sandboxId } = await store.sandboxes.ensure(newSandbox());
+  const held = store.sandboxes.hold(sandboxId, 'alone', async () => {
+    const client = new Client(url);
+    await client.connect();
+    const lost = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'";
+    expect((await client.query(lost)).rowCount).toBe(1);
+    await client.end();
+    return store.sandboxes.change(sandboxId, 1, { state: 'running' });
+  });
+  expect(await held).toMatchObject({ generation: 2 });
+  expect(await store.sandboxes.hold(sandboxId, 'alone', async (row) => row?.state)).toBe('running');
+});
+
 test('the error of work that holds a row is its own, and the row can be held again', async () => {
   const { sandboxId } = await store.sandboxes.ensure(newSandbox());
   const broken = new Error('the engine is away');

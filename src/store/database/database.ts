@@ -74,30 +74,38 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
 
 /** Rows that stay locked until `release`, which never rejects: a transaction that only reads has nothing to lose. */
 async function lock(pool: Pool, sql: string, values: SqlValue[]): Promise<{ rows: unknown[]; release: () => Promise<void> }> {
-  let client: PoolClient | undefined;
+  let giveBack: ((isBroken: boolean) => void) | undefined;
   try {
-    client = await pool.connect();
+    const client = await pool.connect();
+    giveBack = watchedUntilReleased(client);
     // If this process stops for long, the server ends the transaction.
     await client.query(`begin; set local idle_in_transaction_session_timeout = ${2 * LOCKED_AT_MOST_MS}`);
     const { rows } = await client.query(sql, values);
-    return { rows, release: createRelease(client) };
+    return { rows, release: createRelease(client, giveBack) };
   } catch (error) {
-    client?.release(true);
+    giveBack?.(true);
     throw postgresFailure(error);
   }
 }
 
-function createRelease(client: PoolClient): () => Promise<void> {
-  // A connection that is lost meanwhile has lost its lock as well.
-  const onLost = (): void => undefined;
-  client.on('error', onLost);
+/** A connection that is lost while it is out of the pool would end this process. The next statement on it fails. */
+function watchedUntilReleased(client: PoolClient): (isBroken: boolean) => void {
+  const ignore = (): void => undefined;
+  client.on('error', ignore);
+  return (isBroken) => {
+    client.release(isBroken);
+    if (!isBroken) client.off('error', ignore);
+  };
+}
+
+function createRelease(client: PoolClient, giveBack: (isBroken: boolean) => void): () => Promise<void> {
   let released: Promise<void> | undefined;
   const release = async (): Promise<void> => {
-    const failed = await client.query('commit').then(
+    const isBroken = await client.query('commit').then(
       () => false,
       () => true,
     );
-    client.off('error', onLost).release(failed);
+    giveBack(isBroken);
   };
   return () => (released ??= release());
 }

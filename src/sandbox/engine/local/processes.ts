@@ -76,7 +76,9 @@ async function everyProcess(): Promise<ProcessFacts[]> {
 }
 
 async function bears(pid: number, mark: string): Promise<boolean> {
-  const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+  // The first thread's environment cannot be read any more when it has ended; the last one in the list lives if any does.
+  const thread = (await readdir(`/proc/${pid}/task`).catch(() => [])).at(-1) ?? pid;
+  const environment = await readFile(`/proc/${pid}/task/${thread}/environ`, 'latin1').catch(() => '');
   return environment.split('\0').includes(`${MARK}=${mark}`);
 }
 

@@ -186,6 +186,26 @@ for n in range(20):
     target = os.open(f'c{n}', os.O_CREAT | os.O_WRONLY); at = 0
     while at < 20 << 20: at += os.copy_file_range(source, target, (20 << 20) - at, at, at)`,
     ],
+    [
+      'files without a name that only a thread holds, in a table of descriptors of its own',
+      `import ctypes, threading
+def work():
+    ctypes.CDLL(None).unshare(0x400)
+    for n in range(20):
+        fd = os.open('t', os.O_CREAT | os.O_RDWR, 0o600); os.unlink('t'); os.write(fd, bytes(20 << 20))
+    time.sleep(60)
+threading.Thread(target=work).start()`,
+    ],
+    [
+      'files without a name of a process whose first thread has ended',
+      `import ctypes, platform, threading
+def work():
+    for n in range(20):
+        fd = os.open('t', os.O_CREAT | os.O_RDWR, 0o600); os.unlink('t'); os.write(fd, bytes(20 << 20)); time.sleep(0.05)
+    time.sleep(60)
+threading.Thread(target=work).start()
+ctypes.CDLL(None).syscall(93 if platform.machine() == 'aarch64' else 60, 0)`,
+    ],
     ['empty directories', 'for n in range(1000000): os.mkdir(f"d{n}")'],
     [
       'files without a name of a process that does not let itself be looked at',

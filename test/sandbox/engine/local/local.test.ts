@@ -141,11 +141,27 @@ describe('the local backend', () => {
     await handle.writeFile('kept', 'yes');
     const seconds = `4321.${process.pid}`;
     await handle.start(`sleep ${seconds}`, { timeoutMs: 0 });
+    // Its first thread ends, and another runs on.
+    await handle.writeFile(
+      'headless.py',
+      `import ctypes, os, platform, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+open('headless', 'w').write(str(os.getpid()))
+ctypes.CDLL(None).syscall(93 if platform.machine() == 'aarch64' else 60, 0)`,
+    );
+    await handle.start('exec python3 headless.py', { timeoutMs: 0 });
+    const headless = async () => Number(await handle.readFile('headless', { encoding: 'utf-8' }).catch(() => 0));
+    await until(
+      async () => (await headless()) > 0 && /^State:\s+Z/m.test(await readFile(`/proc/${await headless()}/status`, 'utf8')),
+      'it has no first thread',
+    );
+    const left = await headless();
     const supervisor = await pidOf(owner.sandboxId);
     process.kill(supervisor, 'SIGKILL');
     await until(async () => !isAlive(supervisor), 'the supervisor has ended');
     expect(await worker().reap()).toMatchObject({ lost: [owner.sandboxId] });
     const again = await sandboxes.open(owner, {});
+    expect(isAlive(left)).toBe(false);
     expect(again.lost).toContain(`\`sleep ${seconds}\``);
     expect(again.lost).toContain('its container ended by itself. The files');
     expect(await output(again.handle, `cat kept; pgrep -fc "[s]leep ${seconds}" || true`)).toBe('yes0');

@@ -77,9 +77,22 @@ def descendants(root: int, leave_out: bytes = b'ZX') -> list[int]:
     return found
 
 
-def _state_and_parent(name: str | int) -> tuple[bytes, int]:
+def _state_and_parent(pid: str | int) -> tuple[bytes, int]:
+    """A process whose first thread has ended looks like a zombie while others of its threads run on: its state is theirs."""
+    state, parent = _state_and_parent_in(f'/proc/{pid}')
+    if state != b'Z':
+        return state, parent
     try:
-        fd = os.open(f'/proc/{name}/stat', os.O_RDONLY)
+        threads = [_state_and_parent_in(f'/proc/{pid}/task/{thread}')[0] for thread in os.listdir(f'/proc/{pid}/task')]
+    except OSError:
+        return state, parent
+    living = [each for each in threads if each not in b'ZX']
+    return next((each for each in living if each not in b'Tt'), living[0] if living else state), parent
+
+
+def _state_and_parent_in(directory: str) -> tuple[bytes, int]:
+    try:
+        fd = os.open(f'{directory}/stat', os.O_RDONLY)
     except OSError:
         return b'X', 0
     try:

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Callable
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 # Two levels below the shell, and a child of another session.
 TREE = 'sh -c "sleep 600 & wait" & setsid sleep 600 & wait'
 DEPTH = 4
+
+
+# Its first thread ends, and another runs on.
+HEADLESS = f"""
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall({93 if os.uname().machine == 'aarch64' else 60}, 0)"""
 
 
 @pytest.fixture
@@ -80,3 +88,19 @@ def test_a_name_may_hold_anything(tmp_path: Path) -> None:
     with subprocess.Popen([str(program), '600']) as child:
         until(lambda: child.pid in processes.descendants(os.getpid()))
         child.kill()
+
+
+def test_a_process_whose_first_thread_has_ended_is_held_and_ended_as_any_other() -> None:
+    program = subprocess.Popen([sys.executable, '-c', f'import subprocess, sys; subprocess.run([sys.executable, "-c", {HEADLESS!r}])'])
+    try:
+        until(lambda: [processes._state_and_parent_in(f'/proc/{pid}')[0] for pid in processes.descendants(program.pid)] == [b'Z'])
+        held = processes.hold_still(program.pid)
+        assert len(held) == 1
+        assert processes.wait_until_still(held, 30)
+        assert processes.descendants(program.pid, leave_out=b'Tt') == []
+        assert processes.signal_tree(program.pid, signal.SIGKILL) == 1
+        program.wait(30)
+    finally:
+        processes.signal_tree(program.pid, signal.SIGKILL)
+        program.kill()
+        program.wait()
