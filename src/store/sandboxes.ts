@@ -47,7 +47,6 @@ const CHANGE = `with before as (
   select ${SANDBOX_COLUMNS} from changed`;
 
 const ONE = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1`;
-const LOCK = { shared: `${ONE} for share`, alone: `${ONE} for no key update` };
 const WITHDRAW = 'delete from sandboxes where sandbox_id = $1 and generation = $2 returning sandbox_id';
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
 
@@ -100,8 +99,7 @@ export function createSandboxRows({ database, announcer }: { database: Database;
       if (changed?.conversationId) announcer.announce(changed.conversationId);
       return changed;
     },
-    hold: (sandboxId, mode, work) =>
-      database.withLock(LOCK[mode], [sandboxId], ([row]) => work(row === undefined ? undefined : toSandbox(row as SandboxSqlRow))),
+    hold: (sandboxId, mode, work) => database.withLock(`sandbox ${sandboxId}`, mode, async () => work(await one('sandboxes.get', ONE, [sandboxId]))),
     async prolong(sandboxId, ttlMs) {
       await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs]);
     },

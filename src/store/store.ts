@@ -169,8 +169,8 @@ export interface Store {
      */
     change(sandboxId: string, generation: number, change: SandboxChange): Promise<SandboxRow | undefined>;
     /**
-     * Calls `work` with the row, which does not change until the work has ended (for 10 s at most). `shared`: work of other callers that is shared too runs at
-     * the same time. The work must not change the row itself.
+     * Calls `work` with the row as it is then, while no other caller holds the sandbox (for 10 s at most). `shared`: others who share it are let in. The row can change
+     * meanwhile: this orders only what holders do to the container.
      */
     hold<Result>(sandboxId: string, mode: 'shared' | 'alone', work: (row: SandboxRow | undefined) => Promise<Result>): Promise<Result>;
     touch(sandboxId: string): Promise<void>;

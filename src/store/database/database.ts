@@ -4,16 +4,17 @@ import type { Logger } from '../../platform/log.ts';
 import { isConflict, postgresFailure } from './database-failures.ts';
 import { toPlainText } from './json-text.ts';
 
+export type LockMode = 'shared' | 'alone';
 export type SqlValue = string | number | boolean | null | string[] | Buffer;
 
 /** The database for the query families: statements by name (each is prepared once per connection), with errors already translated. */
 export interface Database {
   query<Row>(name: string, sql: string, values: SqlValue[]): Promise<Row[]>;
   /**
-   * Runs a statement that locks rows, then work with these rows, in one transaction: the rows stay locked until the work has ended, for 10 s at most. The work
-   * goes on after that, without the lock. Uses connections of its own, so that such work leaves those of `query` alone.
+   * Does work while no other holds the lock of this name; `shared`: others that share it are let in. The lock is held until the work has ended, for 10 s at
+   * most, after which the work goes on without it. Uses connections of its own, so that such work leaves those of `query` alone.
    */
-  withLock<Result>(sql: string, values: SqlValue[], work: (rows: unknown[]) => Promise<Result>): Promise<Result>;
+  withLock<Result>(name: string, mode: LockMode, work: () => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -22,6 +23,10 @@ const QUERY_TIMEOUT_MS = 60_000;
 const CONFLICT_ATTEMPTS = 12;
 const LOCKED_AT_MOST_MS = 10_000;
 const LOCKS_AT_ONCE = 4;
+const LOCK = {
+  shared: 'select pg_advisory_xact_lock_shared(hashtextextended($1, 0))',
+  alone: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
+};
 /** Limits of the delay between two attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 500;
@@ -51,14 +56,14 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
         running.delete(query);
       }
     },
-    async withLock<Result>(sql: string, values: SqlValue[], work: (rows: unknown[]) => Promise<Result>) {
+    async withLock<Result>(name: string, mode: LockMode, work: () => Promise<Result>) {
       if (closing) throw postgresFailure(new Error('Cannot use a pool after calling end on the pool'));
-      const locked = lock(locks, sql, values);
+      const locked = lock(locks, name, mode);
       running.add(locked);
-      const { rows, release } = await locked.finally(() => running.delete(locked));
+      const release = await locked.finally(() => running.delete(locked));
       const timer = setTimeout(() => void release(), LOCKED_AT_MOST_MS);
       try {
-        return await work(rows);
+        return await work();
       } finally {
         clearTimeout(timer);
         await release();
@@ -72,16 +77,16 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
   };
 }
 
-/** Rows that stay locked until `release`, which never rejects: a transaction that only reads has nothing to lose. */
-async function lock(pool: Pool, sql: string, values: SqlValue[]): Promise<{ rows: unknown[]; release: () => Promise<void> }> {
+/** Waits for the lock and returns what releases it, which never rejects: the transaction changes nothing, and a connection that is lost has lost its lock. */
+async function lock(pool: Pool, name: string, mode: LockMode): Promise<() => Promise<void>> {
   let giveBack: ((isBroken: boolean) => void) | undefined;
   try {
     const client = await pool.connect();
     giveBack = watchedUntilReleased(client);
     // If this process stops for long, the server ends the transaction.
     await client.query(`begin; set local idle_in_transaction_session_timeout = ${2 * LOCKED_AT_MOST_MS}`);
-    const { rows } = await client.query(sql, values);
-    return { rows, release: createRelease(client, giveBack) };
+    await client.query(LOCK[mode], [name]);
+    return createRelease(client, giveBack);
   } catch (error) {
     giveBack?.(true);
     throw postgresFailure(error);

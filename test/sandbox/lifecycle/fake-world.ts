@@ -10,7 +10,7 @@ import { Meter } from '../../../src/store/blobs/blob-store.ts';
 import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';
-import { RowLocks } from './row-locks.ts';
+import { SharedLocks } from './shared-locks.ts';
 
 interface Container {
   id: string;
@@ -35,7 +35,7 @@ export class FakeWorld {
   readonly volumes = new Map<string, FakeVolume>();
   readonly rows = new Map<string, SandboxRow>();
   readonly #blobs = new Map<string, Buffer>();
-  readonly #locks = new RowLocks();
+  readonly #locks = new SharedLocks();
   readonly #latency: () => number;
   #ids = 0;
   #workers = 0;
@@ -247,7 +247,6 @@ export class FakeWorld {
         generation: number,
         { lost: _lost, filesLost: _filesLost, ...change }: Partial<SandboxRow> & { lost?: string; filesLost?: boolean },
       ) => {
-        (await this.#locks.take(sandboxId, 'alone'))();
         const row = this.rows.get(sandboxId);
         if (row?.generation !== generation) return undefined;
         const { archive: _archive, paused: _paused, ...rest } = row;

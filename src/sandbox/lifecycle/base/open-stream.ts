@@ -37,7 +37,7 @@ export async function openStream(deps: OpenStreamDeps, target: StreamTarget, clo
 }
 
 /**
- * Holds the row meanwhile: if the container were frozen while the engine starts a program in it, both would wait for each other without end, and nothing could
+ * Holds the sandbox meanwhile: if the container were frozen while the engine starts a program in it, both would wait for each other without end, and nothing could
  * thaw or remove the container any more.
  */
 function openBridge({ engine, rows }: OpenStreamDeps, { sandboxId, containerName }: StreamTarget): Promise<Duplex | undefined> {

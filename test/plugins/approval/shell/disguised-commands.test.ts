@@ -37,6 +37,7 @@ const wrapped = [
   (inner: string) => `find . -maxdepth 0 -exec ${inner} \\;`,
 ];
 
+// A space behind `$(`: a subshell right behind it would be read as arithmetic, which runs nothing.
 const surrounded = [
   (inner: string) => inner,
   (inner: string) => `true && ${inner}`,
@@ -48,17 +49,17 @@ const surrounded = [
   (inner: string) => `if true; then ${inner}\nfi`,
   (inner: string) => `for i in 1; do ${inner}\ndone`,
   (inner: string) => `f() { ${inner}\n}; f`,
-  (inner: string) => `echo "$(${inner})"`,
-  (inner: string) => `x=$(${inner})`,
+  (inner: string) => `echo "$( ${inner})"`,
+  (inner: string) => `x=$( ${inner})`,
   (inner: string) => `cat <(${inner}); wait $!`,
-  (inner: string) => `cat <<EOF\n$(${inner})\nEOF`,
+  (inner: string) => `cat <<EOF\n$( ${inner})\nEOF`,
   (inner: string) => `bash <<'EOF'\n${inner}\nEOF`,
   (inner: string) => `bash -c '${inner.replaceAll("'", String.raw`'\''`)}'`,
   (inner: string) => `eval '${inner.replaceAll("'", String.raw`'\''`)}'`,
   (inner: string) => `trap '${inner.replaceAll("'", String.raw`'\''`)}' EXIT`,
   (inner: string) => `case a in *) ${inner}\nesac`,
-  (inner: string) => `[[ -z $(${inner}) ]]`,
-  (inner: string) => `: $(( 0$(${inner}) ))`,
+  (inner: string) => `[[ -z $( ${inner}) ]]`,
+  (inner: string) => `: $(( 0$( ${inner}) ))`,
   (inner: string) => `! ${inner}`,
 ];
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
 import { loadConfig } from '../../../../src/platform/config.ts';
-import { isAlive } from '../../../../src/platform/process-identity.ts';
+import { isAlive, isGone } from '../../../../src/platform/process-identity.ts';
 import { createSandboxes, registerSandboxBackend } from '../../../../src/sdk/backends.ts';
 import { createLocalSandboxes, type LocalSandboxesOptions } from '../../../../src/sandbox/lifecycle/local-sandboxes.ts';
 import type { Sandboxes } from '../../../../src/sandbox/api/host-sandboxes.ts';
@@ -161,7 +161,7 @@ ctypes.CDLL(None).syscall(93 if platform.machine() == 'aarch64' else 60, 0)`,
     await until(async () => !isAlive(supervisor), 'the supervisor has ended');
     expect(await worker().reap()).toMatchObject({ lost: [owner.sandboxId] });
     const again = await sandboxes.open(owner, {});
-    expect(isAlive(left)).toBe(false);
+    expect(await isGone(String(left))).toBe(true);
     expect(again.lost).toContain(`\`sleep ${seconds}\``);
     expect(again.lost).toContain('its container ended by itself. The files');
     expect(await output(again.handle, `cat kept; pgrep -fc "[s]leep ${seconds}" || true`)).toBe('yes0');

@@ -1,14 +1,14 @@
 type Mode = 'shared' | 'alone';
 
-interface RowLock {
+interface SharedLock {
   /** Number of holders; -1 for one that is alone. */
   holders: number;
   waiting: { mode: Mode; grant: () => void }[];
 }
 
-/** Locks of rows as a database gives them: in the order in which they are wanted, shared ones together. */
-export class RowLocks {
-  readonly #locks = new Map<string, RowLock>();
+/** Locks as a database gives them: in the order in which they are wanted, shared ones together. */
+export class SharedLocks {
+  readonly #locks = new Map<string, SharedLock>();
 
   /** Resolves, with the function that releases it, when the lock is held. */
   async take(row: string, mode: Mode): Promise<() => void> {
@@ -27,7 +27,7 @@ export class RowLocks {
   }
 }
 
-function serve(lock: RowLock): void {
+function serve(lock: SharedLock): void {
   for (;;) {
     const [next] = lock.waiting;
     if (next === undefined || lock.holders < 0 || (next.mode === 'alone' && lock.holders > 0)) return;
