@@ -36,7 +36,7 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
   // Without a listener, an idle connection that the server drops would end the process.
   const onLost = (error: Error) => options.log.warn({ error: error.message }, 'an idle Postgres connection was lost');
   pool.on('error', onLost);
-  const locks = new Pool({ ...connectionOptions(options.url), max: LOCKS_AT_ONCE, idleTimeoutMillis: 10_000 });
+  const locks = new Pool({ ...connectionOptions(options.url), max: LOCKS_AT_ONCE, idleTimeoutMillis: 1_000 });
   locks.on('error', onLost);
   // A pool that ends drops the queries that wait for a connection, and their callers would wait without end.
   const running = new Set<Promise<unknown>>();
