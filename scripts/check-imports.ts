@@ -63,7 +63,7 @@ export function problemsOf(table: Map<string, Set<string>>, files: string[], imp
   const unused = [...table].flatMap(([part, allowed]) =>
     [...allowed].filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part}: its row allows ${other}, which it does not import`),
   );
-  // `mutual` tells of two folders that import each other.
+  // `mutual` reports two folders that import each other.
   const ofParts = circles(used).filter((circle) => circle.length > 3 || circle.some((part) => part.endsWith('.ts')));
   const ofFiles = circles(arrows).map((circle) => circle.map((file) => `src/${file}`));
   const rings = [...ofParts, ...ofFiles].map((circle) => `${circle.join(', ')}: each imports the next`);

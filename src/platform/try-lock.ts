@@ -16,7 +16,7 @@ export interface LockGround {
  *
  * Of two processes that see a dead holder, the slower one must not remove the lock that the faster one has made since. So a lock is removed only by its living
  * holder, or by the process that holds a second lock, the right to remove the first, and that reads the text of the dead holder again under it. From then on
- * nothing can change the first lock: its holder is dead, its text never returns, and nobody else has the right. The right of a process that has died is itself
+ * nothing can change the first lock: its holder is dead, its text never returns, and no other process has the right. The right of a process that has died is itself
  * a lock, which is taken over in the same way.
  */
 export async function tryLock(ground: LockGround, path: string, mine: string): Promise<boolean> {

@@ -61,7 +61,7 @@ test('shared holds of a sandbox run at once, others alone; its row can be read a
   expect(await store.sandboxes.hold('sbx_none', 'alone', async (row) => row)).toBeUndefined();
 });
 
-test('a connection that is lost while it holds a sandbox lets go of it and nothing else', async () => {
+test('a connection that is lost while it holds a sandbox releases that sandbox, and ends nothing else', async () => {
   const { sandboxId } = await store.sandboxes.ensure(newSandbox());
   const held = store.sandboxes.hold(sandboxId, 'alone', async () => {
     const client = new Client(url);

@@ -23,7 +23,7 @@ export function refuseSharedNames(household: Household, managed: ManagedSource, 
   if (collision) throw collision;
 }
 
-/** Whether a plugin of a source was refused for the name of a method that no other plugin has any more. */
+/** True when a plugin of the source was refused because of the name of a method, and no other plugin has that name now. */
 export function isFreed(household: Household, managed: ManagedSource): boolean {
   const { source, problems, described = [] } = managed;
   const refused = problems.filter(({ error }) => isFailure(error, 'METHOD_COLLISION')).map(({ pluginId }) => pluginId);

@@ -112,9 +112,10 @@ onLinux('a worker that is killed leaves no container and no group', async () => 
   const loops = join(directory, 'loops.cjs');
   await writeFile(loops, ready);
   const source = `import { probeSiblings } from '${own}/src/plugins/isolates/fence/fence.ts'; const fence = await probeSiblings('${PERL}', { script: '${loops}' });
+    if ('obstacle' in fence) throw new Error(fence.obstacle);
     const child = fence.start('${loops}'); child.stdout.once('data', () => console.log('up'));`;
   const worker = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', source], { cwd: own, stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(worker.stdout, 'data');
+  await Promise.race([once(worker.stdout, 'data'), once(worker, 'exit').then(() => expect('the worker').toBe('running'))]);
   const running = async () => (await run('docker', ['ps', '--all', '--quiet', '--no-trunc', '--filter', 'label=longshore.plugin-fence=process'])).stdout;
   const commands = async () =>
     Promise.all(
@@ -149,8 +150,22 @@ onLinux('what a process leaves of its groups is removed when it is gone, and wha
 });
 
 onLinux('the fence says what is open where something is', async () => {
-  const { stdout } = await run(PERL, ['-e', 'my $probe = do $ARGV[0]; $probe->({ arch => "x64", worker => $ARGV[1] })', PROBE, String(process.pid)]);
+  const { stdout } = await unfencedProbe();
   for (const name of ['files', 'network', 'memory', 'socket', 'children']) expect(stdout).toMatch(new RegExp(`^${name}=open `, 'm'));
   const { obstacle } = (await probeSiblings(PERL, { engine: 'unix:///nowhere.sock' })) as { obstacle: string };
   expect(obstacle).toContain('the Docker engine cannot be used: ');
 });
+
+onLinux('a fence that is open is measured without a file made or changed on the machine', async () => {
+  const places = [directory, '/tmp', '/', '/dev/shm'];
+  const left = async () => (await Promise.all(places.map((place) => readdir(place)))).flat().filter((name) => name === 'x' || name.includes('probe'));
+  const before = await left();
+  const { stdout } = await unfencedProbe();
+  expect(stdout).toContain('writing=open ./ /tmp/ / /dev/shm/\n');
+  expect(await left()).toEqual(before);
+});
+
+function unfencedProbe() {
+  const words = ['-e', 'my $probe = do $ARGV[0]; $probe->({ arch => "x64", worker => $ARGV[1] })', PROBE, String(process.pid)];
+  return run(PERL, words, { cwd: directory });
+}

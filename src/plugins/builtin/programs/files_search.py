@@ -71,7 +71,7 @@ def words_of(arguments: dict[str, Any]) -> list[str]:
 def search(words: list[str], matches: Matches) -> tuple[int, list[str]]:
     """The exit code of ripgrep, and the lines of its stderr."""
     found, stdout = os.pipe()
-    # Not a pipe: whoever fills one waits for its reader.
+    # Not a pipe: a program that fills one waits for its reader.
     stderr = os.memfd_create('complaints')
     streams = [(os.POSIX_SPAWN_OPEN, 0, '/dev/null', os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, stdout, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)]
     process = os.posix_spawnp(words[0], words, os.environ, file_actions=streams)

@@ -20,6 +20,14 @@ return sub {
   my $try = sub { my ($number, @arguments) = @_; return syscall($number, @arguments) != -1 };
   my $shared = sub { my $id = syscall($call->{shmget}, 0, 4096, 01600); syscall($call->{shmctl}, $id, 0, 0) if $id != -1; return $id != -1 };
   my $reads = sub { open(my $file, '<', $_[0]) or return 0; return defined sysread($file, my $bytes, 1) };
+  # True where a file can be made there. It has a name that nobody else uses, and is removed: what is measured may be the machine itself.
+  my $makes = sub {
+    my $path = $_[0] . join('-', 'longshore-probe', $$, int(rand(1e9)));
+    # O_WRONLY|O_CREAT|O_EXCL. A container beside the worker has no module with these names.
+    sysopen(my $file, $path, 0301) or return 0;
+    unlink $path;
+    return 1;
+  };
   # True where the call is refused before the kernel reads its arguments: with these arguments the kernel gives another error.
   my $refused = sub { my ($number, @arguments) = @_; return syscall($number, @arguments) == -1 && ($!{EPERM} || $!{ENOSYS}) };
   my $names = sub { opendir(my $folder, $_[0]) or return (); return readdir $folder };
@@ -33,7 +41,7 @@ return sub {
       (grep { kill 0, $_ } $option->{worker}, getppid()),
     ],
     network => [map { "address family $_" } grep { $try->($call->{socket}, $_, 1, 0) } 1, 2, 10, 16, 17, 38, 40],
-    writing => [grep { open my $file, '>', $_ } 'x', '/tmp/x', '/x', '/dev/shm/x'],
+    writing => [grep { $makes->($_) } './', '/tmp/', '/', '/dev/shm/'],
     'shared memory' => [
       ($try->($call->{memfd_create}, $name, 0) ? 'memfd_create' : ()),
       ($shared->() ? 'shmget' : ()),

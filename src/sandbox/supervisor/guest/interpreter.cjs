@@ -10,9 +10,9 @@ const { Teller, describe, namedError } = require('./interpreter_output.cjs');
 const { requireHere, scriptOf, withValueInFront } = require('./interpreter_source.cjs');
 
 /** Drops reports that belong to no piece of code. */
-const NOBODY = new Teller(() => undefined);
+const SILENT = new Teller(() => undefined);
 
-let teller = NOBODY;
+let teller = SILENT;
 let interrupted = () => undefined;
 let count = 0;
 
@@ -53,7 +53,7 @@ async function run(request, write) {
   leave();
   const { cut, untold } = teller;
   teller.tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut, untold }) });
-  teller = NOBODY;
+  teller = SILENT;
 }
 
 /** Sets directory and environment of one piece of code; changes that the code makes itself stay. Returns a function that restores the rest. */

@@ -21,7 +21,7 @@ _WAITING = 64
 _OPEN = 256
 # Active seconds that a connection waits for a worker.
 _PATIENCE = 5.0
-_NOBODY = b'Longshore: no worker is connected to this sandbox, so nothing can leave it now. Try again later.\n'
+_NO_WORKER = b'Longshore: no worker is connected to this sandbox, so nothing can leave it now. Try again later.\n'
 
 
 class Tunnels:
@@ -46,7 +46,7 @@ class Tunnels:
             if now < tunnel.deadline:
                 break
             del self._waiting[tunnel_id]
-            tunnel.refuse(_NOBODY)
+            tunnel.refuse(_NO_WORKER)
         self._listen()
 
     def serve(self, channel: Channel, fields: Fields) -> None:

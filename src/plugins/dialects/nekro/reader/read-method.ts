@@ -7,7 +7,7 @@ import { parseSource, type ParsedSource } from './parse-source.ts';
 import { readParameters } from './read-parameters.ts';
 
 /**
- * Reads what a call that mounts a method tells of it.
+ * Reads what a call that mounts a method says about it.
  * @param text Replaces the doc comment.
  */
 export function readMounted(source: ParsedSource, mount: CallExpression, given: Node, text?: string): MethodSource | undefined {
