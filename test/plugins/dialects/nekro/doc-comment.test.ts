@@ -1,30 +1,20 @@
 import { runInThisContext } from 'node:vm';
-import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import { NekroPlugin, type SandboxMethod } from '../../../../src/plugins/dialects/nekro/sdk.ts';
 import { run } from '../../isolates/support.ts';
-import { mount, openTrials, type Trials } from './trials.ts';
+import { CONVERSATION, mount, openTrials, toolOf } from './trials.ts';
 
-const CONVERSATION = { conversationId: 'conv-1', userId: 'user-1', tenantId: 'tenant-1', agentId: 'agent-1' };
-const tool = (plugin: Plugin, id: string) => plugin.tools.find((one) => one.id === id)!;
-
-let trials: Trials;
-let harbour: Plugin;
-const load = (body: string, options?: string) => trials.load(body, options);
-beforeAll(async () => {
-  trials = await openTrials();
-  harbour = trials.harbour;
-});
-afterAll(() => trials[Symbol.asyncDispose]());
+const trials = openTrials();
+const { load } = trials;
 
 describe('the doc comment', () => {
   test('with summary, Args, Returns and Example becomes the text that the model reads, wherever it stands', async () => {
-    const text = await harbour.promptText?.(CONVERSATION);
+    const text = await trials.harbour.promptText?.(CONVERSATION);
     expect(text).toMatch(/^<plugin name="Harbour">\nPython and JavaScript code/);
     expect(text).toContain('my_sum_function(num1: int, num2: int)\nCalculate and return the sum of two integers.\n\nArgs:\n    num1 (int): The first addend.');
     expect(text).toContain('Example:\n    theme = preference(preference_key="theme")');
     expect(text).toContain('search_kb(query: str) — the program ends at this call\nSearches the knowledge base.');
     expect(text).toContain('draw(topic: str) — the program ends at this call\nDraws a topic.');
-    expect(tool(harbour, 'send_chat_message').description).toBe('Sends a text to the user.');
+    expect(toolOf(trials.harbour, 'send_chat_message').description).toBe('Sends a text to the user.');
   });
 
   test('stands at the top of the body, or beside the function as a text, where a plugin is imported as it is', () => {
@@ -49,7 +39,7 @@ plugin.mountSandboxMethod('tool', 'told')(((show) => show)(async function told(c
     ]);
     expect(await plugin.promptText?.(CONVERSATION)).toContain('made(a=")", b)\nAbout it.');
     expect(await run(plugin, 'made', { b: 1 })).toEqual([')', 1]);
-    expect(tool(plugin, 'told').description).toBe('Shows b.');
+    expect(toolOf(plugin, 'told').description).toBe('Shows b.');
     expect(await run(plugin, 'told', { b: 1 })).toBe(1);
   });
 

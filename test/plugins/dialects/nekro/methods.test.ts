@@ -1,17 +1,10 @@
 import { resultContentOf } from '../../../../src/tool-calls/results/tool-result.ts';
-import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { contextOf, problemOf, run, type TestContext } from '../../isolates/support.ts';
-import { mount, openTrials, type Trials } from './trials.ts';
+import { mount, openTrials } from './trials.ts';
 
-let trials: Trials;
-let harbour: Plugin;
-const load = (body: string, options?: string) => trials.load(body, options);
-beforeAll(async () => {
-  trials = await openTrials();
-  harbour = trials.harbour;
-});
-afterAll(() => trials[Symbol.asyncDispose]());
+const trials = openTrials();
+const { load } = trials;
 
 describe('TOOL', () => {
   test('returns any JSON value to the code that called it, and nothing is null', async () => {
@@ -48,9 +41,9 @@ describe('TOOL', () => {
 
 describe('AGENT and BEHAVIOR', () => {
   test('return a text', async () => {
-    expect(await run(harbour, 'search_kb', { query: 'tides' })).toBe("No information related to 'tides' was found in the knowledge base.");
+    expect(await run(trials.harbour, 'search_kb', { query: 'tides' })).toBe("No information related to 'tides' was found in the knowledge base.");
     const context = contextOf('conv-1');
-    expect(await run(harbour, 'send_chat_message', { text_to_send: 'Ahoy' }, context)).toBe("Message 'Ahoy' has been sent.");
+    expect(await run(trials.harbour, 'send_chat_message', { text_to_send: 'Ahoy' }, context)).toBe("Message 'Ahoy' has been sent.");
     expect(context.told).toEqual(['send "Ahoy"']);
   });
 
@@ -68,7 +61,7 @@ describe('MULTIMODAL_AGENT', () => {
   const PNG = 'iVBORw0KGgo=';
 
   test('returns message parts as OpenAI defines them: texts, and images by data or by URL', async () => {
-    expect(await run(harbour, 'draw', { topic: 'boats' })).toEqual({
+    expect(await run(trials.harbour, 'draw', { topic: 'boats' })).toEqual({
       content: [
         { type: 'text', text: "This is an image about 'boats'." },
         { type: 'image', mediaType: 'image/png', data: PNG },

@@ -1,26 +1,17 @@
-import { definePlugin, type Plugin } from '../../../../src/plugins/api/define-plugin.ts';
+import { definePlugin } from '../../../../src/plugins/api/define-plugin.ts';
 import type { PluginStore } from '../../../../src/plugins/api/tool-context.ts';
 import { collisionOfNames } from '../../../../src/plugins/manager/bare-names.ts';
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { problemOf, run } from '../../isolates/support.ts';
-import { mount, openTrials, type Trials } from './trials.ts';
+import { CONVERSATION, mount, openTrials, toolOf } from './trials.ts';
 
-const CONVERSATION = { conversationId: 'conv-1', userId: 'user-1', tenantId: 'tenant-1', agentId: 'agent-1' };
-const tool = (plugin: Plugin, id: string) => plugin.tools.find((one) => one.id === id)!;
-
-let trials: Trials;
-let harbour: Plugin;
-const load = (body: string, options?: string) => trials.load(body, options);
-beforeAll(async () => {
-  trials = await openTrials();
-  harbour = trials.harbour;
-});
-afterAll(() => trials[Symbol.asyncDispose]());
+const trials = openTrials();
+const { load } = trials;
 
 describe('registering sandbox methods', () => {
   test('methods are registered by mounting them on the plugin: with a type, and with a name and a description that are shown to people', () => {
-    expect([harbour.id, harbour.dialect, harbour.version]).toEqual(['harbour-office', 'nekro', '1.0.0']);
-    expect(harbour.tools.map(({ id, kind, annotations, brief }) => [id, kind, annotations.title, brief])).toEqual([
+    expect([trials.harbour.id, trials.harbour.dialect, trials.harbour.version]).toEqual(['harbour-office', 'nekro', '1.0.0']);
+    expect(trials.harbour.tools.map(({ id, kind, annotations, brief }) => [id, kind, annotations.title, brief])).toEqual([
       ['my_sum_function', 'tool', 'calculate_sum', 'Calculate the sum of two numbers.'],
       ['preference', 'tool', 'preference', 'A preference of the user.'],
       ['search_kb', 'agent', 'search_knowledge_base', 'Search the knowledge base.'],
@@ -30,7 +21,10 @@ describe('registering sandbox methods', () => {
   });
 
   test('the name need not be that of the function, by which code calls the method', () => {
-    expect([tool(harbour, 'my_sum_function').annotations.title, harbour.tools.some(({ id }) => id === 'calculate_sum')]).toEqual(['calculate_sum', false]);
+    expect([toolOf(trials.harbour, 'my_sum_function').annotations.title, trials.harbour.tools.some(({ id }) => id === 'calculate_sum')]).toEqual([
+      'calculate_sum',
+      false,
+    ]);
   });
 
   test('a plugin whose module name or author is no name is an error that tells what is usable', async () => {
@@ -116,13 +110,13 @@ describe('signatures', () => {
   });
 
   test('type annotations tell what each parameter is, the context left out', () => {
-    expect(tool(harbour, 'my_sum_function').parameters).toEqual({
+    expect(toolOf(trials.harbour, 'my_sum_function').parameters).toEqual({
       type: 'object',
       properties: { num1: { type: 'integer', description: 'The first addend.' }, num2: { type: 'integer', description: 'The second addend.' } },
       required: ['num1', 'num2'],
       additionalProperties: false,
     });
-    expect(tool(harbour, 'preference').parameters).toMatchObject({
+    expect(toolOf(trials.harbour, 'preference').parameters).toMatchObject({
       properties: { preference_key: { type: 'string' }, value: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null } },
       required: ['preference_key'],
     });
@@ -136,7 +130,7 @@ describe('signatures', () => {
  *   c (Literal["x", "y"]): One.
  */
 ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<string, number> = {}, f: number | null = 1, g = 'z') { return [a, b, c, d, e, f, g]; }`)}`);
-    expect(tool(plugin, 'types').parameters).toEqual({
+    expect(toolOf(plugin, 'types').parameters).toEqual({
       type: 'object',
       properties: {
         a: { enum: ['p', 'q'] },
@@ -164,11 +158,11 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
     ['JSDoc', '@param {string} mode One of:\n *   fast: at once\n * @param {int} [n=1] - How\n *   often.\n * @returns Y'],
   ])('the comment tells types and meanings of parameters in the style of %s', async (_style, told) => {
     const plugin = await load(`/** X.\n *\n * ${told}\n */\n${mount('async function styles(ctx, mode, n = 1) { return n; }')}`);
-    expect(tool(plugin, 'styles').parameters).toMatchObject({
+    expect(toolOf(plugin, 'styles').parameters).toMatchObject({
       properties: { mode: { type: 'string', description: 'One of: fast: at once' }, n: { type: 'integer', description: 'How often.', default: 1 } },
       required: ['mode'],
     });
-    expect(Object.keys(tool(plugin, 'styles').parameters['properties'] as object)).toEqual(['mode', 'n']);
+    expect(Object.keys(toolOf(plugin, 'styles').parameters['properties'] as object)).toEqual(['mode', 'n']);
   });
 
   test('arguments are checked before the method is called, and a parameter called user_id is its own', async () => {
@@ -178,9 +172,9 @@ ${mount(`async function types(ctx, a: 'p' | 'q', b, c, d?: string[], e: Record<s
   });
 
   test('does not let names collide silently: two plugins with a method of one name are an error that names both', () => {
-    const other = definePlugin({ ...harbour, id: 'other' });
+    const other = definePlugin({ ...trials.harbour, id: 'other' });
     const source = { agents: ['captain'] };
-    expect(collisionOfNames({ plugin: other, source }, [{ plugin: harbour, source }])?.message).toBe(
+    expect(collisionOfNames({ plugin: other, source }, [{ plugin: trials.harbour, source }])?.message).toBe(
       'Plugin "other": its method "my_sum_function" has the same name as one of the plugin "harbour-office", and agent "captain" has both. ' +
         'Code calls methods by their names alone: rename one of them, take one plugin out of the agent, or disable one: longshore plugins disable harbour-office',
     );
@@ -206,14 +200,14 @@ Python and JavaScript code that you run in the sandbox may call these functions 
 count(port: str)
 What one of them does is printed by help(…) in Python; read that before you call it.
 </plugin>`);
-    expect(tool(asleep, 'count').description).toContain('Where.');
+    expect(toolOf(asleep, 'count').description).toContain('Where.');
     const awake = await load(body, `${SLEEPS}, allowSleep: false`);
     expect(await awake.promptText?.(CONVERSATION)).toMatch(/^<plugin name="Trial">\nTwo ships are due\.\n\nPython [^]*Where\.\n<\/plugin>$/);
   });
 
   test('has its methods deferred behind it where they are for the model, too', async () => {
     const plugin = await load(body, `${SLEEPS}, visibility: 'visible'`);
-    expect([plugin.brief, tool(plugin, 'count').visibility]).toEqual(['Keeps count of ships.', 'deferred']);
+    expect([plugin.brief, toolOf(plugin, 'count').visibility]).toEqual(['Keeps count of ships.', 'deferred']);
     expect(await plugin.promptText?.(CONVERSATION)).toBe('<plugin name="Trial">\nTwo ships are due.\n</plugin>');
   });
 });

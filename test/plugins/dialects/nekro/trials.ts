@@ -1,25 +1,39 @@
 import { readFile } from 'node:fs/promises';
 import type { Plugin } from '../../../../src/plugins/api/define-plugin.ts';
-import { openWorkbench } from '../../isolates/support.ts';
+import type { Tool } from '../../../../src/plugins/api/tool.ts';
+import { openWorkbench, type Workbench } from '../../isolates/support.ts';
+
+export const CONVERSATION = { conversationId: 'conv-1', userId: 'user-1', tenantId: 'tenant-1', agentId: 'agent-1' };
 
 const FIXTURE = new URL('../../../e2e/fixtures/harbour/index.ts', import.meta.url);
 
-/** Plugins in the style of Nekro, in isolated processes as a worker has them. */
-export interface Trials extends AsyncDisposable {
+/** Plugins in the style of Nekro, in isolated processes as a worker has them. They are there while the tests of the file run. */
+export interface Trials {
   /** The plugin that the end-to-end tests use, too. */
-  harbour: Plugin;
+  readonly harbour: Plugin;
   /** Loads a plugin with the id `trial` that has these mounts; `options` are more fields of its constructor. */
-  load(body: string, options?: string): Promise<Plugin>;
+  load(this: void, body: string, options?: string): Promise<Plugin>;
 }
 
-export async function openTrials(): Promise<Trials> {
-  const bench = await openWorkbench();
+export function openTrials(): Trials {
+  let bench: Workbench;
+  let harbour: Plugin;
   let loads = 0;
+  beforeAll(async () => {
+    bench = await openWorkbench();
+    harbour = await bench.load('harbour', await readFile(FIXTURE, 'utf8'));
+  });
+  afterAll(() => bench[Symbol.asyncDispose]());
   return {
-    harbour: await bench.load('harbour', await readFile(FIXTURE, 'utf8')),
+    get harbour() {
+      return harbour;
+    },
     load: (body, options = '') => bench.load(`trial-${(loads += 1)}`, sourceOf(body, options)),
-    [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
   };
+}
+
+export function toolOf(plugin: Plugin, id: string): Tool {
+  return plugin.tools.find((one) => one.id === id)!;
 }
 
 function sourceOf(body: string, options: string): string {
