@@ -8,6 +8,8 @@ import { isListening } from './ports.ts';
 
 const POLL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
+/** Becomes the program when it is told to. If this process dies before it has noted the server, the server never begins, and nothing is left that nobody knows. */
+const WAITING = 'read -r _ && exec "$0" "$@" </dev/null';
 
 export interface ServerProcessOptions<Facts> {
   /** Name for messages, such as `Temporal`. */
@@ -117,9 +119,9 @@ async function launch<Facts>(options: ServerProcessOptions<Facts>): Promise<Stat
   }
   for (const file of [options.logFile, options.stateFile]) await mkdir(dirname(file), { recursive: true });
   const log = await open(options.logFile, 'w');
-  const child = spawn(options.program, options.args, {
+  const child = spawn('/bin/sh', ['-c', WAITING, options.program, ...options.args], {
     detached: true,
-    stdio: ['ignore', log.fd, log.fd],
+    stdio: ['pipe', log.fd, log.fd],
     ...(options.env === undefined ? {} : { env: { ...process.env, ...options.env } }),
     ...options.runAs,
   });
@@ -133,10 +135,18 @@ async function launch<Facts>(options: ServerProcessOptions<Facts>): Promise<Stat
     await log.close();
   }
   child.unref();
-  const [pid, ownerPid] = [child.pid ?? 0, process.pid];
-  const state = { pid, ownerPid, server: await nameProcess(pid), owner: await nameProcess(ownerPid), facts: options.facts };
-  await writeFile(options.stateFile, JSON.stringify(state));
-  return state;
+  // It may have ended already; `untilReady` says so.
+  child.stdin.on('error', () => undefined);
+  try {
+    const [pid, ownerPid] = [child.pid ?? 0, process.pid];
+    const state = { pid, ownerPid, server: await nameProcess(pid), owner: await nameProcess(ownerPid), facts: options.facts };
+    await writeFile(options.stateFile, JSON.stringify(state));
+    child.stdin.end('\n');
+    return state;
+  } catch (error) {
+    child.stdin.destroy();
+    throw error;
+  }
 }
 
 async function untilReady<Facts>(options: ServerProcessOptions<Facts>, state: State<Facts>): Promise<void> {

@@ -145,6 +145,15 @@ describe('a server of the development stack', () => {
     await first.stop();
   });
 
+  test('is in the state file before it begins, so that a start that is killed leaves none that the next one does not know', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const options = await server('noted', LISTEN);
+      const words = ['-c', '[ -s "$0" ] || exit 3; exec "$@"', options.stateFile, options.program, ...options.args];
+      const { stop } = await startServerProcess({ ...options, program: '/bin/sh', args: words });
+      await stop();
+    }
+  });
+
   test('one that ends at once says why', async () => {
     const failing = startServerProcess(await server('failing', 'console.error("no such database"); process.exit(1)'));
     await expect(failing).rejects.toMatchObject({ code: 'SETUP_FAILED', message: expect.stringContaining('no such database') as string });
