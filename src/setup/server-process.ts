@@ -136,15 +136,15 @@ async function launch<Facts>(options: ServerProcessOptions<Facts>): Promise<Stat
   }
   child.unref();
   // It may have ended already; `untilReady` says so.
-  child.stdin.on('error', () => undefined);
+  child.stdin?.on('error', () => undefined);
   try {
     const [pid, ownerPid] = [child.pid ?? 0, process.pid];
     const state = { pid, ownerPid, server: await nameProcess(pid), owner: await nameProcess(ownerPid), facts: options.facts };
     await writeFile(options.stateFile, JSON.stringify(state));
-    child.stdin.end('\n');
+    child.stdin?.end('\n');
     return state;
   } catch (error) {
-    child.stdin.destroy();
+    child.stdin?.destroy();
     throw error;
   }
 }

@@ -79,7 +79,10 @@ export interface Engine {
   volumeExists(volume: string): Promise<boolean>;
   /** False when a container uses it. */
   removeVolume(volume: string): Promise<boolean>;
-  /** A new byte stream to the supervisor of a running container, as soon as its program has been started there; undefined when the container does not run. */
+  /**
+   * A new byte stream to the supervisor of a running container, as soon as its program has been started there; undefined when the container does not run. It may
+   * break at any time, also before it is used: then it is `destroyed`, and `errored` says why.
+   */
   openBridge(container: string): Promise<Duplex | undefined>;
   containersOf(installation: string): Promise<OwnedThing[]>;
   volumesOf(installation: string): Promise<OwnedThing[]>;

@@ -66,6 +66,8 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
   stream.on('error', (error: Error) => end({ reason: 'broken', problem: error.message }));
   stream.on('close', () => end({ reason: 'broken', problem: 'the stream closed' }));
   stream.on('end', () => end({ reason: 'broken', problem: 'the stream ended' }));
+  // What a stream says about its end before this is not said again.
+  if (stream.destroyed) queueMicrotask(() => end({ reason: 'broken', problem: stream.errored?.message ?? 'the stream closed' }));
 
   return {
     calls,

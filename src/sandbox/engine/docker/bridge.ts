@@ -34,6 +34,8 @@ export class Bridge extends Duplex {
     socket.on('end', () => this.#finish());
     socket.on('close', () => this.#finish());
     socket.on('error', (error) => this.destroy(error));
+    // It can break before its user listens. Without any listener, that would end the process.
+    this.on('error', () => undefined);
   }
 
   /** The last 1024 characters of stderr, and of a stdout that was an error text. */

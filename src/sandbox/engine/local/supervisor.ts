@@ -78,6 +78,8 @@ export async function openSupervisorStream(started: Started): Promise<Duplex | u
     const socket = connect(`/proc/${started.pid}/cwd/${SOCKET}`);
     try {
       await once(socket, 'connect');
+      // It can break before its user listens. Without any listener, that would end the process.
+      socket.on('error', () => undefined);
       return socket;
     } catch (error) {
       socket.destroy();

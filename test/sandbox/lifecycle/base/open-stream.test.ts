@@ -1,8 +1,10 @@
 import { Client } from 'pg';
+import { pino } from 'pino';
 import { deferred } from '../../../../src/common/deferred.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import type { Engine } from '../../../../src/sandbox/engine/engine.ts';
 import { openStream } from '../../../../src/sandbox/lifecycle/base/open-stream.ts';
+import { connectSupervisor } from '../../../../src/sandbox/protocol/connect-supervisor.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { createTestSandboxes, until, type TestSandboxes } from '../support.ts';
 
@@ -79,6 +81,25 @@ describe('a new stream to a supervisor', () => {
     expect(order).toEqual(['opened', 'frozen']);
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'paused' });
     await parts.sandboxes.wake(target.sandboxId);
+  });
+
+  test('that breaks before anybody listens to it ends no process, and is opened again', async () => {
+    const target = await opened();
+    let bridges = 0;
+    const breaking: Engine = {
+      ...engine,
+      async openBridge(container) {
+        const stream = await engine.openBridge(container);
+        // As it does when the engine finds that the container has just ended.
+        if ((bridges += 1) === 1) stream?.destroy(new Error('cannot exec in a stopped state'));
+        return stream;
+      },
+    };
+    const deps = { engine: breaking, rows: parts.store.sandboxes };
+    const connection = connectSupervisor({ sandboxId: target.sandboxId, log: pino({ level: 'silent' }), openStream: (signal) => openStream(deps, target, signal) });
+    await connection.ping();
+    expect(bridges).toBe(2);
+    connection.close();
   });
 
   test('stops waiting when it is not wanted any more', async () => {
