@@ -63,11 +63,7 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       end({ reason: 'breach', problem: error.message });
     }
   });
-  stream.on('error', (error: Error) => end({ reason: 'broken', problem: error.message }));
-  stream.on('close', () => end({ reason: 'broken', problem: 'the stream closed' }));
-  stream.on('end', () => end({ reason: 'broken', problem: 'the stream ended' }));
-  // What a stream says about its end before this is not said again.
-  if (stream.destroyed) queueMicrotask(() => end({ reason: 'broken', problem: stream.errored?.message ?? 'the stream closed' }));
+  onBreak(stream, (problem) => end({ reason: 'broken', problem }));
 
   return {
     calls,
@@ -96,6 +92,14 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       }
     },
   };
+}
+
+/** Tells when a stream ends or breaks, possibly several times; also of one that is broken already and does not say it again. */
+function onBreak(stream: Duplex, tell: (problem: string) => void): void {
+  stream.on('error', (error: Error) => tell(error.message));
+  stream.on('close', () => tell('the stream closed'));
+  stream.on('end', () => tell('the stream ended'));
+  if (stream.destroyed) queueMicrotask(() => tell(stream.errored?.message ?? 'the stream closed'));
 }
 
 function writeFrame(stream: Duplex, { type, channel, payload }: { type: number; channel: number; payload: Uint8Array | string }): void {
