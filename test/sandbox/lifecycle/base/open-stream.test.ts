@@ -96,7 +96,11 @@ describe('a new stream to a supervisor', () => {
       },
     };
     const deps = { engine: breaking, rows: parts.store.sandboxes };
-    const connection = connectSupervisor({ sandboxId: target.sandboxId, log: pino({ level: 'silent' }), openStream: (signal) => openStream(deps, target, signal) });
+    const connection = connectSupervisor({
+      sandboxId: target.sandboxId,
+      log: pino({ level: 'silent' }),
+      openStream: (signal) => openStream(deps, target, signal),
+    });
     await connection.ping();
     expect(bridges).toBe(2);
     connection.close();
