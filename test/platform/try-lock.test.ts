@@ -85,13 +85,13 @@ test('however processes are interleaved and killed, never two hold a lock, and i
       for (let round = 0; world.taken < before + 2 && round < MORE_THAN_ENOUGH; round += 1) await world.step(round % PLACES, `last-${round}`);
       expect(world.taken).toBe(before + 2);
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 
 test('never two hold a lock where only the ids of processes are known, and ids come again', async () => {
   await fc.assert(
     fc.asyncProperty(interleavings, (interleaving) => play(new World(), interleaving, (place) => String(place))),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
