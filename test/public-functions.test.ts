@@ -1,6 +1,7 @@
 import { defineAgent } from '../src/definitions/agents/define-agent.ts';
 import { connect } from '../src/client.ts';
-import { ERRORS, isFailure, LongshoreError } from '../src/contracts/errors.ts';
+import { ERRORS } from '../src/contracts/error-rows.ts';
+import { isFailure, LongshoreError } from '../src/contracts/errors.ts';
 import { definePlugin, defineTool } from '../src/plugins/api/define-plugin.ts';
 import { openPlugin } from '../src/plugins/testing/testing.ts';
 import { registerSandboxBackend, sandboxes } from '../src/sandbox.ts';

@@ -2,7 +2,8 @@ import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities
 import { failure } from '../contracts/errors.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
-import type { NewEvent, ToolCallRow } from '../store/store.ts';
+import type { NewEvent } from '../store/store.ts';
+import type { ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
 import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';

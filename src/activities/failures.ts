@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
-import { ERRORS, isFailure } from '../contracts/errors.ts';
+import { ERRORS } from '../contracts/error-rows.ts';
+import { isFailure } from '../contracts/errors.ts';
 import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { causeOf } from './cause-of.ts';
 import { redact } from '../tool-calls/results/redact.ts';

@@ -2,7 +2,7 @@ import type { InterruptCallArgs } from '../contracts/activities.ts';
 import { execOf, isDirectExecOf, isExecOf } from '../contracts/call-ids.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { WorkerHandle } from '../sandbox/api/sandbox.ts';
-import type { ToolCallRow } from '../store/store.ts';
+import type { ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 import { INTERRUPTED_MARK } from '../tool-calls/run/tool-sandbox.ts';

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { isFailure } from '../contracts/errors.ts';
 import { approveCommand } from './conversations/approve.ts';
@@ -9,6 +8,7 @@ import { devCommand } from './machine/dev.ts';
 import { doctorCommand } from './machine/doctor-command.ts';
 import { exitCodeOf } from './output/exit-code-of.ts';
 import { interruptCommand } from './conversations/interrupt.ts';
+import { keysCommand } from './keys/keys.ts';
 import { listCommand } from './conversations/list.ts';
 import { pauseCommand } from './conversations/pause.ts';
 import { pluginsCommand } from './plugins/plugins.ts';
@@ -17,10 +17,12 @@ import { runConversationCommand } from './conversations/run.ts';
 import { sandboxCommand } from './sandbox/sandbox.ts';
 import { scheduleCommand } from './schedule/schedule.ts';
 import { setupCommand } from './machine/setup.ts';
+import { serveCommand } from './machine/serve.ts';
 import { showCommand } from './conversations/show.ts';
 import { templateCommand } from './machine/template.ts';
 import { createOutput } from './output/terminal.ts';
 import { workerCommand } from './machine/worker.ts';
+import { ownVersion } from '../platform/own-version.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 done, 1 failed, 2 wrong usage or bad configuration, 3 waiting for an approval,
@@ -42,7 +44,7 @@ export async function runCli(argv: string[], { out, err, ...rest }: CliProcess):
 function createProgram(cli: Cli): Command {
   const program = new Command('longshore')
     .description('Agent conversations that survive anything.')
-    .version(version())
+    .version(ownVersion())
     // Arguments after the name of a command are passed to it unchanged, including the `--` before the words of `sandbox exec`.
     .enablePositionalOptions()
     .addHelpText('after', EXIT_CODES)
@@ -50,6 +52,8 @@ function createProgram(cli: Cli): Command {
   const makers = [
     devCommand,
     workerCommand,
+    serveCommand,
+    keysCommand,
     setupCommand,
     doctorCommand,
     templateCommand,
@@ -75,12 +79,6 @@ function createProgram(cli: Cli): Command {
     });
   }
   return program;
-}
-
-function version(): string {
-  // The package file is two directories above both the source and the built file.
-  const file = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
-  return file.version;
 }
 
 function describe(error: unknown): string {

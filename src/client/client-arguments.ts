@@ -5,7 +5,8 @@ import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conv
 import { failure } from '../contracts/errors.ts';
 import { count, id, jsonObject, name, read, readOptions, signal, textSchema } from '../common/arguments.ts';
 import { showValue } from '../common/show-value.ts';
-import type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
+import { SCOPES } from '../contracts/api-key.ts';
+import type { ApproveOptions, Chat, ConnectOptions, CreateKeyOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
 import type { CreateScheduleOptions } from './schedule-types.ts';
 
 const STATES = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] as const satisfies readonly ConversationState[];
@@ -86,6 +87,13 @@ const schedule = z.strictObject({
   at: z.union([textSchema(100), z.instanceof(Date)], { error: 'give a Date, or a text such as 2027-01-31T09:00:00Z' }).optional(),
 });
 
+const key = z.strictObject({
+  name: id,
+  scopes: z.array(z.enum(SCOPES)).min(1, 'give at least one scope'),
+  tenant: id.optional(),
+  expiresIn: z.union([textSchema(50), z.number().positive()], { error: 'give milliseconds above 0, or a text such as 24h or 90d' }).optional(),
+});
+
 export const startOptions = (given: unknown) => readOptions('options of start', start, given) as StartOptions;
 export const sendOptions = (given: unknown) => readOptions('options of send', send, given) as SendOptions;
 export const eventOptions = (given: unknown) => readOptions('options of events', events, given) as EventOptions;
@@ -95,6 +103,7 @@ export const resumeOptions = (given: unknown) => readOptions('options of resume'
 export const listFilter = (given: unknown) => readOptions('filter of list', list, given) as ListFilter;
 export const connectOptions = (given: unknown) => readOptions('options of connect', connect, given) as ConnectOptions;
 export const scheduleOptions = (given: unknown) => readOptions('options of schedules.create', schedule, given) as CreateScheduleOptions;
+export const keyOptions = (given: unknown) => readOptions('options of keys.create', key, given) as CreateKeyOptions;
 export const scheduleNote = (given: unknown): { note?: string } =>
   readOptions('options of schedules.pause', z.strictObject({ note: reason.optional() }), given);
 export const configureOptions = (given: unknown) => readOptions('options of plugins.configure', z.strictObject({ ifVersion: count.optional() }), given);

@@ -16,6 +16,7 @@ import {
   turnIdOf,
 } from './client-arguments.ts';
 import { createConversationCalls } from './conversation-calls.ts';
+import { createKeyCalls } from './key-calls.ts';
 import { createPluginCalls } from './plugin-calls.ts';
 import { readEvents } from './read-events.ts';
 import { createScheduleCalls } from './schedule-calls.ts';
@@ -83,6 +84,7 @@ export function createLongshore(parts: ClientParts): Longshore {
     cancel: async (conversation) => calls.signal(conversationIdOf(conversation), 'cancel'),
     close: async (conversation) => calls.close(conversationIdOf(conversation)),
     plugins: createPluginCalls(store),
+    keys: createKeyCalls(store),
     schedules: createScheduleCalls(parts),
     async [Symbol.asyncDispose]() {
       closing.abort();

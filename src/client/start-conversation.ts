@@ -29,13 +29,16 @@ export interface StartParts {
 
 const CONVERSATION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** Also names the schedule that starts the conversation. */
-export interface ScheduledStart extends StartOptions {
+/** What programs of ours may say besides. */
+export interface StartRequest extends StartOptions {
+  /** The schedule that starts the conversation. */
   scheduledBy?: ScheduledBy;
+  /** Ids of the first message and its turn; generated when absent. */
+  firstMessage?: { messageId: string; turnId: string };
 }
 
-/** Starts the conversation's workflow. Returns its id and the turn of its first message. */
-export async function startConversation(parts: StartParts, options: ScheduledStart): Promise<{ conversationId: string; turnId?: string }> {
+/** Starts the conversation's workflow. Returns its id and the turn of its first message; no turn when it exists already. */
+export async function startConversation(parts: StartParts, options: StartRequest): Promise<{ conversationId: string; turnId?: string }> {
   if (options.message !== undefined) checkMessageText(options.message);
   if (options.conversationId !== undefined) checkId(options.conversationId);
   const agent = await findAgent(parts.agents, options.agent);
@@ -46,6 +49,7 @@ export async function startConversation(parts: StartParts, options: ScheduledSta
   // The row and the text must exist before the workflow: its first activity reads them.
   const status = initialStatus(input);
   await parts.store.conversations.create({ ...status, status });
+  if (options.conversationId !== undefined) await refuseForeign(parts.store, input);
   if (input.firstMessage) await parts.store.messages.put(conversationId, input.firstMessage.messageId, options.message ?? '');
   try {
     await client.workflow.start(CONVERSATION_WORKFLOW, {
@@ -79,7 +83,13 @@ function checkId(conversationId: unknown): void {
   throw failure('INVALID_ARGUMENT', { what: 'conversationId', problem: `${showValue(conversationId)} cannot be used`, fix });
 }
 
-function makeInput(agent: Agent, options: ScheduledStart): ConversationInput {
+/** @throws CONVERSATION_EXISTS when the id is taken by a conversation of another tenant */
+async function refuseForeign(store: StartParts['store'], { conversationId, tenantId }: ConversationInput): Promise<void> {
+  const row = await store.conversations.get(conversationId);
+  if (row !== undefined && row.tenantId !== tenantId) throw failure('CONVERSATION_EXISTS', { conversationId });
+}
+
+function makeInput(agent: Agent, options: StartRequest): ConversationInput {
   const newId = (prefix: 'conv' | 'turn' | 'msg') => makeId(prefix, Date.now(), Math.random);
   return {
     conversationId: options.conversationId ?? newId('conv'),
@@ -89,7 +99,7 @@ function makeInput(agent: Agent, options: ScheduledStart): ConversationInput {
     limits: { ...limitsOf(agent), ...(options.unattended && { unattended: true }) },
     ...(options.scheduledBy && { scheduledBy: options.scheduledBy }),
     ...(options.closeWhenDone && { closeWhenDone: true }),
-    ...(options.message !== undefined && { firstMessage: { messageId: newId('msg'), turnId: newId('turn') } }),
+    ...(options.message !== undefined && { firstMessage: options.firstMessage ?? { messageId: newId('msg'), turnId: newId('turn') } }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { isGrpcServiceError, ServiceError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
 import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } from '@temporalio/common';
-import { ERRORS, failure, isFailure, LongshoreError, type ErrorCode } from '../contracts/errors.ts';
+import { ERRORS } from '../contracts/error-rows.ts';
+import { failure, isFailure, LongshoreError, type ErrorCode } from '../contracts/errors.ts';
 
 /** The subject of a failed call; the error messages name it. */
 export interface CallContext {

@@ -1,3 +1,4 @@
+import type { ApiKey, Scope } from '../contracts/api-key.ts';
 import type { Agent, PermissionBound } from '../contracts/agent.ts';
 import type {
   ApprovalAnswer,
@@ -152,6 +153,27 @@ export interface Plugins {
   revoke(id: string, permissions?: PermissionBound): Promise<PermissionBound>;
 }
 
+export interface CreateKeyOptions {
+  /** For whom or what it is. */
+  name: string;
+  /** What it may do. */
+  scopes: Scope[];
+  /** The only tenant that it sees; without one, it is an operator's key and sees all. */
+  tenant?: string;
+  /** Milliseconds, or a text such as `90d`; absent: it does not expire. */
+  expiresIn?: number | string;
+}
+
+/** Keys of the HTTP service. */
+export interface Keys {
+  /** Makes a key. Its `text` is what callers send, and is shown only now. */
+  create(options: CreateKeyOptions): Promise<ApiKey & { text: string }>;
+  /** Oldest first, with those that have ended; of one tenant when given. */
+  list(tenant?: string): Promise<ApiKey[]>;
+  /** Ends a key at once. An unknown one fails with `KEY_NOT_FOUND`. */
+  revoke(keyId: string): Promise<ApiKey>;
+}
+
 /** The same operations for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
 export interface Longshore extends AsyncDisposable {
   start(options: StartOptions): Promise<Chat>;
@@ -171,5 +193,6 @@ export interface Longshore extends AsyncDisposable {
   cancel(conversation: string | Chat): Promise<void>;
   close(conversation: string | Chat): Promise<void>;
   readonly plugins: Plugins;
+  readonly keys: Keys;
   readonly schedules: Schedules;
 }

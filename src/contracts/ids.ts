@@ -1,9 +1,12 @@
 /** Prefixes of the ids that users and operators see. */
 export type IdPrefix = 'conv' | 'turn' | 'step' | 'call' | 'msg' | 'sbx' | 'snap' | 'blob' | 'evt';
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+/** Crockford base 32. */
+export const ID_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 12;
+/** Characters after the prefix. */
+export const ID_LENGTH = TIME_LENGTH + RANDOM_LENGTH;
 
 /**
  * Makes a prefixed id whose text sorts by time: `conv_` + 10 characters of milliseconds + 12 random ones (Crockford base 32).
@@ -11,8 +14,8 @@ const RANDOM_LENGTH = 12;
  */
 export function makeId(prefix: IdPrefix, nowMs: number, random: () => number): string {
   let time = '';
-  for (let rest = nowMs; time.length < TIME_LENGTH; rest = Math.floor(rest / 32)) time = ALPHABET.charAt(rest % 32) + time;
+  for (let rest = nowMs; time.length < TIME_LENGTH; rest = Math.floor(rest / 32)) time = ID_ALPHABET.charAt(rest % 32) + time;
   let tail = '';
-  while (tail.length < RANDOM_LENGTH) tail += ALPHABET.charAt(Math.floor(random() * 32));
+  while (tail.length < RANDOM_LENGTH) tail += ID_ALPHABET.charAt(Math.floor(random() * 32));
   return `${prefix}_${time}${tail}`;
 }

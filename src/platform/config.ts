@@ -70,6 +70,13 @@ const schema = z.object({
     .string()
     .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:9464')
     .optional(),
+  /** Where `longshore serve` serves the HTTP API, `host:port`. */
+  LONGSHORE_API_ADDRESS: z
+    .string()
+    .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:8280')
+    .default('127.0.0.1:8280'),
+  /** How long `longshore serve` still answers after it was told to stop, while `/readyz` says so and load balancers send no more requests to it: `5s`. */
+  LONGSHORE_API_DRAIN: text.refine((value) => value === '0' || duration.safeParse(value).success, 'write 5s, or 0').default('0'),
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

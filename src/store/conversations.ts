@@ -93,18 +93,22 @@ export function createConversations({ database, announcer }: { database: Databas
   };
 }
 
+/** Conditions of a list by the field of the filter that sets each. */
+const CONDITIONS = {
+  state: 'state = ',
+  agentId: 'agent_id = ',
+  userId: 'user_id = ',
+  tenantId: 'tenant_id = ',
+  olderThan: '(created_at, conversation_id) < (select created_at, conversation_id from conversations where conversation_id = ',
+} as const;
+type ConditionName = keyof typeof CONDITIONS;
+
 async function list(database: Database, filter: Parameters<Store['conversations']['list']>[0]): Promise<ConversationRow[]> {
-  const given: [string, string | undefined][] = [
-    ['state', filter.state],
-    ['agent_id', filter.agentId],
-    ['user_id', filter.userId],
-    ['tenant_id', filter.tenantId],
-  ];
-  const used = given.filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const conditions = used.map(([column], index) => `${column} = $${index + 2}`).join(' and ') || 'true';
+  const names = (Object.keys(CONDITIONS) as ConditionName[]).filter((name) => filter[name] !== undefined);
+  const conditions = names.map((name, index) => `${CONDITIONS[name]}$${index + 2}${name === 'olderThan' ? ')' : ''}`).join(' and ') || 'true';
   const sql = `select ${COLUMNS} from conversations where ${conditions} order by created_at desc, conversation_id desc limit $1`;
-  const values: SqlValue[] = [filter.limit, ...used.map(([, value]) => value)];
-  const rows = await database.query<Row>(`conversations.list:${used.map(([column]) => column).join()}`, sql, values);
+  const values: SqlValue[] = [filter.limit, ...names.map((name) => filter[name] ?? null)];
+  const rows = await database.query<Row>(`conversations.list:${names.join()}`, sql, values);
   return rows.map(toConversation);
 }
 

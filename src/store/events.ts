@@ -3,12 +3,13 @@ import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
 import { appendingOnce, countEvents, EVENT_COLUMNS, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents, toEvent, type EventRow } from './event-sql.ts';
+import { createEventWatch } from './event-watch.ts';
 import { followEvents } from './follow-events.ts';
+import { followTopic } from './database/follow-topic.ts';
 import type { Listener } from './database/listener.ts';
 import type { Store } from './store.ts';
 
 const DEFAULT_LIMIT = 500;
-/** Bytes of data that fill a page; the event that exceeds them is the last of the page. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 const APPEND = `with counter as (
@@ -40,10 +41,11 @@ const TURN_START = `select seq from events where conversation_id = $1 and turn_i
 const LAST_TURN = `select data from events where conversation_id = $1 and type = 'turn.finished' order by seq desc limit 1`;
 
 export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
-  const read: Store['events']['read'] = async (conversationId, afterSeq, limit = DEFAULT_LIMIT) => {
-    const rows = await database.query<EventRow>('events.read', READ, [conversationId, afterSeq, limit, PAGE_BYTES]);
+  const read: Store['events']['read'] = async (conversationId, afterSeq, { limit = DEFAULT_LIMIT, bytes = PAGE_BYTES } = {}) => {
+    const rows = await database.query<EventRow>('events.read', READ, [conversationId, afterSeq, limit, bytes]);
     return rows.map(toEvent);
   };
+  const watch = createEventWatch({ database, listener });
   return {
     async append(conversationId, events) {
       if (events.length === 0) return;
@@ -72,6 +74,7 @@ export function createEvents({ database, announcer, listener }: { database: Data
       const rows = await database.query<{ index: number }>('events.sentBy', SENT_BY, [conversationId, callId]);
       return rows.map(({ index }) => index);
     },
-    follow: (conversationId, afterSeq, signal) => followEvents({ read, listener, conversationId, afterSeq, signal }),
+    news: (conversationId, signal) => followTopic(watch, conversationId, { signal }),
+    follow: (conversationId, afterSeq, signal) => followEvents({ read, watch, conversationId, afterSeq, signal }),
   };
 }

@@ -1,3 +1,4 @@
+import { createApiKeys } from './api-keys.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
 import type { Logger } from '../platform/log.ts';
 import { createAnnouncer } from './database/announcer.ts';
@@ -53,6 +54,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     events: createEvents(parts),
     sandboxes: createSandboxRows(parts),
     pluginStore: createPluginStore(parts),
+    apiKeys: createApiKeys(parts),
     temporalHome: createTemporalHome(parts),
     pools: createPools(parts),
     snapshots: createSnapshots(parts),

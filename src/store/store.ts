@@ -3,9 +3,11 @@ import type { ConversationState, ConversationStatus } from '../contracts/convers
 import type { ConversationEvent, EventData, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxSample } from '../contracts/host-facts.ts';
+import type { ApiKey } from '../contracts/api-key.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
-import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';
+import type { CallResult, ClaimResult, NewMethodCall, NewToolCall, ToolCallRow } from './tool-call-rows.ts';
 import type { SandboxChange, SandboxRow, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
 /** An event to append; the store adds `seq`, `at` and the conversation. */
@@ -30,50 +32,20 @@ export interface ConversationRow {
   updatedAt: string;
 }
 
-/** `proposed`: known, not started. `running`: claimed, may have had an effect. The rest are final. */
-export type ToolCallState = 'proposed' | 'running' | 'finished' | 'failed' | 'denied' | 'interrupted' | 'unknown';
-
-export interface ToolCallRow {
-  callId: string;
-  conversationId: string;
-  turnId: string;
-  stepId: string;
-  tool: string;
-  arguments: JsonObject;
-  hash: string;
-  state: ToolCallState;
-  /** Grows with every claim; only the newest claim may write the result. */
-  fence: number;
-  content?: ContentPart[];
-  isError: boolean;
-  requestedAt: string;
-  startedAt?: string;
-  finishedAt?: string;
-  /** The call whose code made this one; absent for calls of the model. */
-  parentCallId?: string;
-  /** The value that the code gets. */
-  value?: Json;
+export interface ConversationFilter {
+  state?: ConversationState;
+  agentId?: string;
+  userId?: string;
+  tenantId?: string;
+  olderThan?: string;
+  limit: number;
 }
-export type NewToolCall = Pick<ToolCallRow, 'callId' | 'conversationId' | 'turnId' | 'stepId' | 'tool' | 'arguments' | 'hash'>;
-/** The `number`-th call of an exec's code. */
-export type NewMethodCall = NewToolCall & { number: number; parentCallId: string };
 
-/**
- * Result of a claim. `claimed`: run the call; `attempt` above 1 means that an earlier attempt may have had an effect.
- * `settled`: it has its result. `mismatch`: the same id was used for another call.
- */
-export type ClaimResult =
-  | { outcome: 'claimed'; fence: number; attempt: number; call: ToolCallRow }
-  | { outcome: 'settled'; call: ToolCallRow }
-  | { outcome: 'mismatch'; call: ToolCallRow }
-  | { outcome: 'missing' };
-
-export interface CallResult {
-  state: Exclude<ToolCallState, 'proposed' | 'running'>;
-  content: ContentPart[];
-  isError: boolean;
-  /** The value that code gets, for a call of code. */
-  value?: Json;
+export interface EventPage {
+  /** Default 500. */
+  limit?: number;
+  /** Bytes of data that fill the page; the event that exceeds them is its last. Default 4 MiB. */
+  bytes?: number;
 }
 
 export interface TemporalNamespace {
@@ -87,8 +59,8 @@ export interface Store {
     /** Inserts the row and the `conversation.started` event; does nothing when the id exists. */
     create(row: Omit<ConversationRow, 'createdAt' | 'updatedAt'>): Promise<void>;
     get(conversationId: string): Promise<ConversationRow | undefined>;
-    /** Newest first. */
-    list(filter: { state?: ConversationState; agentId?: string; userId?: string; tenantId?: string; limit: number }): Promise<ConversationRow[]>;
+    /** Newest first. `olderThan`: the id of a conversation, such as the last of the page before. */
+    list(filter: ConversationFilter): Promise<ConversationRow[]>;
     /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. `untouchedMs`: milliseconds since their last status. */
     listOpen(page: { afterId: string; limit: number }): Promise<(ConversationRow & { untouchedMs: number })[]>;
     /** Bytes of JSON that its transcript, calls and events use; 0 for an unknown conversation. */
@@ -141,11 +113,13 @@ export interface Store {
   };
   events: {
     append(conversationId: string, events: NewEvent[]): Promise<void>;
+    /** A page of the events after `afterSeq`: up to `limit` (default 500) events, and fewer when they are large. Empty only at the end. */
+    read(conversationId: string, afterSeq: number, page?: EventPage): Promise<ConversationEvent[]>;
     /**
-     * A page of the events after `afterSeq`: up to `limit` (default 500) events, and fewer when they are large (at most 4 MiB and one event). Empty only at
-     * the end.
+     * Yields when there may be events to read: at once, and then whenever the conversation has new ones, until `signal` aborts or the store closes. While
+     * nothing happens, all followers of a store together cost one query every two seconds.
      */
-    read(conversationId: string, afterSeq: number, limit?: number): Promise<ConversationEvent[]>;
+    news(conversationId: string, signal: AbortSignal): AsyncIterable<void>;
     /** Number of the event that started a turn; 0 when it has not started. With it, a reader of one turn skips the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
     /** How the newest ended turn ended; undefined before a turn has ended. */
@@ -202,6 +176,19 @@ export interface Store {
     list(shelf: PluginShelf, prefix: string): Promise<string[]>;
     /** Removes expired entries. */
     sweep(): Promise<void>;
+  };
+  /** Keys of the HTTP service. */
+  apiKeys: {
+    /** `ttlMs`: milliseconds until the key expires; absent: never. */
+    create(key: Pick<ApiKey, 'keyId' | 'name' | 'scopes' | 'tenantId'> & { secretSha256: Buffer; ttlMs?: number }): Promise<ApiKey>;
+    /** A key that can be used: neither expired nor revoked. */
+    find(keyId: string): Promise<(ApiKey & { secretSha256: Buffer }) | undefined>;
+    /** Oldest first, ended ones included; of one tenant when given. */
+    list(tenantId?: string): Promise<ApiKey[]>;
+    /** Undefined when there is no such key (of that tenant, when given). */
+    revoke(keyId: string, tenantId?: string): Promise<ApiKey | undefined>;
+    /** Notes the use of a key, at most once a minute. */
+    used(keyId: string): Promise<void>;
   };
   temporalHome: {
     /** Returns the Temporal namespace that owns the database; claims it for this one if it had none. */

@@ -6,7 +6,8 @@ import type { Database } from './database/database.ts';
 import { eventsText } from './event-sql.ts';
 import { lacksConversation } from './database/database-failures.ts';
 import { toJsonText } from './database/json-text.ts';
-import type { CallResult, ClaimResult, NewEvent, NewMethodCall, Store, ToolCallRow, ToolCallState } from './store.ts';
+import type { NewEvent, Store } from './store.ts';
+import type { CallResult, ClaimResult, NewMethodCall, ToolCallRow, ToolCallState } from './tool-call-rows.ts';
 import { CLAIM, CLAIM_METHOD, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {

@@ -12,7 +12,8 @@ import { definePlugin, defineTool, type ToolDefinition } from '../../src/plugins
 import type { PluginServices } from '../../src/plugins/api/plugin-services.ts';
 import { createRegistry } from '../../src/plugins/registry/registry.ts';
 import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
-import type { NewEvent, Store, ToolCallRow } from '../../src/store/store.ts';
+import type { NewEvent, Store } from '../../src/store/store.ts';
+import type { ToolCallRow } from '../../src/store/tool-call-rows.ts';
 import { createFakeSandbox } from './fake-sandbox.ts';
 
 /** A worker that lends nothing to plugins. */

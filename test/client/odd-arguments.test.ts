@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, LongshoreError, type Longshore } from '../../src/client.ts';
-import { ERRORS } from '../../src/contracts/errors.ts';
+import { ERRORS } from '../../src/contracts/error-rows.ts';
 import { runCommand } from '../../src/platform/run-command.ts';
 import { newConversation, openTestStore } from '../store/support.ts';
 

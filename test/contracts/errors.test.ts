@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { ERRORS, failure, isFailure, LongshoreError, type ErrorCode } from '../../src/contracts/errors.ts';
+import { ERRORS } from '../../src/contracts/error-rows.ts';
+import { failure, isFailure, LongshoreError, type ErrorCode } from '../../src/contracts/errors.ts';
 import { errorTable } from '../../scripts/error-table.ts';
 
 const codes = Object.keys(ERRORS) as ErrorCode[];

@@ -1,6 +1,7 @@
 import type { Database } from '../../src/store/database/database.ts';
 import { openDatabase } from '../../src/store/database/database.ts';
-import type { CallResult, NewMethodCall, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { CallResult, NewMethodCall } from '../../src/store/tool-call-rows.ts';
 import { newCall, newConversation, silent, useTestStore } from './support.ts';
 
 let store: Store;

@@ -25,7 +25,7 @@ test('events are numbered from 1 without gaps, in the order given', async () => 
   ]);
   expect(events[2]).toMatchObject({ conversationId: id, turnId: 'turn_1', stepId: 'step_1', attempt: 2, data: { text: 'b' } });
   expect(new Date(events[2]!.at).toISOString()).toBe(events[2]!.at);
-  expect(texts(await store.events.read(id, 1, 2))).toEqual(['a', 'b']);
+  expect(texts(await store.events.read(id, 1, { limit: 2 }))).toEqual(['a', 'b']);
 });
 
 test('a page of large events ends early, has at least one event, and the next goes on behind it', async () => {
@@ -40,7 +40,7 @@ test('a page of large events ends early, has at least one event, and the next go
     pages.push(page.map((event) => event.seq));
   }
   expect(pages).toEqual([[2, 3], [4, 5], [6, 7], [8]]);
-  expect(texts(await store.events.read(id, 4, 1))).toEqual([random.repeat(2)]);
+  expect(texts(await store.events.read(id, 4, { limit: 1 }))).toEqual([random.repeat(2)]);
 });
 
 test('writers that race get numbers without gaps, and no batch is torn', async () => {

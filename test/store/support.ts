@@ -2,7 +2,8 @@ import { pino } from 'pino';
 import type { ConversationStatus } from '../../src/contracts/conversation.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import type { NewToolCall, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { NewToolCall } from '../../src/store/tool-call-rows.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
 export const silent = pino({ level: 'silent' });

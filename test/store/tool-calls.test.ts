@@ -1,4 +1,5 @@
-import type { CallResult, NewEvent, Store } from '../../src/store/store.ts';
+import type { NewEvent, Store } from '../../src/store/store.ts';
+import type { CallResult } from '../../src/store/tool-call-rows.ts';
 import { newCall, newConversation, useTestStore } from './support.ts';
 
 let store: Store;

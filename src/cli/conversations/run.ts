@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Chat } from '../../client.ts';
-import { lastWords } from '../../client/await-reply.ts';
+import { lastWords } from '../../client/end-of-turn.ts';
 import { printError, EXIT, printJsonLine, printLine, withClient, type Cli } from '../output/cli.ts';
 import { createEventPrinter } from '../output/event-printer.ts';
 import { createRunOutcome, type OutcomeLine } from './run-outcome.ts';

@@ -1,24 +1,38 @@
 import { delay, type Listener } from './listener.ts';
 
+/** Calls `wake` when there is news of a topic. */
+export type Subscriptions = Pick<Listener, 'subscribe' | 'closed'>;
+
 /**
- * Yields when the caller should read: at once, after each announcement of the topic, and every `pollMs`, since an announcement may be lost. Ends when
+ * Yields when the caller should read: at once, after each announcement of the topic, and every `pollMs`, if given, since an announcement may be lost. Ends when
  * `signal` aborts or the store closes.
  */
-export async function* followTopic(listener: Listener, topic: string, { pollMs, signal }: { pollMs: number; signal: AbortSignal }): AsyncGenerator<void> {
+export async function* followTopic(
+  subscriptions: Subscriptions,
+  topic: string,
+  { pollMs, signal }: { pollMs?: number; signal: AbortSignal },
+): AsyncGenerator<void> {
   let news = new AbortController();
-  const unsubscribe = listener.subscribe(topic, () => news.abort());
+  const unsubscribe = subscriptions.subscribe(topic, () => news.abort());
   const stop = () => news.abort();
   signal.addEventListener('abort', stop);
-  const ended = () => signal.aborted || listener.closed;
+  const ended = () => signal.aborted || subscriptions.closed;
   try {
     while (!ended()) {
       // Created before the caller reads: an announcement during the read ends the wait after it.
       news = new AbortController();
       yield;
-      if (!ended()) await delay(pollMs, news.signal);
+      if (!ended()) await (pollMs === undefined ? aborted(news.signal) : delay(pollMs, news.signal));
     }
   } finally {
     unsubscribe();
     signal.removeEventListener('abort', stop);
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }

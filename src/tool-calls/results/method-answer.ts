@@ -2,7 +2,7 @@ import type { Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { MethodAnswer } from '../../sandbox/api/methods.ts';
-import type { ToolCallRow } from '../../store/store.ts';
+import type { ToolCallRow } from '../../store/tool-call-rows.ts';
 import { resultTextOf } from './tool-result.ts';
 
 /** Largest value that code gets, in bytes of JSON. */

@@ -1,7 +1,8 @@
 import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { isSilentResult } from '../../plugins/builtin/silent-result.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
-import type { Store, ToolCallRow } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
+import type { ToolCallRow } from '../../store/tool-call-rows.ts';
 import { resultTextOf } from './tool-result.ts';
 
 interface Parts {

@@ -1,5 +1,6 @@
 import type { SettleCallArgs } from '../../contracts/activities.ts';
-import type { NewEvent, Store, ToolCallRow, ToolCallState } from '../../store/store.ts';
+import type { NewEvent, Store } from '../../store/store.ts';
+import type { ToolCallRow, ToolCallState } from '../../store/tool-call-rows.ts';
 
 const STATES = { denied: 'denied', expired: 'denied', interrupted: 'interrupted', unknown: 'unknown', failed: 'failed' } as const satisfies Record<
   SettleCallArgs['settlement'],

@@ -3,7 +3,7 @@ import { failure } from '../../contracts/errors.ts';
 import { hashCall } from '../../plugins/registry/hash-call.ts';
 import { registryInConversation } from '../../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool } from '../../plugins/registry/registry.ts';
-import type { ToolCallRow } from '../../store/store.ts';
+import type { ToolCallRow } from '../../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../dependencies.ts';
 import { createSettleCall } from '../results/settle-call.ts';
 import { tellStored } from './store-outcome.ts';

@@ -5,7 +5,7 @@ import type { Agent } from '../../contracts/agent.ts';
 import { judgeCalls } from '../../plugins/approval/judge-calls.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
-import type { ToolCallRow } from '../../store/store.ts';
+import type { ToolCallRow } from '../../store/tool-call-rows.ts';
 import { describeTools, LIST_TOOLS } from '../offer/describe-tools.ts';
 import { refusedAnswer } from '../results/method-answer.ts';
 

@@ -1,0 +1,76 @@
+import { excessOf } from '../../contracts/foreign-json.ts';
+import { ERRORS } from '../../contracts/error-rows.ts';
+import { failure, isFailure, type ErrorCode, type LongshoreError } from '../../contracts/errors.ts';
+
+/** An error as RFC 9457 has it, with the code of the error table. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: ErrorCode;
+  /** Whether the same request may succeed later without a change. */
+  retryable: boolean;
+  /** What the text is filled with, for programs. */
+  values: Record<string, string | number>;
+  /** The request's id in the log of the service. */
+  request: string;
+}
+
+/** Errors whose text is for operators: it names addresses, files and variables of the installation. */
+const INTERNAL = new Set<ErrorCode>([
+  'INTERNAL',
+  'POSTGRES_UNAVAILABLE',
+  'TEMPORAL_UNAVAILABLE',
+  'DATABASE_ELSEWHERE',
+  'CONFIG_INVALID',
+  'SETUP_FAILED',
+  'AGENT_INVALID',
+  'TEMPLATE_INVALID',
+]);
+
+/** What a caller is told about an error. `isOurs`: the service is at fault, and its log should have all of it. */
+export function problemOf(error: unknown, request: string): { problem: Problem; isOurs: boolean } {
+  const known = isFailure(error) ? error : (failureOfFastify(error) ?? failure('INTERNAL', { problem: 'the service failed' }, error));
+  const isOurs = INTERNAL.has(known.code);
+  const told = isOurs ? failure('SERVICE_AWAY', { cause: known.code, request }) : known;
+  return { problem: { ...fieldsOf(told), ...(known.code === 'INTERNAL' && { status: 500 }), request }, isOurs };
+}
+
+function fieldsOf({ code, message, values }: LongshoreError): Omit<Problem, 'request'> {
+  const { httpStatus, retryable } = ERRORS[code];
+  return { type: `urn:longshore:error:${code}`, title: titleOf(code), status: httpStatus, detail: message, code, retryable, values };
+}
+
+function titleOf(code: ErrorCode): string {
+  const text = code.toLowerCase().replaceAll('_', ' ');
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Fastify's own errors about requests that no route has seen. */
+function failureOfFastify(error: unknown): LongshoreError | undefined {
+  const { code, message = '', statusCode } = error as { code?: string; message?: string; statusCode?: number };
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return failure('BODY_TOO_LARGE', { limit: BODY_LIMIT });
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badBody('it is no JSON');
+  if (statusCode === undefined || statusCode >= 500 || statusCode < 400) return undefined;
+  return failure('INVALID_ARGUMENT', { what: 'request', problem: message, fix: 'Correct the request, and send it again' });
+}
+
+function badBody(problem: string): LongshoreError {
+  return failure('INVALID_ARGUMENT', { what: 'body', problem, fix: 'Send JSON with content-type: application/json' });
+}
+
+/** Reads a body of JSON; undefined for an empty one. @throws INVALID_ARGUMENT, also for JSON so deep or with so many parts that it would hold up the service */
+export function parseBody(text: string): unknown {
+  if (text === '') return undefined;
+  const excess = excessOf(text);
+  if (excess !== undefined) throw badBody(`it ${excess}`);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw badBody('it is no JSON');
+  }
+}
+
+/** Bytes of a body of JSON. */
+export const BODY_LIMIT = 2_000_000;

@@ -1,0 +1,130 @@
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { startOptions } from '../../client/client-arguments.ts';
+import { endOfTurn, type EndedTurn } from '../../client/end-of-turn.ts';
+import { startConversation } from '../../client/start-conversation.ts';
+import type { StartOptions } from '../../client/types.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import { failure } from '../../contracts/errors.ts';
+import { mayReach, type Caller } from '../auth/caller.ts';
+import type { Api, RouteParts } from '../http/route-parts.ts';
+import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
+import { conversationOf } from './conversation-of.ts';
+import { conversationId, conversationParams, refusals, seq, turn } from './schemas.ts';
+
+const MAX_WAIT_S = 60;
+const wait = seq.pipe(z.int().max(MAX_WAIT_S)).optional().meta({ description: 'Seconds to wait for the end of the turn; default 0', example: 30 });
+const idempotency = z.looseObject({
+  'idempotency-key': z.string().optional().meta({ description: 'Makes a repetition of the request safe', example: 'order-4711' }),
+});
+const started = z.object({ conversationId, turnId: z.string().optional(), turn: turn.optional() });
+const sent = z.object({ messageId: z.string(), turnId: z.string(), duplicate: z.boolean(), turn: turn.optional() });
+
+export function addConversationRoutes(api: Api, parts: RouteParts): void {
+  addStart(api, parts);
+  addSend(api, parts);
+}
+
+function addStart(api: Api, parts: RouteParts): void {
+  api.post(
+    '/v1/conversations',
+    {
+      config: { scope: 'conversations:write' },
+      schema: {
+        summary: 'Start a conversation',
+        description: '201 with the turn if it ends within `wait`, or if there is no message; otherwise 202, and `GET …/events` follows it.',
+        tags: ['conversations'],
+        headers: idempotency,
+        querystring: z.strictObject({ wait }),
+        body: z.strictObject({
+          agent: z.string().meta({ description: 'Id of an agent', example: 'captain' }),
+          user: z.string().meta({ description: 'For whom; an id of your own', example: 'user-1' }),
+          message: z.string().optional().meta({ example: 'What is the tide at noon?' }),
+          tenant: z.string().optional().meta({ description: "With an operator's key only; other keys have a tenant of their own" }),
+          unattended: z.boolean().optional().meta({ description: 'No person can approve calls' }),
+          closeWhenDone: z.boolean().optional(),
+          conversationId: z.string().optional().meta({ description: 'An id of your own; generated when absent' }),
+        }),
+        response: { 201: started, 202: started, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { body, caller, headers } = request;
+      const ids = repeatableIds(caller, headers, 'conversations');
+      const options = startOptions({ ...body, tenant: tenantFor(caller, body.tenant), conversationId: body.conversationId ?? ids?.id('conv') });
+      const { id, turnId } = await start(parts, ids, options);
+      const ended = turnId === undefined ? undefined : await waited(parts, request, id, turnId);
+      return reply
+        .code(ended || turnId === undefined ? 201 : 202)
+        .header('location', `/v1/conversations/${encodeURIComponent(id)}`)
+        .send(withoutUndefined({ conversationId: id, turnId, turn: ended }));
+    },
+  );
+}
+
+/** The tenant of a new conversation. @throws INVALID_ARGUMENT for one that the caller does not have */
+function tenantFor(caller: Caller, wanted: string | undefined): string | undefined {
+  if (wanted === undefined || mayReach(caller, wanted)) return caller.tenantId ?? wanted;
+  throw failure('INVALID_ARGUMENT', { what: 'body.tenant', problem: 'it is not the tenant of this key', fix: 'Leave it out' });
+}
+
+/** Starts the conversation, or finds the one that the same request has started before. There is no turn without a message. */
+async function start(parts: RouteParts, ids: RepeatableIds | undefined, options: StartOptions): Promise<{ id: string; turnId?: string }> {
+  const firstMessage = ids && { messageId: ids.id('msg'), turnId: ids.id('turn') };
+  const { conversationId: id, turnId = firstMessage?.turnId } = await startConversation(parts.client, { ...options, ...(firstMessage && { firstMessage }) });
+  if (ids) await refuseOther(parts, ids, id, options);
+  return { id, ...(options.message !== undefined && turnId !== undefined && { turnId }) };
+}
+
+/** @throws IDEMPOTENCY_MISMATCH when the conversation was started by another request with the same key */
+async function refuseOther({ store }: RouteParts, ids: RepeatableIds, id: string, { agent, user, message }: StartOptions): Promise<void> {
+  const row = await store.conversations.get(id);
+  const text = await store.messages.get(id, ids.id('msg'));
+  if (row?.agentId !== agent || row.userId !== user || text !== message) throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
+}
+
+function addSend(api: Api, parts: RouteParts): void {
+  const { longshore, store } = parts;
+  api.post(
+    '/v1/conversations/:id/messages',
+    {
+      config: { scope: 'conversations:write' },
+      schema: {
+        summary: 'Send a message',
+        description: '200 with the turn that answers it, if that ends within `wait`; otherwise 202.',
+        tags: ['conversations'],
+        params: conversationParams,
+        headers: idempotency,
+        querystring: z.strictObject({ wait }),
+        body: z.strictObject({
+          message: z.string().meta({ example: 'And tomorrow?' }),
+          whenBusy: z.enum(['queue', 'steer', 'interrupt', 'reject']).optional().meta({ description: 'What to do while a turn runs; default queue' }),
+          messageId: z.string().optional().meta({ description: 'Two messages with one id are one message; generated when absent' }),
+        }),
+        response: { 200: sent, 202: sent, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { body, caller, headers, params } = request;
+      const { conversationId: id } = await conversationOf(store, caller, params.id);
+      const { message, ...options } = body;
+      const ids = repeatableIds(caller, headers, id);
+      const messageId = body.messageId ?? ids?.id('msg');
+      if (ids && messageId !== undefined && ((await store.messages.get(id, messageId)) ?? message) !== message) {
+        throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
+      }
+      const accepted = await longshore.send(id, message, withoutUndefined({ ...options, messageId }));
+      const ended = await waited(parts, request, id, accepted.turnId);
+      return reply.code(ended ? 200 : 202).send({ ...accepted, ...(ended && { turn: ended }) });
+    },
+  );
+}
+
+/** The turn, if it ends within the request's `wait`, before the caller goes and before the process stops. */
+async function waited({ store, closing }: RouteParts, request: FastifyRequest, id: string, turnId: string | undefined): Promise<EndedTurn | undefined> {
+  const { wait: seconds = 0 } = request.query as { wait?: number };
+  if (seconds === 0) return undefined;
+  const gone = new AbortController();
+  request.raw.socket.once('close', () => gone.abort());
+  return endOfTurn(store, id, { turnId, signal: AbortSignal.any([AbortSignal.timeout(seconds * 1000), gone.signal, closing]) });
+}

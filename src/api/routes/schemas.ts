@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { ConversationState, TurnOutcome } from '../../contracts/conversation.ts';
+import { EVENT_TYPES, type ConversationEvent } from '../../contracts/events.ts';
+import type { StoredEntry } from '../../contracts/transcript.ts';
+import type { ConversationRow } from '../../store/store.ts';
+
+/** The shapes of the API, as requests are checked against and the OpenAPI document shows them. */
+export const conversationId = z.string().meta({ description: 'Id of a conversation', example: 'conv_01kq0p0g7fm3c8w2y5t9x1' });
+export const conversationParams = z.object({ id: conversationId });
+
+export const eventType = z.enum(EVENT_TYPES);
+export const event = valuesOf<ConversationEvent>(
+  z
+    .looseObject({
+      seq: z.int().meta({ description: 'Starts at 1 and has no gaps' }),
+      at: z.string().meta({ description: 'ISO 8601, UTC' }),
+      conversationId,
+      turnId: z.string().optional(),
+      stepId: z.string().optional(),
+      attempt: z.int().optional(),
+      type: eventType,
+      data: z.looseObject({}).meta({ description: 'Its fields depend on the type' }),
+    })
+    .meta({ id: 'Event' }),
+);
+
+export const state = z.enum(['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] satisfies ConversationState[]);
+const status = z
+  .looseObject({
+    conversationId,
+    agentId: z.string(),
+    userId: z.string(),
+    tenantId: z.string(),
+    state,
+    turnId: z.string().optional(),
+    queued: z.int(),
+    turnsUsed: z.int(),
+    tokensUsed: z.number(),
+    pendingApprovals: z.array(z.looseObject({ callId: z.string(), tool: z.string(), hash: z.string(), why: z.string() })),
+    runningCalls: z.array(z.looseObject({ callId: z.string(), tool: z.string() })),
+  })
+  .meta({ id: 'ConversationStatus' });
+
+export const conversation = valuesOf<ConversationRow>(
+  z
+    .looseObject({ conversationId, agentId: z.string(), userId: z.string(), tenantId: z.string(), createdAt: z.string(), updatedAt: z.string(), status })
+    .meta({ id: 'Conversation' }),
+);
+
+export const entry = valuesOf<StoredEntry>(
+  z.looseObject({ seq: z.int(), turnId: z.string(), entry: z.looseObject({ role: z.string() }) }).meta({ id: 'Entry' }),
+);
+
+export const turn = z
+  .object({
+    turnId: z.string(),
+    outcome: z.enum(['finished', 'failed', 'interrupted', 'stopped', 'cancelled'] satisfies TurnOutcome[]),
+    message: z.string().optional().meta({ description: 'Why it did not finish normally' }),
+    reply: z.string().meta({ description: "The agent's last text in the turn; empty when it wrote none" }),
+  })
+  .meta({ id: 'Turn' });
+
+export const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().meta({ description: 'What is wrong, with which value, and what to do' }),
+    code: z.string(),
+    retryable: z.boolean(),
+    values: z.record(z.string(), z.union([z.string(), z.number()])),
+    request: z.string(),
+  })
+  .meta({ id: 'Problem' });
+
+/** A schema whose values have one of our types. Fields that it does not list pass as they are. */
+function valuesOf<T>(schema: z.ZodType): z.ZodType<T> {
+  return schema as z.ZodType<T>;
+}
+
+/** A number in a query. */
+export const seq = z.coerce.number().pipe(z.int().min(0).max(Number.MAX_SAFE_INTEGER));
+
+/** The answers of a route that refuses a request. */
+export const refusals = { 400: problem, 401: problem, 403: problem, 404: problem, 409: problem, 422: problem, 429: problem, 503: problem };

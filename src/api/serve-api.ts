@@ -1,0 +1,45 @@
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openClientParts } from '../client/open-client-parts.ts';
+import { parseDuration } from '../common/duration.ts';
+import { failure } from '../contracts/errors.ts';
+import type { Config } from '../platform/config.ts';
+import type { Logger } from '../platform/log.ts';
+import { createApi } from './create-api.ts';
+
+/**
+ * Serves the HTTP API at LONGSHORE_API_ADDRESS until `signal` aborts; then `/readyz` says so for LONGSHORE_API_DRAIN, streams end and their readers go on at
+ * another process, and the requests under way are answered. Calls `onReady` with the address when it listens.
+ * @throws CONFIG_INVALID when it cannot listen there; POSTGRES_UNAVAILABLE, TEMPORAL_UNAVAILABLE
+ */
+export async function serveApi(config: Config, options: { log: Logger; version: string; signal: AbortSignal; onReady: (url: string) => void }): Promise<void> {
+  const { log, version, signal, onReady } = options;
+  const client = await openClientParts({ log }, config);
+  try {
+    await client.temporal.client();
+    const stopping = new AbortController();
+    const api = await createApi({ client, log, version, stopping: stopping.signal });
+    const { hostname, port } = new URL(`http://${config.LONGSHORE_API_ADDRESS}`);
+    try {
+      await api.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) });
+    } catch (error) {
+      const { message } = error as Error;
+      throw failure('CONFIG_INVALID', { name: 'LONGSHORE_API_ADDRESS', problem: message, fix: 'Choose a free port of this machine' }, error);
+    }
+    onReady(`http://${hostname}:${(api.server.address() as AddressInfo).port}`);
+    await aborted(signal);
+    stopping.abort();
+    const { LONGSHORE_API_DRAIN: drain } = config;
+    if (drain !== '0') await sleep(parseDuration(drain));
+    await api.close();
+  } finally {
+    await Promise.all([client.temporal.close(), client.store[Symbol.asyncDispose]()]);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,51 @@
+import { failure } from '../contracts/errors.ts';
+import type { TurnOutcome } from '../contracts/conversation.ts';
+import type { StoredEntry } from '../contracts/transcript.ts';
+import type { Store } from '../store/store.ts';
+import { readEvents } from './read-events.ts';
+
+export interface EndedTurn {
+  turnId: string;
+  outcome: TurnOutcome;
+  /** Why it did not finish normally. */
+  message?: string;
+  /** The agent's last text in it; empty when the agent wrote none. */
+  reply: string;
+}
+
+interface TurnOptions {
+  /** When absent, the newest turn. If the conversation has no turn yet, the first one that ends. */
+  turnId: string | undefined;
+  signal: AbortSignal;
+}
+
+/** Waits until the turn ends. Undefined when `signal` aborts before. @throws CONVERSATION_CLOSED when the turn can no longer end */
+export async function endOfTurn(store: Store, conversationId: string, options: TurnOptions): Promise<EndedTurn | undefined> {
+  const turnId = options.turnId ?? (await newestTurn(store, conversationId));
+  const afterSeq = turnId === undefined ? 0 : await store.events.turnStart(conversationId, turnId);
+  for await (const event of readEvents(store, conversationId, { afterSeq, signal: options.signal })) {
+    if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
+    const { outcome, message } = event.data;
+    const reply = lastWords(await store.transcript.read(conversationId), event.turnId);
+    return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply };
+  }
+  if (options.signal.aborted) return undefined;
+  throw failure('CONVERSATION_CLOSED', { conversationId });
+}
+
+async function newestTurn(store: Store, conversationId: string): Promise<string | undefined> {
+  const row = await store.conversations.get(conversationId);
+  if (row?.status.turnId !== undefined) return row.status.turnId;
+  const entries = await store.transcript.read(conversationId);
+  return entries.at(-1)?.turnId;
+}
+
+/** The last text of the agent in the turn; empty when the agent wrote none. */
+export function lastWords(transcript: StoredEntry[], turnId: string | undefined): string {
+  for (const { turnId: of, entry } of transcript.toReversed()) {
+    if (of !== turnId || entry.role !== 'assistant') continue;
+    const text = entry.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+    if (text !== '') return text;
+  }
+  return '';
+}

@@ -1,0 +1,47 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/** A key as text: `lsk_<id>_<secret><checksum>`. Scanners for leaked secrets find it by its prefix, and a typing error by its checksum. */
+export interface KeyText {
+  keyId: string;
+  secret: string;
+  text: string;
+}
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const ID_LENGTH = 12;
+/** 190 bits. */
+const SECRET_LENGTH = 32;
+const CHECKSUM_LENGTH = 6;
+const KEY = new RegExp(`^lsk_([0-9A-Za-z]{${ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
+
+export function makeKeyText(): KeyText {
+  const [keyId, secret] = [randomText(ID_LENGTH), randomText(SECRET_LENGTH)];
+  return { keyId, secret, text: `lsk_${keyId}_${secret}${checksumOf(keyId, secret)}` };
+}
+
+/** Undefined when the text is no key, or was changed on its way. */
+export function readKeyText(text: string): KeyText | undefined {
+  const [, keyId = '', secret = '', checksum] = KEY.exec(text) ?? [];
+  return checksum !== undefined && checksum === checksumOf(keyId, secret) ? { keyId, secret, text } : undefined;
+}
+
+/** What is stored of a secret. A fast hash is enough, since secrets are random and long. */
+export function sha256Of(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+function checksumOf(keyId: string, secret: string): string {
+  let [rest, text] = [crc32(keyId + secret), ''];
+  while (text.length < CHECKSUM_LENGTH) [rest, text] = [Math.floor(rest / ALPHABET.length), ALPHABET.charAt(rest % ALPHABET.length) + text];
+  return text;
+}
+
+/** Bytes beyond the last multiple of the alphabet's length are left out, so that each character is equally likely. */
+function randomText(length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) if (byte < 248 && text.length < length) text += ALPHABET.charAt(byte % ALPHABET.length);
+  }
+  return text;
+}

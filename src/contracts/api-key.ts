@@ -1,0 +1,17 @@
+/** What a key of the HTTP service may do. `admin` includes the others and the management of keys; approving is a scope of its own. */
+export const SCOPES = ['conversations:read', 'conversations:write', 'approvals:resolve', 'admin'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** A key as it is listed; its secret is shown once, when it is made. */
+export interface ApiKey {
+  keyId: string;
+  /** Absent: a key of an operator, which sees all tenants. */
+  tenantId?: string;
+  name: string;
+  scopes: Scope[];
+  /** ISO 8601, UTC, like the other times. */
+  createdAt: string;
+  expiresAt?: string;
+  revokedAt?: string;
+  lastUsedAt?: string;
+}

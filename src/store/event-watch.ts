@@ -1,0 +1,60 @@
+import type { Database } from './database/database.ts';
+import type { Subscriptions } from './database/follow-topic.ts';
+import type { Listener } from './database/listener.ts';
+
+/** How long a reader waits when an announcement is lost. */
+const POLL_MS = 2_000;
+
+const COUNTS = 'select conversation_id, event_seq from conversations where conversation_id = any($1)';
+
+interface Watched {
+  wakers: Set<() => void>;
+  /** The number of its newest event when it was last counted. */
+  newest?: number;
+}
+
+/** Wakes followers of conversations at announcements, and, since an announcement may be lost, by one query for all of them every two seconds. */
+export function createEventWatch({ database, listener }: { database: Database; listener: Listener }): Subscriptions {
+  const watched = new Map<string, Watched>();
+  let timer: NodeJS.Timeout | undefined;
+  let counting = false;
+
+  const count = async () => {
+    if (counting || listener.closed) return;
+    counting = true;
+    try {
+      const rows = await database.query<{ conversation_id: string; event_seq: number }>('events.counts', COUNTS, [[...watched.keys()]]);
+      for (const { conversation_id: id, event_seq: newest } of rows) {
+        const one = watched.get(id);
+        if (!one || one.newest === newest) continue;
+        one.newest = newest;
+        for (const wake of one.wakers) wake();
+      }
+    } catch {
+      // Postgres is unavailable. The next count finds what there is when it is back.
+    } finally {
+      counting = false;
+    }
+  };
+
+  return {
+    subscribe(conversationId, wake) {
+      const one = watched.get(conversationId) ?? { wakers: new Set() };
+      watched.set(conversationId, one);
+      one.wakers.add(wake);
+      const unsubscribe = listener.subscribe(conversationId, wake);
+      timer ??= setInterval(() => void count(), POLL_MS);
+      return () => {
+        unsubscribe();
+        one.wakers.delete(wake);
+        if (one.wakers.size === 0 && watched.get(conversationId) === one) watched.delete(conversationId);
+        if (watched.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      };
+    },
+    get closed() {
+      return listener.closed;
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
+import { frameOf } from '../../src/api/stream/event-frames.ts';
+import type { ConversationEvent } from '../../src/contracts/events.ts';
+import { builtWorker } from '../support/built-worker.ts';
+import { install, type Installation } from '../e2e/support.ts';
+import { framesOf, isEvent } from './support.ts';
+
+const KILLS = 100;
+/** Goes on for longer than the kills take. */
+const COUNT = 'for i in $(seq 100000); do echo "line $i"; sleep 0.01; done';
+
+interface Server {
+  url: string;
+  kill(): Promise<void>;
+}
+
+/** `longshore serve` as users run it. */
+async function serve({ environment }: Installation): Promise<Server> {
+  const program = join(dirname(await builtWorker()), 'cli/main.js');
+  const child: ChildProcess = spawn(process.execPath, [program, 'serve', '--address', '127.0.0.1:0'], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      const found = /Serving (\S+)\. /.exec(said);
+      if (found?.[1] !== undefined) resolve(found[1]);
+    });
+    child.once('exit', () => reject(new Error(`the service ended before it was ready: ${said}`)));
+  });
+  return {
+    url,
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+test(`a reader whose service is killed ${KILLS} times in mid-stream has each event once, byte for byte as in the log`, async () => {
+  await using installation = await install([{ call: 'shell:run', with: { command: COUNT }, expect: { exitCode: 0 } }, { say: 'Counted.' }]);
+  await installation.startWorker().ready;
+  const { text } = await installation.longshore.keys.create({ name: 'reader', scopes: ['conversations:read'] });
+  const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Count.', closeWhenDone: true });
+  const frames: string[] = [];
+  let cut = 0;
+  const last = () => /^id: (\d+)/.exec(frames.at(-1) ?? '')?.[1] ?? '0';
+  let next = serve(installation);
+  for (let kills = 0; ;) {
+    const server = await next;
+    if (kills < KILLS) next = serve(installation);
+    const response = await fetch(`${server.url}/v1/conversations/${chat.id}/events`, {
+      headers: { authorization: `Bearer ${text}`, accept: 'text/event-stream', 'last-event-id': last() },
+    });
+    if (response.status === 204) {
+      await server.kill();
+      break;
+    }
+    // A kill can come before the first byte, within a frame, or after some.
+    const killed = kills < KILLS && new Promise<void>((resolve) => setTimeout(resolve, Math.random() * 300)).then(() => server.kill());
+    try {
+      for await (const frame of framesOf(response)) if (isEvent(frame)) frames.push(frame);
+    } catch {
+      cut += 1;
+    }
+    if (killed !== false) {
+      await killed;
+      kills += 1;
+      if (kills === KILLS) await installation.longshore.interrupt(chat);
+    } else await server.kill();
+  }
+  const log: ConversationEvent[] = [];
+  for (let page = await installation.store.events.read(chat.id, 0); page.length > 0; page = await installation.store.events.read(chat.id, log.at(-1)!.seq))
+    log.push(...page);
+  expect(frames.join('')).toBe(log.map((event) => frameOf(event).text).join(''));
+  expect(cut).toBeGreaterThan(KILLS / 2);
+  expect(log.at(-1)?.type).toBe('conversation.closed');
+}, 900_000);

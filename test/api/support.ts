@@ -1,0 +1,57 @@
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { createApi, type ApiLimits } from '../../src/api/create-api.ts';
+import type { Api } from '../../src/api/http/route-parts.ts';
+import { openClientParts } from '../../src/client/open-client-parts.ts';
+import type { Scope } from '../../src/contracts/api-key.ts';
+import type { Installation } from '../e2e/support.ts';
+
+/** The service of an installation, at an address of this process. */
+export interface TestApi extends AsyncDisposable {
+  url: string;
+  api: Api;
+  /** A new key, as the header that has it. */
+  key(scopes?: Scope[], tenant?: string): Promise<{ authorization: string }>;
+}
+
+export async function startApi({ environment, longshore }: Installation, limits: Partial<ApiLimits> = {}): Promise<TestApi> {
+  const log = pino({ level: process.env['LONGSHORE_TEST_SHOW_WORKER'] ? 'debug' : 'silent' });
+  const client = await openClientParts({
+    log,
+    databaseUrl: environment['DATABASE_URL'] ?? '',
+    taskQueue: environment['LONGSHORE_TASK_QUEUE'] ?? '',
+    agents: environment['LONGSHORE_AGENTS'] ?? '',
+  });
+  const api = await createApi({ client, log, version: '0.0.0-test', stopping: new AbortController().signal, limits });
+  await api.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    url: `http://127.0.0.1:${(api.server.address() as AddressInfo).port}`,
+    api,
+    async key(scopes = ['conversations:read', 'conversations:write', 'approvals:resolve'], tenant) {
+      const { text } = await longshore.keys.create({ name: 'test', scopes, ...(tenant !== undefined && { tenant }) });
+      return { authorization: `Bearer ${text}` };
+    },
+    async [Symbol.asyncDispose]() {
+      await api.close();
+      await Promise.all([client.temporal.close(), client.store[Symbol.asyncDispose]()]);
+    },
+  };
+}
+
+/** Reads frames of server-sent events from a response, whole ones only, until it ends or `enough`. */
+export async function* framesOf(response: Response): AsyncGenerator<string> {
+  let rest = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    rest += decoder.decode(chunk as Uint8Array, { stream: true });
+    for (let end = rest.indexOf('\n\n'); end !== -1; end = rest.indexOf('\n\n')) {
+      yield rest.slice(0, end + 2);
+      rest = rest.slice(end + 2);
+    }
+  }
+}
+
+/** Whether a frame is an event, and not a comment or an instruction. */
+export function isEvent(frame: string): boolean {
+  return frame.startsWith('id: ');
+}
