@@ -3,7 +3,7 @@ import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
 import { appendingOnce, countEvents, EVENT_COLUMNS, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents, toEvent, type EventRow } from './event-sql.ts';
-import { createEventWatch } from './event-watch.ts';
+import { createEventWatch } from './database/event-watch.ts';
 import { followEvents } from './follow-events.ts';
 import { followTopic } from './database/follow-topic.ts';
 import type { Listener } from './database/listener.ts';

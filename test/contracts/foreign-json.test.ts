@@ -74,7 +74,7 @@ const ALLOWED: Record<string, string> = {
   'cli/conversations/approve.ts': 'an argument of the command line, which the client measures',
   'cli/output/call-text.ts': 'what the worker has stored of a result, cut to what is shown',
   'cli/plugins/configure-plugin.ts': 'an argument of the command line, which the client measures',
-  'cli/run-cli.ts': 'package.json of this package',
+  'platform/own-version.ts': 'package.json of this package',
   'contracts/foreign-json.ts': 'here it is measured',
   'contracts/json.ts': 'a comment',
   'setup/engine-facts.ts': 'an answer of the Docker engine',

@@ -1,4 +1,4 @@
-import { excessOf } from '../../contracts/foreign-json.ts';
+import { excessOf, tryParseForeign } from '../../contracts/foreign-json.ts';
 import { ERRORS } from '../../contracts/error-rows.ts';
 import { failure, isFailure, type ErrorCode, type LongshoreError } from '../../contracts/errors.ts';
 
@@ -63,13 +63,9 @@ function badBody(problem: string): LongshoreError {
 /** Reads a body of JSON; undefined for an empty one. @throws INVALID_ARGUMENT, also for JSON so deep or with so many parts that it would hold up the service */
 export function parseBody(text: string): unknown {
   if (text === '') return undefined;
-  const excess = excessOf(text);
-  if (excess !== undefined) throw badBody(`it ${excess}`);
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw badBody('it is no JSON');
-  }
+  const value = tryParseForeign(text);
+  if (value === undefined) throw badBody(`it ${excessOf(text) ?? 'is no JSON'}`);
+  return value;
 }
 
 /** Bytes of a body of JSON. */

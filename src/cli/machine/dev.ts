@@ -3,17 +3,20 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadAgents } from '../../definitions/agents/load-agents.ts';
 import { shellWord } from '../../common/shell-quoted.ts';
 import type { DevStack } from '../../setup/dev-stack.ts';
+import { serveDevApi } from './dev-api.ts';
 import { EXIT, printFact, printLine, type Cli } from '../output/cli.ts';
 
 export function devCommand(cli: Cli): Command {
   return new Command('dev')
     .description(
-      'Run the whole stack on this machine: Temporal with its UI, Postgres, sandboxes, a worker. Plugins that change are loaded again. Ctrl-C stops it; conversations continue after the next start',
+      'Run the whole stack on this machine: Temporal with its UI, Postgres, sandboxes, a worker, the HTTP API. Plugins that change are loaded again. Ctrl-C stops it; conversations continue after the next start',
     )
     .option('--temporal-port <number>', 'start Temporal on this port, and its UI on the one 1000 above (default: 7233)', portNumber)
     .option('--postgres-port <number>', 'start Postgres on this port (default: 5433)', portNumber)
-    .action(async (options: { temporalPort?: number; postgresPort?: number }) => {
+    .option('--api-port <number>', 'serve the HTTP API on this port (default: 8280)', portNumber)
+    .action(async (options: { temporalPort?: number; postgresPort?: number; apiPort?: number }) => {
       const config = cli.config();
+      if (options.apiPort !== undefined) config.LONGSHORE_API_ADDRESS = `127.0.0.1:${options.apiPort}`;
       const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
       const log = (line: string) => printFact(cli, line);
       const { startDevStack } = await import('../../setup/dev-stack.ts');
@@ -27,12 +30,15 @@ export function devCommand(cli: Cli): Command {
       try {
         await using stack = await startDevStack({ config, log, ports, signal: leaving.signal });
         tellStack(cli, stack, [...agents.keys()]);
+        const served = serveDevApi(cli, stack.config, leaving.signal);
         const worker = startDevWorker({ ...stack.config, LONGSHORE_WATCH: 'yes' }, log, await logReader(cli));
         const releaseWorker = cli.onInterrupt(() => worker.stop());
         // The interruption may have come before this listener was registered.
         if (leaving.signal.aborted) worker.stop();
         cli.exitCode = await worker.ended;
         releaseWorker();
+        leaving.abort();
+        await served;
         printLine(cli, 'Stopping the servers.');
       } catch (error) {
         if (!leaving.signal.aborted) throw error;

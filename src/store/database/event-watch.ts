@@ -1,6 +1,6 @@
-import type { Database } from './database/database.ts';
-import type { Subscriptions } from './database/follow-topic.ts';
-import type { Listener } from './database/listener.ts';
+import type { Database } from './database.ts';
+import type { Subscriptions } from './follow-topic.ts';
+import type { Listener } from './listener.ts';
 
 /** How long a reader waits when an announcement is lost. */
 const POLL_MS = 2_000;
