@@ -3,11 +3,14 @@ import type { Logger } from '../platform/log.ts';
 import { addAuthentication } from './http/authenticate.ts';
 import { createServer } from './http/create-server.ts';
 import type { Api, RouteParts } from './http/route-parts.ts';
+import { addApprovalRoutes } from './routes/approvals.ts';
 import { addControlRoutes } from './routes/control.ts';
 import { addConversationViews } from './routes/conversation-views.ts';
 import { addConversationRoutes } from './routes/conversations.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addHealthRoutes } from './routes/health.ts';
+import { addKeyRoutes } from './routes/keys.ts';
+import { addTurnRoutes } from './routes/turns.ts';
 import { createFrameReader } from './stream/event-frames.ts';
 import { createOpenStreams } from './stream/open-streams.ts';
 
@@ -53,7 +56,17 @@ export async function createApi({ client: given, log, version, stopping, limits 
     closing.abort();
     await streams.close();
   });
-  for (const add of [addHealthRoutes, addConversationRoutes, addConversationViews, addControlRoutes, addEventRoutes]) add(api, parts);
+  for (const add of [
+    addHealthRoutes,
+    addConversationRoutes,
+    addConversationViews,
+    addControlRoutes,
+    addApprovalRoutes,
+    addTurnRoutes,
+    addEventRoutes,
+    addKeyRoutes,
+  ])
+    add(api, parts);
   await api.ready();
   return api;
 }

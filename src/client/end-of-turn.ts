@@ -2,7 +2,7 @@ import { failure } from '../contracts/errors.ts';
 import type { TurnOutcome } from '../contracts/conversation.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
 import type { Store } from '../store/store.ts';
-import { readEvents } from './read-events.ts';
+import { readEvents, readStored } from './read-events.ts';
 
 export interface EndedTurn {
   turnId: string;
@@ -16,20 +16,22 @@ export interface EndedTurn {
 interface TurnOptions {
   /** When absent, the newest turn. If the conversation has no turn yet, the first one that ends. */
   turnId: string | undefined;
-  signal: AbortSignal;
+  /** Ends the waiting. Without it there is none: only a turn that has ended is found. */
+  signal: AbortSignal | undefined;
 }
 
-/** Waits until the turn ends. Undefined when `signal` aborts before. @throws CONVERSATION_CLOSED when the turn can no longer end */
+/** Waits until the turn ends. Undefined when `signal` aborts before. @throws CONVERSATION_CLOSED when the turn waited for can no longer end */
 export async function endOfTurn(store: Store, conversationId: string, options: TurnOptions): Promise<EndedTurn | undefined> {
   const turnId = options.turnId ?? (await newestTurn(store, conversationId));
   const afterSeq = turnId === undefined ? 0 : await store.events.turnStart(conversationId, turnId);
-  for await (const event of readEvents(store, conversationId, { afterSeq, signal: options.signal })) {
+  const { signal } = options;
+  for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
     if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
     const { outcome, message } = event.data;
     const reply = lastWords(await store.transcript.read(conversationId), event.turnId);
     return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply };
   }
-  if (options.signal.aborted) return undefined;
+  if (signal?.aborted !== false) return undefined;
   throw failure('CONVERSATION_CLOSED', { conversationId });
 }
 

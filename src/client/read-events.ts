@@ -19,7 +19,8 @@ export async function* readEvents(
   }
 }
 
-async function* readStored(store: Store, conversationId: string, afterSeq: number): AsyncGenerator<ConversationEvent> {
+/** Yields the events that exist now. */
+export async function* readStored(store: Store, conversationId: string, afterSeq: number): AsyncGenerator<ConversationEvent> {
   let cursor = afterSeq;
   for (;;) {
     const page = await store.events.read(conversationId, cursor);

@@ -37,6 +37,8 @@ export interface ConversationFilter {
   agentId?: string;
   userId?: string;
   tenantId?: string;
+  /** Whether calls wait for a person. */
+  hasApprovals?: boolean;
   olderThan?: string;
   limit: number;
 }

@@ -8,13 +8,8 @@ const amount = z.int().min(0).optional();
 const accepted = { 202: z.object({ accepted: z.literal(true) }), ...refusals };
 const DONE = { accepted: true } as const;
 
-/** The signals of a conversation, and the answers of people to its calls. */
-export function addControlRoutes(api: Api, parts: RouteParts): void {
-  addSignals(api, parts);
-  addApprovals(api, parts);
-}
-
-function addSignals(api: Api, { longshore, store }: RouteParts): void {
+/** The signals of a conversation. */
+export function addControlRoutes(api: Api, { longshore, store }: RouteParts): void {
   const signal = <Body extends z.ZodType>(name: string, summary: string, body: Body, send: (id: string, body: z.output<Body>) => Promise<void>) => {
     api.post(
       `/v1/conversations/:id/${name}`,
@@ -38,30 +33,4 @@ function addSignals(api: Api, { longshore, store }: RouteParts): void {
   signal('stop-after-step', 'End the running turn when its step is done', nothing, (id) => longshore.stopAfterStep(id));
   signal('cancel', 'End the running turn and drop the waiting messages', nothing, (id) => longshore.cancel(id));
   signal('close', 'End the conversation', nothing, (id) => longshore.close(id));
-}
-
-function addApprovals(api: Api, { longshore, store }: RouteParts): void {
-  api.post(
-    '/v1/conversations/:id/approvals/:callId',
-    {
-      config: { scope: 'approvals:resolve' },
-      schema: {
-        summary: 'Answer a call that waits for a person',
-        tags: ['approvals'],
-        params: conversationParams.extend({ callId: z.string() }),
-        body: z.strictObject({
-          answer: z.enum(['allow', 'allow-once', 'deny']).meta({ description: '`allow` allows the tool for the rest of the conversation, too' }),
-          hash: z.string().optional().meta({ description: 'The hash that the person saw: an answer to another call is refused' }),
-          editedArguments: z.record(z.string(), z.json()).optional().meta({ description: 'Runs the call with these instead' }),
-          reason: z.string().optional(),
-          by: z.string().optional().meta({ description: 'Who answers; shown in the events' }),
-        }),
-        response: { 200: z.object({ callId: z.string(), answer: z.enum(['allow', 'allow-once', 'deny']) }), ...refusals },
-      },
-    },
-    async ({ caller, params, body }) => {
-      const { conversationId } = await conversationOf(store, caller, params.id);
-      return longshore.approve(conversationId, { ...withoutUndefined(body), callId: params.callId });
-    },
-  );
 }

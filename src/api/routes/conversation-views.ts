@@ -3,9 +3,9 @@ import { withoutUndefined } from '../../common/without-undefined.ts';
 import { mayReach } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { conversationOf } from './conversation-of.ts';
+import { cursorOf, pageQuery, readCursor } from './pages.ts';
 import { conversation, conversationParams, entry, refusals, seq, state } from './schemas.ts';
 
-const PAGE_LIMIT = 200;
 const DEFAULT_PAGE = 50;
 const READ = { scope: 'conversations:read' } as const;
 
@@ -27,8 +27,7 @@ function addList(api: Api, { store }: RouteParts): void {
           agent: z.string().optional(),
           user: z.string().optional(),
           tenant: z.string().optional().meta({ description: "With an operator's key only" }),
-          limit: seq.pipe(z.int().min(1).max(PAGE_LIMIT)).optional().meta({ description: 'Default 50' }),
-          cursor: z.string().max(500).optional().meta({ description: 'The `next` of the page before' }),
+          ...pageQuery,
         }),
         response: {
           200: z.object({ conversations: z.array(conversation), next: z.string().optional().meta({ description: 'Absent on the last page' }) }),
@@ -41,12 +40,10 @@ function addList(api: Api, { store }: RouteParts): void {
       const { tenantId = query.tenant } = caller;
       // Another tenant's conversations are none that this caller has.
       if (query.tenant !== undefined && !mayReach(caller, query.tenant)) return { conversations: [] };
-      const olderThan = query.cursor === undefined ? undefined : readCursor(query.cursor);
-      const filter = withoutUndefined({ state: query.state, agentId: agent, userId: user, tenantId, olderThan });
+      const filter = withoutUndefined({ state: query.state, agentId: agent, userId: user, tenantId, olderThan: readCursor(query.cursor) });
       const conversations = await store.conversations.list({ ...filter, limit: limit + 1 });
       const page = conversations.slice(0, limit);
-      const last = page.at(-1);
-      return { conversations: page, ...(conversations.length > limit && last && { next: cursorOf(last.conversationId) }) };
+      return withoutUndefined({ conversations: page, next: cursorOf(conversations.length > limit ? page.at(-1) : undefined) });
     },
   );
 }
@@ -82,13 +79,4 @@ function addReads(api: Api, { longshore, store }: RouteParts): void {
       return { entries: await longshore.transcript(id, query.after) };
     },
   );
-}
-
-/** Says nothing to its reader, so that what is in it can change. */
-function cursorOf(conversationId: string): string {
-  return Buffer.from(conversationId).toString('base64url');
-}
-
-function readCursor(cursor: string): string {
-  return Buffer.from(cursor, 'base64url').toString();
 }

@@ -1,7 +1,5 @@
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { startOptions } from '../../client/client-arguments.ts';
-import { endOfTurn, type EndedTurn } from '../../client/end-of-turn.ts';
 import { startConversation } from '../../client/start-conversation.ts';
 import type { StartOptions } from '../../client/types.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
@@ -10,10 +8,9 @@ import { mayReach, type Caller } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import { conversationOf } from './conversation-of.ts';
-import { conversationId, conversationParams, refusals, seq, turn } from './schemas.ts';
+import { conversationId, conversationParams, refusals, turn } from './schemas.ts';
+import { wait, waited } from './turns.ts';
 
-const MAX_WAIT_S = 60;
-const wait = seq.pipe(z.int().max(MAX_WAIT_S)).optional().meta({ description: 'Seconds to wait for the end of the turn; default 0', example: 30 });
 const idempotency = z.looseObject({
   'idempotency-key': z.string().optional().meta({ description: 'Makes a repetition of the request safe', example: 'order-4711' }),
 });
@@ -118,13 +115,4 @@ function addSend(api: Api, parts: RouteParts): void {
       return reply.code(ended ? 200 : 202).send({ ...accepted, ...(ended && { turn: ended }) });
     },
   );
-}
-
-/** The turn, if it ends within the request's `wait`, before the caller goes and before the process stops. */
-async function waited({ store, closing }: RouteParts, request: FastifyRequest, id: string, turnId: string | undefined): Promise<EndedTurn | undefined> {
-  const { wait: seconds = 0 } = request.query as { wait?: number };
-  if (seconds === 0) return undefined;
-  const gone = new AbortController();
-  request.raw.socket.once('close', () => gone.abort());
-  return endOfTurn(store, id, { turnId, signal: AbortSignal.any([AbortSignal.timeout(seconds * 1000), gone.signal, closing]) });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ConversationState, TurnOutcome } from '../../contracts/conversation.ts';
+import type { ConversationState, PendingApproval, TurnOutcome } from '../../contracts/conversation.ts';
 import { EVENT_TYPES, type ConversationEvent } from '../../contracts/events.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
@@ -25,6 +25,21 @@ export const event = valuesOf<ConversationEvent>(
 );
 
 export const state = z.enum(['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] satisfies ConversationState[]);
+export const pendingApproval = valuesOf<PendingApproval>(
+  z
+    .looseObject({
+      callId: z.string(),
+      tool: z.string(),
+      turnId: z.string(),
+      hash: z.string().meta({ description: 'Of tool, arguments and version of the plugin; an answer names it' }),
+      arguments: z.record(z.string(), z.json()).optional().meta({ description: 'Absent when they have more than 16 KB: then the transcript has them' }),
+      why: z.string().meta({ description: 'Why a person is asked' }),
+      requestedAtMs: z.number(),
+      expiresAtMs: z.number().meta({ description: '0 when it waits without limit' }),
+    })
+    .meta({ id: 'PendingApproval' }),
+);
+
 const status = z
   .looseObject({
     conversationId,
@@ -36,7 +51,7 @@ const status = z
     queued: z.int(),
     turnsUsed: z.int(),
     tokensUsed: z.number(),
-    pendingApprovals: z.array(z.looseObject({ callId: z.string(), tool: z.string(), hash: z.string(), why: z.string() })),
+    pendingApprovals: z.array(pendingApproval),
     runningCalls: z.array(z.looseObject({ callId: z.string(), tool: z.string() })),
   })
   .meta({ id: 'ConversationStatus' });

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import type { ApprovalAnswer } from '../../contracts/conversation.ts';
+import { failure } from '../../contracts/errors.ts';
+import { mayReach } from '../auth/caller.ts';
+import type { Api, RouteParts } from '../http/route-parts.ts';
+import { cursorOf, pageQuery, readCursor } from './pages.ts';
+import { conversationId, pendingApproval, refusals } from './schemas.ts';
+
+const DEFAULT_PAGE = 50;
+const RESOLVE = { scope: 'approvals:resolve' } as const;
+const answer = z.enum(['allow', 'allow-once', 'deny'] satisfies ApprovalAnswer[]);
+
+/** The calls that wait for a person, over all conversations of the caller. */
+export function addApprovalRoutes(api: Api, parts: RouteParts): void {
+  addInbox(api, parts);
+  addAnswer(api, parts);
+}
+
+function addInbox(api: Api, { store }: RouteParts): void {
+  api.get(
+    '/v1/approvals',
+    {
+      config: RESOLVE,
+      schema: {
+        summary: 'List the calls that wait for a person',
+        description: 'Those of the newest conversations first. A page has up to `limit` conversations, with all calls of each that wait.',
+        tags: ['approvals'],
+        querystring: z.strictObject(pageQuery),
+        response: {
+          200: z.object({
+            approvals: z.array(z.object({ conversationId, agentId: z.string(), userId: z.string(), approval: pendingApproval })),
+            next: z.string().optional().meta({ description: 'Absent on the last page' }),
+          }),
+          ...refusals,
+        },
+      },
+    },
+    async ({ caller: { tenantId }, query: { limit = DEFAULT_PAGE, cursor } }) => {
+      const filter = withoutUndefined({ tenantId, olderThan: readCursor(cursor) });
+      const rows = await store.conversations.list({ ...filter, hasApprovals: true, limit: limit + 1 });
+      const page = rows.slice(0, limit);
+      const approvals = page.flatMap(({ conversationId: id, agentId, userId, status: { pendingApprovals } }) =>
+        pendingApprovals.map((approval) => ({ conversationId: id, agentId, userId, approval })),
+      );
+      return withoutUndefined({ approvals, next: cursorOf(rows.length > limit ? page.at(-1) : undefined) });
+    },
+  );
+}
+
+function addAnswer(api: Api, { longshore, store }: RouteParts): void {
+  api.post(
+    '/v1/approvals/:callId',
+    {
+      config: RESOLVE,
+      schema: {
+        summary: 'Answer a call that waits for a person',
+        tags: ['approvals'],
+        params: z.object({ callId: z.string() }),
+        body: z.strictObject({
+          answer: answer.meta({ description: '`allow` allows the tool for the rest of the conversation, too' }),
+          hash: z.string().optional().meta({ description: 'The hash that the person saw: an answer to another call is refused' }),
+          editedArguments: z.record(z.string(), z.json()).optional().meta({ description: 'Runs the call with these instead' }),
+          reason: z.string().optional(),
+          by: z.string().optional().meta({ description: 'Who answers; shown in the events' }),
+        }),
+        response: { 200: z.object({ callId: z.string(), answer }), ...refusals },
+      },
+    },
+    async ({ caller, params: { callId }, body }) => {
+      const call = await store.toolCalls.get(callId);
+      const row = call && (await store.conversations.get(call.conversationId));
+      if (!row || !mayReach(caller, row.tenantId)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: '<conversation>' });
+      return longshore.approve(row.conversationId, { ...withoutUndefined(body), callId });
+    },
+  );
+}
