@@ -3,6 +3,7 @@ import type { Logger } from '../platform/log.ts';
 import { addAuthentication } from './http/authenticate.ts';
 import { createServer } from './http/create-server.ts';
 import type { Api, RouteParts } from './http/route-parts.ts';
+import { addAgentRoutes } from './routes/agents.ts';
 import { addApprovalRoutes } from './routes/approvals.ts';
 import { addControlRoutes } from './routes/control.ts';
 import { addConversationViews } from './routes/conversation-views.ts';
@@ -10,6 +11,8 @@ import { addConversationRoutes } from './routes/conversations.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addKeyRoutes } from './routes/keys.ts';
+import { addPluginRoutes } from './routes/plugins.ts';
+import { addScheduleRoutes } from './routes/schedules.ts';
 import { addTurnRoutes } from './routes/turns.ts';
 import { createFrameReader } from './stream/event-frames.ts';
 import { createOpenStreams } from './stream/open-streams.ts';
@@ -30,6 +33,19 @@ export interface ApiLimits {
   streamsPerKey: number;
 }
 
+const ROUTES = [
+  addHealthRoutes,
+  addConversationRoutes,
+  addConversationViews,
+  addTurnRoutes,
+  addEventRoutes,
+  addControlRoutes,
+  addApprovalRoutes,
+  addScheduleRoutes,
+  addAgentRoutes,
+  addPluginRoutes,
+  addKeyRoutes,
+];
 const DEFAULT_LIMITS: ApiLimits = { streamsPerKey: 100 };
 /** Callers do not learn where the service keeps its files. */
 const AGENTS_PLACE = "the service's directory of agents";
@@ -56,17 +72,7 @@ export async function createApi({ client: given, log, version, stopping, limits 
     closing.abort();
     await streams.close();
   });
-  for (const add of [
-    addHealthRoutes,
-    addConversationRoutes,
-    addConversationViews,
-    addControlRoutes,
-    addApprovalRoutes,
-    addTurnRoutes,
-    addEventRoutes,
-    addKeyRoutes,
-  ])
-    add(api, parts);
+  for (const add of ROUTES) add(api, parts);
   await api.ready();
   return api;
 }

@@ -99,7 +99,7 @@ const CONDITIONS = {
   agentId: 'agent_id = ',
   userId: 'user_id = ',
   tenantId: 'tenant_id = ',
-  hasApprovals: "(jsonb_array_length(status->'pendingApprovals') > 0) = ",
+  hasApprovals: "(json_array_length(status->'pendingApprovals') > 0) = ",
   olderThan: '(created_at, conversation_id) < (select created_at, conversation_id from conversations where conversation_id = ',
 } as const;
 type ConditionName = keyof typeof CONDITIONS;

@@ -4,16 +4,20 @@ import { startApi, type TestApi } from './support.ts';
 /** Who may do what: over all routes that the service has. */
 let installation: Installation;
 let service: TestApi;
-/** A conversation of tenant `north`. */
+/** A conversation and a schedule of tenant `north`. */
 let id: string;
+let schedule: string;
 beforeAll(async () => {
   installation = await install([{ say: 'Ahoy.' }]);
   await installation.startWorker().ready;
   service = await startApi(installation);
   ({ id } = await installation.longshore.start({ agent: 'scripted', user: 'user-1', tenant: 'north', message: 'Ahoy.' }));
   await installation.longshore.reply(id);
+  schedule = `north-${installation.name}`;
+  await installation.longshore.schedules.create({ id: schedule, agent: 'scripted', user: 'user-1', tenant: 'north', message: 'Ahoy.', every: '30d' });
 }, 180_000);
 afterAll(async () => {
+  await installation.longshore.schedules.delete(schedule);
   await installation.longshore.close(id);
   await service[Symbol.asyncDispose]();
   await installation[Symbol.asyncDispose]();
@@ -37,15 +41,26 @@ const BODIES: Record<string, object> = {
   '/v1/conversations': { agent: 'scripted', user: 'user-1' },
   '/v1/conversations/{id}/messages': { message: 'Ahoy.' },
   '/v1/approvals/{callId}': { answer: 'allow' },
+  '/v1/schedules': { id: 'mine', agent: 'scripted', user: 'user-1', message: 'Ahoy.', every: '30d' },
+  '/v1/keys': { name: 'mine', scopes: ['admin'] },
+  '/v1/plugins/{id}/config': { config: {} },
+  '/v1/plugins/{id}/grants': { permissions: 'asked' },
 };
 
 async function ask({ method, path }: Route, headers: Record<string, string>) {
-  const url = service.url + path.replace('{id}', id).replace('{callId}', 'call_1').replace('{keyId}', 'key_1');
-  const isPost = method === 'POST';
+  const url =
+    service.url +
+    path
+      .replace('schedules/{id}', `schedules/${schedule}`)
+      .replace('plugins/{id}', 'plugins/tides')
+      .replace('{id}', id)
+      .replace('{callId}', 'call_1')
+      .replace('{keyId}', 'key_1');
+  const hasBody = method === 'POST' || method === 'PUT';
   const answer = await fetch(url, {
     method,
-    headers: { ...headers, ...(isPost && { 'content-type': 'application/json' }) },
-    ...(isPost && { body: JSON.stringify(BODIES[path] ?? {}) }),
+    headers: { ...headers, ...(hasBody && { 'content-type': 'application/json' }) },
+    ...(hasBody && { body: JSON.stringify(BODIES[path] ?? {}) }),
   });
   return { status: answer.status, type: answer.headers.get('content-type'), body: await answer.text() };
 }
@@ -65,15 +80,37 @@ test('every route but those for operations needs a key', async () => {
   }
 }, 60_000);
 
+/** What a caller of another tenant is told. Plugins are of all tenants, and only operators reach them. */
+const FOREIGN: Record<string, string> = {
+  '/v1/conversations': 'CONVERSATION_NOT_FOUND',
+  '/v1/schedules': 'SCHEDULE_NOT_FOUND',
+  '/v1/approvals': 'APPROVAL_NOT_FOUND',
+  '/v1/keys': 'KEY_NOT_FOUND',
+  '/v1/plugins': 'SCOPE_MISSING',
+};
+
 test('for the key of another tenant, nothing of a conversation exists on any route, and nothing of it changes', async () => {
   const before = await installation.longshore.status(id);
   const south = await service.key(['admin'], 'south');
-  for (const route of routes().filter(({ path }) => path.includes('{id}'))) {
+  for (const route of routes().filter(({ path }) => path.includes('{'))) {
     const { status, body } = await ask(route, south);
-    expect([route.method, route.path, status, (JSON.parse(body) as { code: string }).code]).toEqual([route.method, route.path, 404, 'CONVERSATION_NOT_FOUND']);
+    const [, code] = Object.entries(FOREIGN).find(([prefix]) => route.path.startsWith(prefix)) ?? [];
+    expect([route.method, route.path, status, (JSON.parse(body) as { code: string }).code]).toEqual([
+      route.method,
+      route.path,
+      code === 'SCOPE_MISSING' ? 403 : 404,
+      code,
+    ]);
   }
   const listed = await ask({ method: 'GET', path: '/v1/conversations', isOpen: false }, south);
   expect(JSON.parse(listed.body)).toEqual({ conversations: [] });
+  for (const [path, list] of [
+    ['/v1/schedules', 'schedules'],
+    ['/v1/approvals', 'approvals'],
+  ] as const) {
+    const { body } = await ask({ method: 'GET', path, isOpen: false }, south);
+    expect(JSON.parse(body)).toEqual({ [list]: [] });
+  }
   const named = await ask({ method: 'GET', path: '/v1/conversations?tenant=north', isOpen: false }, south);
   expect(JSON.parse(named.body)).toEqual({ conversations: [] });
   expect(await installation.longshore.status(id)).toEqual(before);
@@ -95,7 +132,7 @@ test('a key does only what its scopes name', async () => {
   const reader = await service.key(['conversations:read'], 'north');
   for (const route of routes().filter(({ isOpen }) => !isOpen)) {
     const { status, body } = await ask(route, reader);
-    const isRead = route.method === 'GET' && !['/v1/approvals', '/v1/keys'].includes(route.path);
+    const isRead = route.method === 'GET' && !['/v1/approvals', '/v1/keys', '/v1/plugins'].some((path) => route.path.startsWith(path));
     const expected = isRead ? 200 : 403;
     expect([route.method, route.path, status]).toEqual([route.method, route.path, expected]);
     if (status === 403) expect(JSON.parse(body)).toMatchObject({ code: 'SCOPE_MISSING', retryable: false });

@@ -4,7 +4,7 @@ import { startConversation } from '../../client/start-conversation.ts';
 import type { StartOptions } from '../../client/types.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { failure } from '../../contracts/errors.ts';
-import { mayReach, type Caller } from '../auth/caller.ts';
+import { tenantFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import { conversationOf } from './conversation-of.ts';
@@ -57,12 +57,6 @@ function addStart(api: Api, parts: RouteParts): void {
         .send(withoutUndefined({ conversationId: id, turnId, turn: ended }));
     },
   );
-}
-
-/** The tenant of a new conversation. @throws INVALID_ARGUMENT for one that the caller does not have */
-function tenantFor(caller: Caller, wanted: string | undefined): string | undefined {
-  if (wanted === undefined || mayReach(caller, wanted)) return caller.tenantId ?? wanted;
-  throw failure('INVALID_ARGUMENT', { what: 'body.tenant', problem: 'it is not the tenant of this key', fix: 'Leave it out' });
 }
 
 /** Starts the conversation, or finds the one that the same request has started before. There is no turn without a message. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { SCOPES, type ApiKey } from '../../contracts/api-key.ts';
 import { failure } from '../../contracts/errors.ts';
-import { mayReach } from '../auth/caller.ts';
+import { tenantFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals } from './schemas.ts';
 
@@ -39,11 +39,7 @@ export function addKeyRoutes(api: Api, { longshore, store }: RouteParts): void {
       },
     },
     async ({ caller, body }, reply) => {
-      const { tenantId = body.tenant } = caller;
-      if (body.tenant !== undefined && !mayReach(caller, body.tenant)) {
-        throw failure('INVALID_ARGUMENT', { what: 'body.tenant', problem: 'it is not the tenant of this key', fix: 'Leave it out' });
-      }
-      return reply.code(201).send(await longshore.keys.create(withoutUndefined({ ...body, tenant: tenantId })));
+      return reply.code(201).send(await longshore.keys.create(withoutUndefined({ ...body, tenant: tenantFor(caller, body.tenant) })));
     },
   );
   api.get(

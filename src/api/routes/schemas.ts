@@ -89,7 +89,7 @@ export const problem = z
   .meta({ id: 'Problem' });
 
 /** A schema whose values have one of our types. Fields that it does not list pass as they are. */
-function valuesOf<T>(schema: z.ZodType): z.ZodType<T> {
+export function valuesOf<T>(schema: z.ZodType): z.ZodType<T> {
   return schema as z.ZodType<T>;
 }
 
