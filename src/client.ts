@@ -1,5 +1,7 @@
+import { failure } from './contracts/errors.ts';
 import { connectOptions } from './client/client-arguments.ts';
 import { createLongshore } from './client/create-longshore.ts';
+import { createHttpLongshore } from './client/http/create-http-longshore.ts';
 import { openClientParts } from './client/open-client-parts.ts';
 import type { ConnectOptions, Longshore } from './client/types.ts';
 
@@ -28,10 +30,13 @@ export { defineAgent } from './definitions/agents/define-agent.ts';
 
 /**
  * Connects to a Longshore installation: Postgres and Temporal. Fails with `POSTGRES_UNAVAILABLE`, `TEMPORAL_UNAVAILABLE`, `DATABASE_ELSEWHERE` or `CONFIG_INVALID`.
+ * With `url` and `apiKey`, connects to a service over HTTP instead; then calls fail with `SERVICE_UNREACHABLE`, `UNAUTHENTICATED` and `SCOPE_MISSING` as well.
  * Dispose the client to close its connections: `await using longshore = await connect()`.
  */
 export async function connect(given: ConnectOptions = {}): Promise<Longshore> {
   const options = connectOptions(given);
+  const { url, apiKey } = options;
+  if (url !== undefined) return createHttpLongshore({ url, apiKey: requireKey(apiKey) });
   const parts = await openClientParts(options);
   const longshore = createLongshore(parts);
   try {
@@ -41,4 +46,9 @@ export async function connect(given: ConnectOptions = {}): Promise<Longshore> {
     throw error;
   }
   return longshore;
+}
+
+function requireKey(apiKey: string | undefined): string {
+  if (apiKey !== undefined) return apiKey;
+  throw failure('INVALID_ARGUMENT', { what: 'options of connect.apiKey', problem: 'it is missing', fix: 'Give the key of the service: longshore keys create' });
 }

@@ -47,6 +47,8 @@ const ROUTES = [
   addKeyRoutes,
 ];
 const DEFAULT_LIMITS: ApiLimits = { streamsPerKey: 100 };
+/** Time for the answers to requests under way when the process stops. Then connections that still take no bytes are closed. */
+const LAST_ANSWERS_MS = 15_000;
 /** Callers do not learn where the service keeps its files. */
 const AGENTS_PLACE = "the service's directory of agents";
 
@@ -71,6 +73,7 @@ export async function createApi({ client: given, log, version, stopping, limits 
   api.addHook('preClose', async () => {
     closing.abort();
     await streams.close();
+    setTimeout(() => api.server.closeAllConnections(), LAST_ANSWERS_MS).unref();
   });
   for (const add of ROUTES) add(api, parts);
   await api.ready();

@@ -63,6 +63,8 @@ const log = z.custom(
   },
 );
 const connect = z.strictObject({
+  url: address.refine((text) => /^https?:/.test(text) && URL.canParse(text), 'give an address such as https://longshore.example').optional(),
+  apiKey: address.optional(),
   temporalAddress: address.optional(),
   temporalNamespace: address.optional(),
   databaseUrl: address.optional(),

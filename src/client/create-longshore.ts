@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { failure } from '../contracts/errors.ts';
 import type { Store } from '../store/store.ts';
 import { awaitReply } from './await-reply.ts';
@@ -16,13 +15,14 @@ import {
   turnIdOf,
 } from './client-arguments.ts';
 import { createConversationCalls } from './conversation-calls.ts';
+import { createChat, sharedController } from './create-chat.ts';
 import { createKeyCalls } from './key-calls.ts';
 import { createPluginCalls } from './plugin-calls.ts';
 import { readEvents } from './read-events.ts';
 import { createScheduleCalls } from './schedule-calls.ts';
 import { startConversation, type AgentSource } from './start-conversation.ts';
 import type { TemporalLink } from './temporal.ts';
-import type { Chat, EventOptions, Longshore } from './types.ts';
+import type { Chat, Longshore } from './types.ts';
 
 export interface ClientParts {
   store: Store;
@@ -92,44 +92,4 @@ export function createLongshore(parts: ClientParts): Longshore {
     },
   };
   return longshore;
-}
-
-/** Any number of calls may listen to its signal at once, and each removes its listener when it ends. Node would report the eleventh listener as a leak. */
-function sharedController(): AbortController {
-  const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
-  return controller;
-}
-
-/** The calls of one conversation. Disposing it ends only its own iterations. */
-function createChat(longshore: Longshore, id: string, firstTurnId?: string): Chat {
-  const disposed = sharedController();
-  let newestTurnId = firstTurnId;
-  async function* events(options?: EventOptions) {
-    const { signal, ...rest } = eventOptions(options);
-    yield* longshore.events(id, { ...rest, signal: signal ? AbortSignal.any([signal, disposed.signal]) : disposed.signal });
-  }
-  return {
-    id,
-    async send(text, options) {
-      const sent = await longshore.send(id, text, options);
-      newestTurnId = sent.turnId;
-      return sent;
-    },
-    events,
-    reply: (turnId = newestTurnId) => longshore.reply(id, turnId),
-    status: () => longshore.status(id),
-    transcript: (afterSeq) => longshore.transcript(id, afterSeq),
-    pause: (options) => longshore.pause(id, options),
-    resume: (grants) => longshore.resume(id, grants),
-    approve: (options) => longshore.approve(id, options),
-    interrupt: () => longshore.interrupt(id),
-    stopAfterStep: () => longshore.stopAfterStep(id),
-    cancel: () => longshore.cancel(id),
-    close: () => longshore.close(id),
-    [Symbol.asyncDispose]() {
-      disposed.abort();
-      return Promise.resolve();
-    },
-  };
 }

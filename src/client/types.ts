@@ -20,6 +20,10 @@ import type { Schedules } from './schedule-types.ts';
 
 /** Where an option names a variable, the variable is its default: see docs/settings.md. */
 export interface ConnectOptions {
+  /** Address of an HTTP service (`longshore serve`), such as `https://longshore.example`: all calls go there, and the other options but `apiKey` are not used. */
+  url?: string;
+  /** Its key, `lsk_…`. */
+  apiKey?: string;
   /** `TEMPORAL_ADDRESS` */
   temporalAddress?: string;
   /** `TEMPORAL_NAMESPACE` */

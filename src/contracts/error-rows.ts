@@ -280,6 +280,11 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  SERVICE_UNREACHABLE: {
+    message: 'The Longshore service cannot be reached at {url}: {problem}. Check the address, or start it: longshore serve',
+    httpStatus: 503,
+    retryable: true,
+  },
   SERVICE_AWAY: {
     message: 'The service cannot do this now ({cause}). Try again; its log says more at request {request}',
     httpStatus: 503,

@@ -118,3 +118,22 @@ test('a reader that reads nothing keeps a page in memory, and goes on where it w
   ).toEqual(all);
   await post(`/v1/conversations/${id}/close`, {});
 }, 180_000);
+
+test('readers that go at any moment leave no stream behind: the service stops at once', async () => {
+  await using other = await startApi(installation);
+  const { id } = await installation.longshore.start({ agent: 'scripted', user: 'user-1' });
+  const asking = Array.from({ length: 60 }, async (_, index) => {
+    const leaving = new AbortController();
+    const answer = fetch(`${other.url}/v1/conversations/${id}/${index % 2 === 0 ? 'events' : 'turn?wait=60'}`, {
+      headers: { ...headers, accept: 'text/event-stream' },
+      signal: leaving.signal,
+    }).catch(() => undefined);
+    setTimeout(() => leaving.abort(), index);
+    await answer;
+  });
+  await Promise.all(asking);
+  const before = performance.now();
+  await other.api.close();
+  expect(performance.now() - before).toBeLessThan(5_000);
+  await installation.longshore.close(id);
+}, 60_000);

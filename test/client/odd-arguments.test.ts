@@ -92,6 +92,11 @@ const CALLS: [string, () => Loose, unknown[]][] = [
     () => loose(longshore.schedules),
     method === 'create' ? [schedule] : ['none', ...(method === 'pause' ? [{}] : [])],
   ]),
+  ...['create', 'list', 'revoke'].map((method): [string, () => Loose, unknown[]] => [
+    method,
+    () => loose(longshore.keys),
+    method === 'create' ? [{ name: 'n', scopes: ['admin'] }] : ['none'],
+  ]),
 ];
 
 function loose(value: object): Loose {

@@ -47,8 +47,9 @@ function addStart(api: Api, parts: RouteParts): void {
     },
     async (request, reply) => {
       const { body, caller, headers } = request;
-      const ids = repeatableIds(caller, headers, 'conversations');
-      const options = startOptions({ ...body, tenant: tenantFor(caller, body.tenant), conversationId: body.conversationId ?? ids?.id('conv') });
+      // An id of the caller's own names the conversation by itself.
+      const ids = body.conversationId === undefined ? repeatableIds(caller, headers, 'conversations') : undefined;
+      const options = startOptions({ ...body, tenant: tenantFor(caller, body.tenant), ...(ids && { conversationId: ids.id('conv') }) });
       const { id, turnId } = await start(parts, ids, options);
       const ended = turnId === undefined ? undefined : await waited(parts, request, id, turnId);
       return reply
@@ -99,7 +100,7 @@ function addSend(api: Api, parts: RouteParts): void {
       const { body, caller, headers, params } = request;
       const { conversationId: id } = await conversationOf(store, caller, params.id);
       const { message, ...options } = body;
-      const ids = repeatableIds(caller, headers, id);
+      const ids = body.messageId === undefined ? repeatableIds(caller, headers, id) : undefined;
       const messageId = body.messageId ?? ids?.id('msg');
       if (ids && messageId !== undefined && ((await store.messages.get(id, messageId)) ?? message) !== message) {
         throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });

@@ -43,6 +43,7 @@ export async function waited(
   const gone = new AbortController();
   const leave = () => gone.abort();
   raw.socket.once('close', leave);
+  if (raw.socket.destroyed) leave();
   try {
     return await endOfTurn(store, conversationId, { turnId, signal: AbortSignal.any([AbortSignal.timeout(seconds * 1000), gone.signal, closing]) });
   } finally {

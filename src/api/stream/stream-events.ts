@@ -36,9 +36,11 @@ const HEAD = 'retry: 1000\n\n';
 export async function streamEvents(response: ServerResponse, parts: StreamParts, options: StreamOptions): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
+  // A reader that has gone already says so no more.
+  if (response.destroyed) return;
   const signal = AbortSignal.any([gone.signal, options.signal]);
   try {
-    await write(response, HEAD, gone.signal);
+    await write(response, HEAD, signal);
     await pump(response, parts, { ...options, signal });
   } finally {
     response.end();

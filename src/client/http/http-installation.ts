@@ -1,0 +1,65 @@
+import type { PermissionBound } from '../../contracts/agent.ts';
+import type { ApiKey } from '../../contracts/api-key.ts';
+import { configureOptions, flagOf, grantsOf, keyOptions, nameOf, pluginConfig, scheduleNote, scheduleOptions } from '../client-arguments.ts';
+import type { Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../schedule-types.ts';
+import type { Keys, Plugins, PluginState } from '../types.ts';
+import type { HttpLink } from './http-link.ts';
+
+const POST = 'POST' as const;
+const part = (text: string) => encodeURIComponent(text);
+
+export function createHttpSchedules(link: HttpLink): Schedules {
+  const at = (id: string, rest = '') => `/v1/schedules/${part(nameOf('schedule id', id))}${rest}`;
+  return {
+    create: async (options) => (await link.json<Schedule>('/v1/schedules', { method: POST, body: scheduleOptions(options) })).body,
+    list: async () => (await link.json<{ schedules: Schedule[] }>('/v1/schedules')).body.schedules,
+    get: async (id) => (await link.json<ScheduleWithRuns>(at(id))).body,
+    async pause(id, options) {
+      await link.json(at(id, '/pause'), { method: POST, body: scheduleNote(options) });
+    },
+    async resume(id) {
+      await link.json(at(id, '/resume'), { method: POST, body: {} });
+    },
+    trigger: async (id) => (await link.json<ScheduleRun>(at(id, '/trigger'), { method: POST })).body,
+    async delete(id) {
+      await link.json(at(id), { method: 'DELETE' });
+    },
+  };
+}
+
+export function createHttpPlugins(link: HttpLink): Plugins {
+  const at = (id: string, rest = '') => `/v1/plugins/${part(nameOf('plugin id', id))}${rest}`;
+  return {
+    list: async () => (await link.json<{ plugins: PluginState[] }>('/v1/plugins')).body.plugins,
+    get: async (id) => (await link.json<PluginState>(at(id))).body,
+    async enable(id, enabled) {
+      await link.json(at(id, flagOf('enabled', enabled) ? '/enable' : '/disable'), { method: POST });
+    },
+    async reload(id) {
+      await link.json(at(id, '/reload'), { method: POST });
+    },
+    async configure(id, config, options) {
+      const body = { config: pluginConfig(config), ...configureOptions(options) };
+      return (await link.json<{ configVersion: number }>(at(id, '/config'), { method: 'PUT', body })).body.configVersion;
+    },
+    async grant(id, permissions) {
+      const body = { permissions: permissions === 'asked' ? permissions : grantsOf(permissions) };
+      return (await link.json<{ permissions: PermissionBound }>(at(id, '/grants'), { method: POST, body })).body.permissions;
+    },
+    async revoke(id, permissions) {
+      const body = permissions === undefined ? {} : { permissions: grantsOf(permissions) };
+      return (await link.json<{ permissions: PermissionBound }>(at(id, '/revocations'), { method: POST, body })).body.permissions;
+    },
+  };
+}
+
+export function createHttpKeys(link: HttpLink): Keys {
+  return {
+    create: async (options) => (await link.json<ApiKey & { text: string }>('/v1/keys', { method: POST, body: keyOptions(options) })).body,
+    async list(tenant) {
+      const { keys } = (await link.json<{ keys: ApiKey[] }>('/v1/keys')).body;
+      return tenant === undefined ? keys : keys.filter(({ tenantId }) => tenantId === nameOf('tenant', tenant));
+    },
+    revoke: async (keyId) => (await link.json<ApiKey>(`/v1/keys/${part(nameOf('keyId', keyId))}`, { method: 'DELETE' })).body,
+  };
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ERRORS } from '../../contracts/error-rows.ts';
+import { failure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
+import { tryParseForeign } from '../../contracts/foreign-json.ts';
+import type { Json } from '../../contracts/json.ts';
+
+export interface HttpLinkOptions {
+  /** Address of the service, such as `https://longshore.example`. */
+  url: string;
+  apiKey: string;
+}
+
+export interface HttpRequest {
+  method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Sent as JSON. */
+  body?: object;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** Requests to the service of one caller. */
+export interface HttpLink {
+  /** Sends a request and returns the answer as JSON. Repeats it when the service stops or cannot be reached, unless it could take effect twice. */
+  json<T>(path: string, request?: HttpRequest): Promise<{ status: number; body: T }>;
+  /** Sends a request whose answer is read as it comes. */
+  open(path: string, request: HttpRequest): Promise<Response>;
+}
+
+const ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 200;
+
+export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
+  const open: HttpLink['open'] = async (path, { method = 'GET', body, headers = {}, signal }) => {
+    const init: RequestInit = {
+      method,
+      headers: { authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    };
+    const answer = await fetch(new URL(path, url), init).catch((error: unknown) => {
+      if (signal?.aborted === true) throw error;
+      throw failure('SERVICE_UNREACHABLE', { url, problem: causeOf(error) }, error);
+    });
+    if (answer.ok) return answer;
+    throw failureOf(answer.status, await answer.text());
+  };
+  return {
+    open,
+    async json<T>(path: string, request: HttpRequest = {}) {
+      const isRepeatable = (request.method ?? 'GET') === 'GET' || request.headers?.['idempotency-key'] !== undefined;
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          const answer = await open(path, request);
+          return { status: answer.status, body: JSON.parse(await answer.text()) as T };
+        } catch (error) {
+          if (!isRepeatable || attempt === ATTEMPTS || !isPassing(error) || request.signal?.aborted === true) throw error;
+          await sleep(FIRST_PAUSE_MS * 2 ** attempt);
+        }
+      }
+    },
+  };
+}
+
+/** Whether the same request may soon succeed, at this process of the service or another. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof LongshoreError && (error.code === 'SERVICE_UNREACHABLE' || error.code === 'SERVICE_AWAY');
+}
+
+/** The error that the service has told, as the client without HTTP throws it. */
+function failureOf(status: number, text: string): LongshoreError {
+  const problem = tryParseForeign(text) as { code?: Json; values?: Json; detail?: Json } | undefined;
+  const { code, values } = problem ?? {};
+  if (typeof code === 'string' && Object.hasOwn(ERRORS, code) && typeof values === 'object' && values !== null && !Array.isArray(values)) {
+    return new LongshoreError(code as ErrorCode, values as Record<string, string | number>);
+  }
+  return failure('SERVICE_UNREACHABLE', { url: 'the given address', problem: `it answered ${status}, and not as Longshore does` });
+}
+
+function causeOf(error: unknown): string {
+  const { cause, message } = error as { cause?: { message?: string; code?: string }; message: string };
+  return cause?.message || cause?.code || message;
+}
