@@ -25,7 +25,5 @@ export function addAuthentication(api: Api, keys: Store['apiKeys']): void {
     if (scope === undefined || scope === 'none') return;
     request.caller = await callerOf(request, keys);
     requireScope(request.caller, scope);
-    // A note for operators; a failure of it refuses nobody.
-    await keys.used(request.caller.keyId).catch(() => undefined);
   });
 }

@@ -28,6 +28,8 @@ export async function createServer(log: Logger, version: string): Promise<Api> {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
+    // A HEAD of a stream would stay open without ever saying anything.
+    exposeHeadRoutes: false,
     bodyLimit: BODY_LIMIT,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: IDLE_MS,
