@@ -74,7 +74,7 @@ test('every route but those for operations needs a key', async () => {
   const changed = text.slice(0, -1) + (text.endsWith('0') ? '1' : '0');
   for (const headers of [{}, { authorization: 'Basic abc' }, { authorization: `Bearer ${text}` }, { authorization: `Bearer ${changed}` }]) {
     for (const route of guarded) {
-      const { status, type, body } = await ask(route, headers as Record<string, string>);
+      const { status, type, body } = await ask(route, headers);
       expect([route.path, status, type, (JSON.parse(body) as { code: string }).code]).toEqual([route.path, 401, 'application/problem+json', 'UNAUTHENTICATED']);
     }
   }

@@ -60,5 +60,5 @@ export async function createServer(log: Logger, version: string): Promise<Api> {
     transform: jsonSchemaTransform,
     transformObject: jsonSchemaTransformObject,
   });
-  return server.withTypeProvider<ZodTypeProvider>() as unknown as Api;
+  return server.withTypeProvider<ZodTypeProvider>();
 }

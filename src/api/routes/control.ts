@@ -18,7 +18,7 @@ export function addControlRoutes(api: Api, { longshore, store }: RouteParts): vo
         schema: { summary, tags: ['conversations'], params: conversationParams, body: body.optional(), response: accepted },
       },
       async (request, reply) => {
-        const { conversationId } = await conversationOf(store, request.caller, (request.params as { id: string }).id);
+        const { conversationId } = await conversationOf(store, request.caller, request.params.id);
         await send(conversationId, (request.body ?? {}) as z.output<Body>);
         return reply.code(202).send(DONE);
       },

@@ -64,6 +64,7 @@ export function addEventRoutes(api: Api, { store, streams, readFrames }: RoutePa
         reply.raw.writeHead(200, STREAM_HEAD);
         await streamEvents(reply.raw, { events: store.events, readFrames }, { conversationId, afterSeq, types, until: query.until, signal });
       });
+      return reply;
     },
   );
 }

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginState } from '../../client/types.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
@@ -62,7 +61,7 @@ function addChanges(api: Api, { longshore: { plugins } }: RouteParts): void {
   const act = (name: string, summary: string, work: (id: string) => Promise<void>) =>
     api.post(`/v1/plugins/:id/${name}`, { config: ADMIN, schema: { summary, tags: TAGS, params, response: accepted } }, async (request, reply) => {
       requireOperator(request.caller);
-      await work((request.params as { id: string }).id);
+      await work(request.params.id);
       return reply.code(202).send(ACCEPTED);
     });
   act('enable', 'Enable a plugin for all agents', (id) => plugins.enable(id, true));
@@ -85,7 +84,7 @@ function addChanges(api: Api, { longshore: { plugins } }: RouteParts): void {
     },
     async ({ caller, params: { id }, body: { config, ifVersion } }) => {
       requireOperator(caller);
-      return { configVersion: await plugins.configure(id, config as JsonObject, withoutUndefined({ ifVersion })) };
+      return { configVersion: await plugins.configure(id, config, withoutUndefined({ ifVersion })) };
     },
   );
 }

@@ -104,7 +104,7 @@ function addChanges(api: Api, parts: RouteParts): void {
       `/v1/schedules/:id/${name}`,
       { config: WRITE, schema: { summary, tags: TAGS, params, body: note.optional(), response: accepted } },
       async (request, reply) => {
-        const { id } = request.params as { id: string };
+        const { id } = request.params;
         await scheduleOf(parts, request.caller, id);
         await work(id, withoutUndefined((request.body ?? {}) as { note?: string }));
         return reply.code(202).send({ accepted: true as const });

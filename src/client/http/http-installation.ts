@@ -11,16 +11,16 @@ const part = (text: string) => encodeURIComponent(text);
 export function createHttpSchedules(link: HttpLink): Schedules {
   const at = (id: string, rest = '') => `/v1/schedules/${part(nameOf('schedule id', id))}${rest}`;
   return {
-    create: async (options) => (await link.json<Schedule>('/v1/schedules', { method: POST, body: scheduleOptions(options) })).body,
-    list: async () => (await link.json<{ schedules: Schedule[] }>('/v1/schedules')).body.schedules,
-    get: async (id) => (await link.json<ScheduleWithRuns>(at(id))).body,
+    create: async (options) => (await link.json('/v1/schedules', { method: POST, body: scheduleOptions(options) })) as Schedule,
+    list: async () => ((await link.json('/v1/schedules')) as { schedules: Schedule[] }).schedules,
+    get: async (id) => (await link.json(at(id))) as ScheduleWithRuns,
     async pause(id, options) {
       await link.json(at(id, '/pause'), { method: POST, body: scheduleNote(options) });
     },
     async resume(id) {
       await link.json(at(id, '/resume'), { method: POST, body: {} });
     },
-    trigger: async (id) => (await link.json<ScheduleRun>(at(id, '/trigger'), { method: POST })).body,
+    trigger: async (id) => (await link.json(at(id, '/trigger'), { method: POST })) as ScheduleRun,
     async delete(id) {
       await link.json(at(id), { method: 'DELETE' });
     },
@@ -30,8 +30,8 @@ export function createHttpSchedules(link: HttpLink): Schedules {
 export function createHttpPlugins(link: HttpLink): Plugins {
   const at = (id: string, rest = '') => `/v1/plugins/${part(nameOf('plugin id', id))}${rest}`;
   return {
-    list: async () => (await link.json<{ plugins: PluginState[] }>('/v1/plugins')).body.plugins,
-    get: async (id) => (await link.json<PluginState>(at(id))).body,
+    list: async () => ((await link.json('/v1/plugins')) as { plugins: PluginState[] }).plugins,
+    get: async (id) => (await link.json(at(id))) as PluginState,
     async enable(id, enabled) {
       await link.json(at(id, flagOf('enabled', enabled) ? '/enable' : '/disable'), { method: POST });
     },
@@ -40,26 +40,26 @@ export function createHttpPlugins(link: HttpLink): Plugins {
     },
     async configure(id, config, options) {
       const body = { config: pluginConfig(config), ...configureOptions(options) };
-      return (await link.json<{ configVersion: number }>(at(id, '/config'), { method: 'PUT', body })).body.configVersion;
+      return ((await link.json(at(id, '/config'), { method: 'PUT', body })) as { configVersion: number }).configVersion;
     },
     async grant(id, permissions) {
       const body = { permissions: permissions === 'asked' ? permissions : grantsOf(permissions) };
-      return (await link.json<{ permissions: PermissionBound }>(at(id, '/grants'), { method: POST, body })).body.permissions;
+      return ((await link.json(at(id, '/grants'), { method: POST, body })) as { permissions: PermissionBound }).permissions;
     },
     async revoke(id, permissions) {
       const body = permissions === undefined ? {} : { permissions: grantsOf(permissions) };
-      return (await link.json<{ permissions: PermissionBound }>(at(id, '/revocations'), { method: POST, body })).body.permissions;
+      return ((await link.json(at(id, '/revocations'), { method: POST, body })) as { permissions: PermissionBound }).permissions;
     },
   };
 }
 
 export function createHttpKeys(link: HttpLink): Keys {
   return {
-    create: async (options) => (await link.json<ApiKey & { text: string }>('/v1/keys', { method: POST, body: keyOptions(options) })).body,
+    create: async (options) => (await link.json('/v1/keys', { method: POST, body: keyOptions(options) })) as ApiKey & { text: string },
     async list(tenant) {
-      const { keys } = (await link.json<{ keys: ApiKey[] }>('/v1/keys')).body;
+      const { keys } = (await link.json('/v1/keys')) as { keys: ApiKey[] };
       return tenant === undefined ? keys : keys.filter(({ tenantId }) => tenantId === nameOf('tenant', tenant));
     },
-    revoke: async (keyId) => (await link.json<ApiKey>(`/v1/keys/${part(nameOf('keyId', keyId))}`, { method: 'DELETE' })).body,
+    revoke: async (keyId) => (await link.json(`/v1/keys/${part(nameOf('keyId', keyId))}`, { method: 'DELETE' })) as ApiKey,
   };
 }

@@ -20,8 +20,8 @@ export interface HttpRequest {
 
 /** Requests to the service of one caller. */
 export interface HttpLink {
-  /** Sends a request and returns the answer as JSON. Repeats it when the service stops or cannot be reached, unless it could take effect twice. */
-  json<T>(path: string, request?: HttpRequest): Promise<{ status: number; body: T }>;
+  /** Sends a request and returns the JSON of its answer, which the service describes in its OpenAPI document. Repeats it when the service stops or cannot be reached, unless it could take effect twice. */
+  json(path: string, request?: HttpRequest): Promise<unknown>;
   /** Sends a request whose answer is read as it comes. */
   open(path: string, request: HttpRequest): Promise<Response>;
 }
@@ -46,12 +46,12 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
   };
   return {
     open,
-    async json<T>(path: string, request: HttpRequest = {}) {
+    async json(path, request = {}) {
       const isRepeatable = (request.method ?? 'GET') === 'GET' || request.headers?.['idempotency-key'] !== undefined;
       for (let attempt = 1; ; attempt += 1) {
         try {
           const answer = await open(path, request);
-          return { status: answer.status, body: JSON.parse(await answer.text()) as T };
+          return await answer.json();
         } catch (error) {
           if (!isRepeatable || attempt === ATTEMPTS || !isPassing(error) || request.signal?.aborted === true) throw error;
           await sleep(FIRST_PAUSE_MS * 2 ** attempt);
