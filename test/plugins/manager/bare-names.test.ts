@@ -8,8 +8,8 @@ type Written = Partial<Plugin> & { methods: string[] };
 
 /** What the plugin of each directory is at the moment. */
 let written: Record<string, Written>;
-/** The plugin that was loaded last. */
-let made: Plugin;
+/** The newest plugin of each directory. */
+const made = new Map<string, Plugin>();
 let bench: Workbench;
 
 const isolates: Isolates = {
@@ -19,7 +19,9 @@ const isolates: Isolates = {
   group: () => isolates,
   async load({ name }) {
     const { methods, ...more } = written[name.slice(2)]!;
-    return (made = { ...definePlugin({ id: name.slice(2), dialect: 'nekro', tools: methods.map((id) => echoTool(id)) }), ...more });
+    const plugin = { ...definePlugin({ id: name.slice(2), dialect: 'nekro', tools: methods.map((id) => echoTool(id)) }), ...more };
+    made.set(plugin.id, plugin);
+    return plugin;
   },
   async [Symbol.asyncDispose]() {},
 };
@@ -100,7 +102,7 @@ test('a plugin that was refused for a name is loaded when the name is free: by a
 
 test('names that come when a plugin is started, or with another configuration, are checked too', async () => {
   const mountShared = async () => {
-    made.tools = [echoTool('shared')];
+    made.get('b')!.tools = [echoTool('shared')];
   };
   const manager = await open({ a: { methods: ['shared'] }, b: { methods: ['own'], updateConfig: mountShared } });
   bench.states.want('b', { configVersion: 1 });

@@ -116,7 +116,8 @@ test('nor do they shut an MCP server', async () => {
 
 test.each(['python', 'javascript'] as const)('a context of %s trusts no directory that others can write to', async (language) => {
   rmSync(codeDirectory(), { recursive: true, force: true });
-  mkdirSync(codeDirectory());
+  // An interpreter of an earlier test may just be making it.
+  mkdirSync(codeDirectory(), { recursive: true });
   chmodSync(codeDirectory(), 0o777);
   const run = supervisor.handle.runCode('1', { language, contextId: 'elsewhere', timeoutMs: 10_000 });
   await expect(run).resolves.toMatchObject({ error: { traceback: expect.stringContaining('is not a directory of this user alone; remove it') } });
