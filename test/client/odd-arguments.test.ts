@@ -184,7 +184,7 @@ test.each([
   [() => longshore.resume(conversationId, { extraTurns: -1 }), 'options of resume.extraTurns: it is -1. Give a whole number from 0'],
   [
     () => connect({ lasy: true } as never),
-    'options of connect: "lasy" is no option. Use temporalAddress, temporalNamespace, databaseUrl, taskQueue, agents, lazy, log',
+    'options of connect: "lasy" is no option. Use url, apiKey, temporalAddress, temporalNamespace, databaseUrl, taskQueue, agents, lazy, log',
   ],
   [() => connect({ agents: [{}] } as never), 'options of connect.agents: it is an array. Give a directory, or an array of agents'],
   [() => connect(7 as never), 'options of connect: it is 7. Give an object'],
