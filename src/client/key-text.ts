@@ -13,7 +13,8 @@ const ID_LENGTH = 12;
 /** 190 bits. */
 const SECRET_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
-const KEY = new RegExp(`^lsk_([0-9A-Za-z]{${ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
+/** The lengths above. */
+const KEY = /^lsk_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
 export function makeKeyText(): KeyText {
   const [keyId, secret] = [randomText(ID_LENGTH), randomText(SECRET_LENGTH)];

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFrameSplitter } from './split-frames.ts';
+import { parseForeign } from '../../contracts/foreign-json.ts';
 import type { ConversationEvent } from '../../contracts/events.ts';
 import { isPassing, type HttpLink } from './http-link.ts';
 
@@ -39,7 +40,7 @@ async function* eventsIn({ body }: Response): AsyncGenerator<ConversationEvent> 
   for await (const chunk of body ?? []) {
     for (const frame of split(chunk as Uint8Array)) {
       const data = frame.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []));
-      if (data.length > 0) yield JSON.parse(data.join('\n')) as ConversationEvent;
+      if (data.length > 0) yield parseForeign(data.join('\n')) as unknown as ConversationEvent;
     }
   }
 }

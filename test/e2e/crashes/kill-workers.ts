@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { install, resultsOf, type ScriptedStep, type WorkerProcess } from './support.ts';
+import { install, resultsOf, type ScriptedStep, type WorkerProcess } from '../support.ts';
 
 const CALLS = 20;
 /** The kills come in bursts of two or three, which also hit the recovery from the one before; the bursts are spread over the conversation. */
