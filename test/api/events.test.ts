@@ -69,7 +69,8 @@ test('`wait` answers with the turn; `types` and `until` choose what a stream has
   expect([answer.status, turn]).toEqual([201, { turnId: expect.stringMatching(/^turn_/) as string, outcome: 'finished', reply: 'Counted.' }]);
   const some = await eventsOf(await stream(id, {}, '?types=turn.started,turn.finished&until=turn.finished'));
   expect(some.map((frame) => (JSON.parse(frame.split('\ndata: ')[1] ?? '') as ConversationEvent).type)).toEqual(['turn.started', 'turn.finished']);
-  expect((await post(`/v1/conversations/${id}/close`, {})).status).toBe(202);
+  // As `curl -X POST` sends it: without a body.
+  expect((await fetch(`${service.url}/v1/conversations/${id}/close`, { method: 'POST', headers })).status).toBe(202);
 }, 180_000);
 
 test('a request that is repeated with its Idempotency-Key starts one conversation; with another body it is refused', async () => {

@@ -46,7 +46,8 @@ export async function createServer(log: Logger, version: string): Promise<Api> {
   server.addContentTypeParser<string>('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, body: string) => parseBody(body));
   server.setValidatorCompiler<z.ZodType>(({ schema, httpPart = 'request' }) => (data: unknown) => {
     try {
-      return { value: read(httpPart === 'querystring' ? 'query' : httpPart, schema, data) };
+      // Fastify says null where there is no body.
+      return { value: read(httpPart === 'querystring' ? 'query' : httpPart, schema, data ?? undefined) };
     } catch (error) {
       return { error: error as Error };
     }
