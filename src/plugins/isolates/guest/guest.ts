@@ -58,6 +58,11 @@ function lineOf(call: number): Line {
   return {
     ask(what, args) {
       if (!controllers.has(call)) return Promise.reject(new Error(`${what} was used after its call had ended`));
+      // A long text alone is too long: it is refused before there are copies of it, for which the process may lack the memory.
+      const length = lengthOfTexts(args);
+      if (length > MAX_LINE_BYTES) {
+        return Promise.reject(new Error(`${what} was given more than ${length} characters as JSON; at most ${MAX_LINE_BYTES} are allowed`));
+      }
       lastAsk += 1;
       const id = lastAsk;
       const question = JSON.stringify({ type: 'ask', id, call, what, args });
@@ -75,6 +80,14 @@ function lineOf(call: number): Line {
     // The worker cuts off the rest as well.
     tell: (what, text) => send({ type: 'tell', call, what, text: text.slice(0, MAX_TOLD) }),
   };
+}
+
+/** Characters of the texts in the arguments of a question: those that are arguments, and fields of arguments. */
+function lengthOfTexts(args: unknown): number {
+  const parts = Object.values(args ?? {}).flatMap((arg: unknown) =>
+    typeof arg === 'object' && arg !== null && !ArrayBuffer.isView(arg) ? Object.values(arg) : [arg],
+  );
+  return parts.reduce((sum: number, part: unknown) => sum + (typeof part === 'string' ? part.length : 0), 0);
 }
 
 function flowOf(call: number, context: object | undefined): Flow {
