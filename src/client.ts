@@ -50,5 +50,9 @@ export async function connect(given: ConnectOptions = {}): Promise<Longshore> {
 
 function requireKey(apiKey: string | undefined): string {
   if (apiKey !== undefined) return apiKey;
-  throw failure('INVALID_ARGUMENT', { what: 'options of connect.apiKey', problem: 'it is missing', fix: 'Give the key of the service: longshore keys create' });
+  throw failure('INVALID_ARGUMENT', {
+    what: 'options of connect.apiKey',
+    problem: 'it is missing',
+    fix: 'Give the key of the service: longshore keys create <name>',
+  });
 }

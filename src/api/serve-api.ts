@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openClientParts } from '../client/open-client-parts.ts';
@@ -27,7 +28,7 @@ export async function serveApi(config: Config, options: { log: Logger; version: 
       throw failure('CONFIG_INVALID', { name: 'LONGSHORE_API_ADDRESS', problem: message, fix: 'Choose a free port of this machine' }, error);
     }
     onReady(`http://${hostname}:${(api.server.address() as AddressInfo).port}`);
-    await aborted(signal);
+    if (!signal.aborted) await once(signal, 'abort');
     stopping.abort();
     const { LONGSHORE_API_DRAIN: drain } = config;
     if (drain !== '0') await sleep(parseDuration(drain));
@@ -35,11 +36,4 @@ export async function serveApi(config: Config, options: { log: Logger; version: 
   } finally {
     await Promise.all([client.temporal.close(), client.store[Symbol.asyncDispose]()]);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -35,6 +35,12 @@ export async function endOfTurn(store: Store, conversationId: string, options: T
   throw failure('CONVERSATION_CLOSED', { conversationId });
 }
 
+/** The agent's last text in a turn that finished. @throws TURN_FAILED for any other */
+export function replyOf({ turnId, outcome, message, reply }: EndedTurn): string {
+  if (outcome === 'finished') return reply;
+  throw failure('TURN_FAILED', { turnId, outcome, problem: message ?? 'no reason was given' });
+}
+
 async function newestTurn(store: Store, conversationId: string): Promise<string | undefined> {
   const row = await store.conversations.get(conversationId);
   if (row?.status.turnId !== undefined) return row.status.turnId;

@@ -140,11 +140,7 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
-  SANDBOX_HELD: {
-    message: 'Sandbox "{sandboxId}" belongs to conversation "{conversationId}", {problem}. {fix}',
-    httpStatus: 409,
-    retryable: false,
-  },
+  SANDBOX_HELD: { message: 'Sandbox "{sandboxId}" belongs to conversation "{conversationId}", {problem}. {fix}', httpStatus: 409, retryable: false },
   ASSETS_FAILED: {
     message: 'Asset {from} could not be copied to {to}: {problem}. Correct sandbox.assets, or the file that it names.',
     httpStatus: 400,
@@ -152,11 +148,7 @@ export const ERRORS = {
   },
   SANDBOX_LOST: { message: 'The container of sandbox "{sandboxId}" is gone: {problem}. Open the sandbox again to go on.', httpStatus: 503, retryable: false },
   SANDBOX_DESTROYED: { message: 'Sandbox "{sandboxId}" was destroyed. Open a new one.', httpStatus: 410, retryable: false },
-  SANDBOX_CLOSED: {
-    message: '{method} cannot be used: this handle on sandbox "{sandboxId}" was {how}. {fix}',
-    httpStatus: 409,
-    retryable: false,
-  },
+  SANDBOX_CLOSED: { message: '{method} cannot be used: this handle on sandbox "{sandboxId}" was {how}. {fix}', httpStatus: 409, retryable: false },
   SANDBOX_CONFLICT: { message: 'Sandbox "{sandboxId}" is being changed by another caller; try again.', httpStatus: 409, retryable: true },
   SANDBOX_UNREACHABLE: {
     message: 'The supervisor of sandbox "{sandboxId}" cannot be reached: {problem}. Try again; if that does not help, see: longshore sandbox logs {sandboxId}',
@@ -184,11 +176,7 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
-  SNAPSHOT_ELSEWHERE: {
-    message: 'Snapshot "{snapshotId}" is on host "{host}", this is "{here}". Restore it there.',
-    httpStatus: 409,
-    retryable: false,
-  },
+  SNAPSHOT_ELSEWHERE: { message: 'Snapshot "{snapshotId}" is on host "{host}", this is "{here}". Restore it there.', httpStatus: 409, retryable: false },
   ARCHIVE_DAMAGED: {
     message:
       'The archive of sandbox "{sandboxId}" is not what was stored: {problem}. It was left as it is; bring blob "{blobId}" back from a backup and try again.',
@@ -197,11 +185,7 @@ export const ERRORS = {
   },
   BLOB_NOT_FOUND: { message: 'No blob "{blobId}" in the blob store. Check LONGSHORE_BLOBS of this worker.', httpStatus: 404, retryable: false },
   BLOB_FAILED: { message: 'The blob store failed at "{blobId}": {problem}. Check LONGSHORE_BLOBS.', httpStatus: 502, retryable: true },
-  USER_NOT_FOUND: {
-    message: 'Sandbox "{sandboxId}" has no user "{user}" for commands, only {known}. {fix}',
-    httpStatus: 400,
-    retryable: false,
-  },
+  USER_NOT_FOUND: { message: 'Sandbox "{sandboxId}" has no user "{user}" for commands, only {known}. {fix}', httpStatus: 400, retryable: false },
   EXEC_NOT_FOUND: { message: 'No exec "{execId}" in sandbox "{sandboxId}". List the existing ones with execs().', httpStatus: 404, retryable: false },
   EXEC_MISMATCH: {
     message: 'Exec "{execId}" was started with another command; it was not started again. Use another id for another command.',
@@ -253,23 +237,25 @@ export const ERRORS = {
   },
   NO_WORKER: { message: 'No worker answered for conversation "{conversationId}". Start one: longshore worker', httpStatus: 503, retryable: true },
   UNAUTHENTICATED: {
-    message: 'This request needs a valid key: {problem}. Send it as "Authorization: Bearer lsk_…"; an operator makes one with: longshore keys create',
+    message: 'This request needs a valid key: {problem}. Send it as "Authorization: Bearer lsk_…"; an operator makes one with: longshore keys create <name>',
     httpStatus: 401,
     retryable: false,
   },
   SCOPE_MISSING: {
-    message: 'This key lacks the scope {scope}. Use a key that has it; an operator makes one with: longshore keys create --scope {scope}',
+    message: 'This key lacks the scope {scope}. Use a key that has it; an operator makes one with: longshore keys create <name> --scope {scope}',
+    httpStatus: 403,
+    retryable: false,
+  },
+  OPERATOR_REQUIRED: {
+    message:
+      'This key belongs to a tenant, and {what} are for operators. Use a key of all tenants; an operator makes one with: longshore keys create <name> --scope admin',
     httpStatus: 403,
     retryable: false,
   },
   KEY_NOT_FOUND: { message: 'No key "{keyId}". List them with: longshore keys ls', httpStatus: 404, retryable: false },
   ROUTE_NOT_FOUND: { message: 'No route {method} {path}. /openapi.json lists the routes', httpStatus: 404, retryable: false },
   BODY_TOO_LARGE: { message: 'The body of the request has more than {limit} bytes. Send less, or put it into a file', httpStatus: 413, retryable: false },
-  STREAM_LIMIT: {
-    message: 'This key has {limit} streams open, as many as it may. Close one of them, or use another key',
-    httpStatus: 429,
-    retryable: true,
-  },
+  STREAM_LIMIT: { message: 'This key has {limit} streams open, as many as it may. Close one of them, or use another key', httpStatus: 429, retryable: true },
   IDEMPOTENCY_MISMATCH: {
     message: 'Idempotency-Key "{key}" was used for another request. Give each request a key of its own, and repeat a request unchanged',
     httpStatus: 422,
@@ -285,11 +271,7 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
-  SERVICE_AWAY: {
-    message: 'The service cannot do this now ({cause}). Try again; its log says more at request {request}',
-    httpStatus: 503,
-    retryable: true,
-  },
+  SERVICE_AWAY: { message: 'The service cannot do this now ({cause}). Try again; its log says more at request {request}', httpStatus: 503, retryable: true },
   TURN_FAILED: { message: 'Turn {turnId} ended as {outcome}: {problem}', httpStatus: 502, retryable: false },
   CONFIG_INVALID: { message: '{name}: {problem}. {fix}', httpStatus: 500, retryable: false },
   SETUP_FAILED: { message: '{step}: {problem}. {fix}', httpStatus: 500, retryable: false },

@@ -8,7 +8,7 @@ import { isListening } from './ports.ts';
 
 const POLL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
-/** Becomes the program when it is told to. If this process dies before it has noted the server, the server never begins, and nothing is left that nobody knows. */
+/** Becomes the program when it is told to. If this process dies before it has noted the server, the server never begins: no server is left that the next start does not know. */
 const WAITING = 'read -r _ && exec "$0" "$@" </dev/null';
 
 export interface ServerProcessOptions<Facts> {

@@ -86,7 +86,7 @@ const FOREIGN: Record<string, string> = {
   '/v1/schedules': 'SCHEDULE_NOT_FOUND',
   '/v1/approvals': 'APPROVAL_NOT_FOUND',
   '/v1/keys': 'KEY_NOT_FOUND',
-  '/v1/plugins': 'SCOPE_MISSING',
+  '/v1/plugins': 'OPERATOR_REQUIRED',
 };
 
 test('for the key of another tenant, nothing of a conversation exists on any route, and nothing of it changes', async () => {
@@ -98,7 +98,7 @@ test('for the key of another tenant, nothing of a conversation exists on any rou
     expect([route.method, route.path, status, (JSON.parse(body) as { code: string }).code]).toEqual([
       route.method,
       route.path,
-      code === 'SCOPE_MISSING' ? 403 : 404,
+      code === 'OPERATOR_REQUIRED' ? 403 : 404,
       code,
     ]);
   }

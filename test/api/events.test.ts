@@ -138,3 +138,22 @@ test('readers that go at any moment leave no stream behind: the service stops at
   expect(performance.now() - before).toBeLessThan(5_000);
   await installation.longshore.close(id);
 }, 60_000);
+
+test('a key has only so many streams open at one process; another key is not affected, and a closed stream makes room', async () => {
+  await using other = await startApi(installation, { streamsPerKey: 2 });
+  const { id } = await installation.longshore.start({ agent: 'scripted', user: 'user-1' });
+  const leaving = new AbortController();
+  const open = async (key: { authorization: string }) =>
+    fetch(`${other.url}/v1/conversations/${id}/events`, { headers: { ...key, accept: 'text/event-stream' }, signal: leaving.signal });
+  expect([(await open(headers)).status, (await open(headers)).status]).toEqual([200, 200]);
+  const refused = await open(headers);
+  expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([
+    429,
+    'This key has 2 streams open, as many as it may. Close one of them, or use another key',
+  ]);
+  expect((await open(await service.key())).status).toBe(200);
+  leaving.abort();
+  const again = () => fetch(`${other.url}/v1/conversations/${id}/events?until=conversation.started`, { headers: { ...headers, accept: 'text/event-stream' } });
+  await until(async () => (await again()).status === 200, 'there is room');
+  await installation.longshore.close(id);
+}, 60_000);

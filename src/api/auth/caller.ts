@@ -27,7 +27,7 @@ export async function callerOf({ headers }: Pick<FastifyRequest, 'headers'>, key
   // An unknown key is compared too, so that the answer takes as long.
   const isRight = timingSafeEqual(sha256Of(given.secret), key?.secretSha256 ?? Buffer.alloc(32));
   if (!key || !isRight) throw failure('UNAUTHENTICATED', { problem: 'its key is not known, has expired or was revoked' });
-  // A note for operators; a failure of it refuses nobody.
+  // A note for operators: if it fails, the request is served all the same.
   if (key.lastUsedAt === undefined || Date.parse(key.lastUsedAt) < Date.now() - NOTED_MS) await keys.used(key.keyId).catch(() => undefined);
   return { keyId: key.keyId, scopes: new Set(key.scopes), ...(key.tenantId !== undefined && { tenantId: key.tenantId }) };
 }

@@ -33,9 +33,9 @@ export function addPluginRoutes(api: Api, parts: RouteParts): void {
   addPermissions(api, parts);
 }
 
-/** @throws SCOPE_MISSING for the key of a tenant */
+/** @throws OPERATOR_REQUIRED for the key of a tenant */
 function requireOperator({ tenantId }: Caller): void {
-  if (tenantId !== undefined) throw failure('SCOPE_MISSING', { scope: 'admin of all tenants' });
+  if (tenantId !== undefined) throw failure('OPERATOR_REQUIRED', { what: 'plugins' });
 }
 
 function addViews(api: Api, { longshore: { plugins } }: RouteParts): void {

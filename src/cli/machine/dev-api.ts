@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { connect } from '../../client.ts';
 import { SCOPES } from '../../contracts/api-key.ts';
+import { isFailure } from '../../contracts/errors.ts';
 import type { Config } from '../../platform/config.ts';
 import { createLogger } from '../../platform/log.ts';
 import { readOwnSecret } from '../../platform/own-path.ts';
@@ -19,7 +20,8 @@ export async function serveDevApi(cli: Cli, config: Config, signal: AbortSignal)
     const onReady = (url: string) => printFact(cli, `HTTP API    ${url} (key ${key})`);
     await serveApi(config, { log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), version: ownVersion(), signal, onReady });
   } catch (error) {
-    printFact(cli, `The HTTP API is not served: ${(error as Error).message}. Another port: longshore dev --api-port`);
+    const otherPort = isFailure(error, 'CONFIG_INVALID') ? ', or another with --api-port' : '';
+    printFact(cli, `The HTTP API is not served. ${(error as Error).message}${otherPort}`);
   }
 }
 

@@ -14,7 +14,7 @@ export function serveCommand(cli: Cli): Command {
       const leaving = new AbortController();
       const release = cli.onInterrupt(() => leaving.abort());
       try {
-        const onReady = (url: string) => printFact(cli, `Serving ${url}. Its description: ${url}/openapi.json. A key: longshore keys create`);
+        const onReady = (url: string) => printFact(cli, `Serving ${url}. Its description: ${url}/openapi.json. A key: longshore keys create <name>`);
         await serveApi(config, { log: createLogger(config), version: ownVersion(), signal: leaving.signal, onReady });
       } finally {
         release();

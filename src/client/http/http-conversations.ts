@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { withoutUndefined } from '../../common/without-undefined.ts';
-import { failure } from '../../contracts/errors.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import { checkMessageText } from '../check-message.ts';
 import { approveOptions, conversationIdOf, eventOptions, pauseOptions, resumeOptions, sendOptions, seqOf, turnIdOf } from '../client-arguments.ts';
-import type { EndedTurn } from '../end-of-turn.ts';
+import { replyOf, type EndedTurn } from '../end-of-turn.ts';
 import type { Chat, Longshore, SentMessage } from '../types.ts';
 import { httpEvents } from './http-events.ts';
 import type { HttpLink } from './http-link.ts';
@@ -36,7 +35,7 @@ export function createHttpViews(link: HttpLink, closing: AbortSignal): Views {
       const query = new URLSearchParams(withoutUndefined({ wait: String(WAIT_S), turnId }));
       for (;;) {
         const { turn } = (await link.json(at(conversation, `/turn?${query.toString()}`), { signal: closing })) as { turn?: EndedTurn };
-        if (turn) return textOf(turn);
+        if (turn) return replyOf(turn);
       }
     },
     status: async (conversation) => (await httpConversation(link, conversation)).status,
@@ -72,9 +71,4 @@ export function createHttpCalls(link: HttpLink): Calls {
     cancel: async (conversation) => signal(conversation, 'cancel'),
     close: async (conversation) => signal(conversation, 'close'),
   };
-}
-
-function textOf({ turnId, outcome, message, reply }: EndedTurn): string {
-  if (outcome !== 'finished') throw failure('TURN_FAILED', { turnId, outcome, problem: message ?? 'no reason was given' });
-  return reply;
 }

@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 5_000;
 
 /**
  * Yields a conversation's events after `afterSeq`, each once, until its closing event or until `signal` aborts. A stream that is cut is opened again where it
- * was, at any process of the service.
+ * was, at any process of the service, however long that takes. The first one must succeed.
  */
 export async function* httpEvents(
   link: HttpLink,
@@ -17,11 +17,13 @@ export async function* httpEvents(
   { afterSeq, signal }: { afterSeq: number; signal: AbortSignal },
 ): AsyncGenerator<ConversationEvent> {
   let cursor = afterSeq;
+  let isKnown = false;
   for (let pause = FIRST_PAUSE_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       const path = `/v1/conversations/${encodeURIComponent(conversationId)}/events`;
       const answer = await link.open(path, { headers: { accept: 'text/event-stream', 'last-event-id': String(cursor) }, signal });
       if (answer.status === 204) return;
+      isKnown = true;
       for await (const event of eventsIn(answer)) {
         [cursor, pause] = [event.seq, FIRST_PAUSE_MS];
         yield event;
@@ -29,7 +31,7 @@ export async function* httpEvents(
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (!isPassing(error) && !isCut(error)) throw error;
+      if (!isKnown || (!isPassing(error) && !isCut(error))) throw error;
     }
     await sleep(pause, undefined, { signal }).catch(() => undefined);
   }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { delay, type Listener } from './listener.ts';
 
 /** Calls `wake` when there is news of a topic. */
@@ -22,17 +23,11 @@ export async function* followTopic(
       // Created before the caller reads: an announcement during the read ends the wait after it.
       news = new AbortController();
       yield;
-      if (!ended()) await (pollMs === undefined ? aborted(news.signal) : delay(pollMs, news.signal));
+      if (ended() || news.signal.aborted) continue;
+      await (pollMs === undefined ? once(news.signal, 'abort') : delay(pollMs, news.signal));
     }
   } finally {
     unsubscribe();
     signal.removeEventListener('abort', stop);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

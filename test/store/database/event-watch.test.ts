@@ -31,7 +31,7 @@ function lossy() {
   return { newest, asked, subscribed, watch: createEventWatch({ database, listener }), setAway: (now: boolean) => (away = now), refused: () => refused };
 }
 
-test('a follower hears of an event whose announcement was lost; all followers together cost one query, and none when nobody follows', async () => {
+test('a follower is told of an event whose announcement was lost; all followers together cost one query, and none when there are no followers', async () => {
   const { newest, asked, subscribed, watch } = lossy();
   const ids = Array.from({ length: 50 }, (_, index) => `conv_${index}`);
   for (const id of ids) newest.set(id, 1);
